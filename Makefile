@@ -1,0 +1,39 @@
+# What a person types. Everything here works on a machine with Rust, a C compiler, and pip or curl; no root.
+
+SHELL := /bin/sh
+CARGO ?= cargo
+
+.PHONY: help demo build nats test check bench clean-state
+
+help: ## Show what can be done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+nats: ## Find a usable nats-server, or install one into .muster/bin
+	@sh deploy/install-nats.sh
+
+build: ## Build the muster binary (release)
+	$(CARGO) build --release --locked --bin muster
+
+demo: nats build ## Ask a fleet a question about Muster's own documents; leaves muster-report.md
+	@sh deploy/demo.sh
+
+test: nats ## Everything the tests need, then all tests
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		echo "$(CARGO) nextest run --workspace"; $(CARGO) nextest run --locked --workspace; \
+	else \
+		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace; \
+	fi
+
+check: ## Formatting, lints, licences and sources of dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	.ci/cargo-deny check licenses bans sources
+
+bench: nats ## The figures, each printed beside its bare counterpart
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	$(CARGO) bench --locked --bench figures
+
+clean-state: ## Forget all local runs: stops a local fleet and removes .muster, keeping nats-server
+	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi
+	rm -rf .muster/nats .muster/log .muster/fleet.json .muster/fleet.lock .muster/cache

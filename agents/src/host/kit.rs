@@ -1,0 +1,211 @@
+//! What all tasks of an agent share. Models, tools and templates are made with the first task: an idle agent is
+//! small.
+
+use std::sync::{Arc, OnceLock};
+
+use muster_bus::Bus;
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::Role;
+use muster_shared::secret::Redactor;
+
+use super::corpora::Corpora;
+use super::minds::MindMaker;
+use crate::model::pricing::Pricing;
+use crate::prompts::Templates;
+use crate::react::equipment::Equipment;
+use crate::react::prompt::{Brief, Sampling};
+use crate::react::toolset::{Ability, Toolset};
+use crate::roles::{RoleRules, rules_for};
+use crate::settings::AgentSettings;
+use crate::tools::workspace::{LocalWorkspace, WorkspaceLimits};
+use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
+
+/// What all tasks of an agent share.
+pub struct Kit {
+    bus: Bus,
+    role: Role,
+    settings: AgentSettings,
+    redactor: Arc<Redactor>,
+    minds: MindMaker,
+    host: String,
+    extra: Vec<Arc<dyn Tool>>,
+    corpora: Corpora,
+    engine: OnceLock<ToolEngine>,
+    templates: OnceLock<Result<Templates, String>>,
+}
+
+impl Kit {
+    /// The kit of an agent; `minds` chooses what thinks.
+    #[must_use]
+    pub fn new(
+        bus: Bus,
+        role: Role,
+        settings: AgentSettings,
+        redactor: Arc<Redactor>,
+        minds: MindMaker,
+    ) -> Self {
+        let corpora = Corpora::new(settings.cache_dir.clone(), bus.store());
+        let (engine, templates) = (OnceLock::new(), OnceLock::new());
+        let (host, extra) = (host_name(), Vec::new());
+        Self { bus, role, settings, redactor, minds, host, extra, corpora, engine, templates }
+    }
+
+    /// Adds tools to the built-in ones.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.extra.extend(tools);
+        self
+    }
+
+    /// Allows more steps than usual.
+    #[cfg(test)]
+    pub(super) const fn limit_steps(&mut self, most: u32) {
+        self.settings.limits.max_steps = most;
+    }
+
+    /// The bus.
+    #[must_use]
+    pub const fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// The agent's role.
+    #[must_use]
+    pub const fn role(&self) -> &Role {
+        &self.role
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn settings(&self) -> &AgentSettings {
+        &self.settings
+    }
+
+    pub(super) const fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.settings.slots(&self.role)
+    }
+
+    /// The model asked unless a run wants another, or why there is none.
+    pub(super) fn model_name(&self) -> String {
+        match (self.minds)(None) {
+            Ok(mind) => mind.describe(),
+            Err(reason) => format!("none ({})", self.redactor.redact(&reason)),
+        }
+    }
+
+    pub(super) fn tool_patterns(&self) -> Vec<String> {
+        let own = crate::roles::all().into_iter().find(|rules| rules.name == self.role.to_string());
+        let usual = || own.map(|rules| rules.tools.iter().map(|tool| (*tool).to_owned()).collect());
+        self.settings.tools.get(&self.role).cloned().or_else(usual).unwrap_or_else(|| vec!["*".to_owned()])
+    }
+
+    /// All that one task needs.
+    pub(super) async fn equip(&self, offer: &TaskOffered) -> Result<Equipment, String> {
+        let rules = rules_for(&offer.work);
+        let mind = (self.minds)(offer.model.as_deref())?;
+        let engine = self.engine().clone();
+        let abilities = self.abilities(&engine, rules, offer);
+        let context = self.context(&abilities, offer).await?;
+        let toolset = Toolset::new(abilities, (rules.schema)(offer));
+        let templates =
+            self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
+        let (brief, template) = templates.brief(rules, offer).map_err(|error| error.to_string())?;
+        let redacted = |text: &str| self.redactor.redact(text).into_owned();
+        Ok(Equipment {
+            mind,
+            rules,
+            toolset,
+            engine,
+            context,
+            brief: Brief { system: redacted(&brief.system), task: redacted(&brief.task) },
+            template,
+            limits: self.settings.limits.of_task(offer, rules),
+            sampling: Sampling {
+                temperature: self.settings.temperature,
+                max_tokens: self.settings.max_answer_tokens,
+            },
+            pricing: Pricing::default(),
+            redactor: Arc::clone(&self.redactor),
+        })
+    }
+
+    fn engine(&self) -> &ToolEngine {
+        self.engine.get_or_init(|| {
+            let registry = standard_registry().unwrap_or_else(|error| {
+                tracing::error!(%error, "the built-in tools are left out");
+                ToolRegistry::new()
+            });
+            for tool in self.extra.iter().cloned() {
+                if let Err(error) = registry.register(tool) {
+                    tracing::error!(%error, "a tool is left out");
+                }
+            }
+            ToolEngine::new(Arc::new(registry))
+        })
+    }
+
+    /// The tools that the role may use, without those that have nothing to work on.
+    fn abilities(&self, engine: &ToolEngine, rules: &RoleRules, offer: &TaskOffered) -> Vec<Ability> {
+        let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
+        let has_documents = offer.corpus.is_some();
+        let usable = |spec: &ToolSpec| {
+            rules.may_use(&spec.name, allowed) && (has_documents || !is_of_corpus(&spec.name))
+        };
+        let specs = engine.registry().list().into_iter().filter(usable);
+        specs
+            .map(|ToolSpec { name, description, parameters, pure, .. }| Ability {
+                name,
+                description,
+                parameters,
+                pure,
+            })
+            .collect()
+    }
+
+    async fn context(&self, abilities: &[Ability], offer: &TaskOffered) -> Result<ToolContext, String> {
+        let mut context = ToolContext::new(offer.run.to_string(), offer.task.to_string());
+        if let Some(corpus) = &offer.corpus
+            && abilities.iter().any(|ability| is_of_corpus(&ability.name))
+        {
+            context = context.with_corpus(self.corpora.get(corpus).await?);
+        }
+        if abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
+            let folder = self.settings.workspace_dir.join(offer.run.to_string());
+            let opened = LocalWorkspace::open(&folder, WorkspaceLimits::default());
+            let opened = opened
+                .map_err(|error| format!("the workspace {} cannot be used: {error}", folder.display()))?;
+            context = context.with_workspace(Arc::new(opened));
+        }
+        Ok(context)
+    }
+
+    fn load_templates(&self) -> Result<Templates, String> {
+        Templates::load(self.settings.template_dir.as_deref()).map_err(|error| error.to_string())
+    }
+}
+
+impl std::fmt::Debug for Kit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kit").field("role", &self.role).field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+fn is_of_corpus(tool: &str) -> bool {
+    tool.starts_with("corpus.")
+}
+
+fn host_name() -> String {
+    let name =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "localhost".to_owned())
+}

@@ -1,0 +1,197 @@
+//! The host actor: knows which slot does what.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Message, StreamHandler};
+use futures::stream::BoxStream;
+use muster_bus::{Announced, TakenTask};
+use muster_shared::ids::{Generation, RunId, TaskId};
+use muster_shared::wire::ControlMessage;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::kit::Kit;
+use super::slot::{Assign, Slot};
+use crate::react::drive::Interrupt;
+
+/// How many slots there are, and how many of them are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seats {
+    pub(super) free: u32,
+    pub(super) all: u32,
+}
+
+/// A task that a slot works on.
+struct InHand {
+    run: RunId,
+    task: TaskId,
+    generation: Generation,
+    interrupt: watch::Sender<Option<Interrupt>>,
+}
+
+/// Knows which slot does what.
+pub(super) struct Host {
+    kit: Arc<Kit>,
+    slots: Vec<Addr<Slot>>,
+    free: Vec<usize>,
+    in_hand: BTreeMap<usize, InHand>,
+    seats: watch::Sender<Seats>,
+    announced: Option<Arc<Announced>>,
+    stop: CancellationToken,
+}
+
+/// A task was taken from a queue.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Arrived(pub(super) TakenTask);
+
+/// A slot is free again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Freed(pub(super) usize);
+
+/// Give everything in hand to other agents.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct ReleaseAll;
+
+/// Stop the actors.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Quit;
+
+impl Host {
+    pub(super) fn new(
+        kit: Arc<Kit>,
+        seats: watch::Sender<Seats>,
+        announced: Arc<Announced>,
+        stop: CancellationToken,
+    ) -> Self {
+        let (slots, free, in_hand) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { kit, slots, free, in_hand, seats, announced: Some(announced), stop }
+    }
+
+    pub(super) fn with_control(
+        self,
+        control: BoxStream<'static, ControlMessage>,
+        context: &mut Context<Self>,
+    ) -> Self {
+        context.add_stream(control);
+        self
+    }
+
+    fn tell(&self) {
+        let all = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        let free = u32::try_from(self.free.len()).unwrap_or(u32::MAX);
+        self.seats.send_replace(Seats { free, all });
+        if let Some(announced) = &self.announced {
+            announced.set_busy(all - free);
+        }
+    }
+
+    fn interrupt(&self, why: &Interrupt, which: impl Fn(&InHand) -> bool) {
+        for task in self.in_hand.values().filter(|task| which(task)) {
+            task.interrupt.send_replace(Some(why.clone()));
+        }
+    }
+}
+
+impl Actor for Host {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        let count = usize::try_from(self.kit.slots()).unwrap_or(1);
+        let slot = |number| Slot::new(number, Arc::clone(&self.kit), context.address()).start();
+        self.slots = (0..count).map(slot).collect();
+        self.free = (0..count).rev().collect();
+        self.tell();
+    }
+}
+
+impl Handler<Arrived> for Host {
+    type Result = ();
+
+    fn handle(&mut self, Arrived(task): Arrived, _: &mut Self::Context) {
+        let stopping = self.stop.is_cancelled();
+        let Some(number) = self.free.pop().filter(|_| !stopping) else {
+            // The other queue's task came first: somebody else takes this one.
+            hand_back(task);
+            return;
+        };
+        let (interrupt, watched) = watch::channel(None);
+        let offer = &task.offer;
+        let (run, id, generation) = (offer.run, offer.task.clone(), offer.generation);
+        match self.slots[number].try_send(Assign { task, interrupt: watched }) {
+            Ok(()) => {
+                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt });
+            }
+            Err(error) => {
+                let (actix::dev::SendError::Full(Assign { task, .. })
+                | actix::dev::SendError::Closed(Assign { task, .. })) = error;
+                tracing::error!(slot = number, "a free slot takes no task");
+                hand_back(task);
+            }
+        }
+        self.tell();
+    }
+}
+
+fn hand_back(task: TakenTask) {
+    tokio::spawn(async move {
+        if let Err(error) = task.hand_back(Duration::ZERO).await {
+            tracing::debug!(%error, "a task goes back when its time is up");
+        }
+    });
+}
+
+impl Handler<Freed> for Host {
+    type Result = ();
+
+    fn handle(&mut self, Freed(number): Freed, _: &mut Self::Context) {
+        if self.in_hand.remove(&number).is_some() {
+            self.free.push(number);
+        }
+        self.tell();
+    }
+}
+
+impl Handler<ReleaseAll> for Host {
+    type Result = ();
+
+    fn handle(&mut self, ReleaseAll: ReleaseAll, _: &mut Self::Context) {
+        self.interrupt(&Interrupt::Release("the agent stops".to_owned()), |_| true);
+    }
+}
+
+impl Handler<Quit> for Host {
+    type Result = ();
+
+    fn handle(&mut self, Quit: Quit, context: &mut Self::Context) {
+        self.announced = None;
+        context.stop();
+    }
+}
+
+impl StreamHandler<ControlMessage> for Host {
+    fn handle(&mut self, message: ControlMessage, _: &mut Self::Context) {
+        match message {
+            ControlMessage::CancelRun { run, reason } => {
+                self.interrupt(&Interrupt::Cancel(reason), |task| task.run == run);
+            }
+            ControlMessage::CancelTask { run, task, generation, reason } => {
+                self.interrupt(&Interrupt::Cancel(reason), |held| {
+                    (held.run, &held.task, held.generation) == (run, &task, generation)
+                });
+            }
+            ControlMessage::Shutdown => self.stop.cancel(),
+        }
+    }
+
+    /// Without control nothing could be interrupted any more: better to stop and be started anew.
+    fn finished(&mut self, _: &mut Self::Context) {
+        tracing::warn!("control has ended; the agent stops");
+        self.stop.cancel();
+    }
+}

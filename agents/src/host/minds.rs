@@ -1,0 +1,94 @@
+//! Which model thinks: what the run asks for, else settings, else the environment, else the offline rules.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use muster_shared::ids::Role;
+
+use crate::model::chat::ChatModel;
+use crate::model::offline::OfflineMind;
+use crate::model::provider::{ModelClient, Provider};
+use crate::model::retry::Resilient;
+use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
+use crate::react::mind::{ChatMind, Mind};
+use crate::settings::AgentSettings;
+
+/// Longest key file that is read, in bytes.
+const MAX_KEY_FILE: u64 = 64 * 1024;
+/// Most different models that one process keeps ready.
+const MAX_KEPT: usize = 32;
+
+/// Makes the mind for a model that a run asks for, or for the agent's own choice when it asks for none.
+///
+/// The error says what to do.
+pub type MindMaker = Arc<dyn Fn(Option<&str>) -> Result<Mind, String> + Send + Sync>;
+
+/// Minds by settings and the conventional environment variables; each is made once.
+#[must_use]
+pub fn minds_from_environment(settings: AgentSettings, role: Role) -> MindMaker {
+    let made: Mutex<BTreeMap<Option<String>, Mind>> = Mutex::new(BTreeMap::new());
+    let client = ModelClient::default();
+    Arc::new(move |asked: Option<&str>| {
+        let key = asked.map(str::to_owned);
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mind) = made.get(&key) {
+            return Ok(mind.clone());
+        }
+        let mind = make(&settings, &role, asked, &client)?;
+        if made.len() >= MAX_KEPT {
+            made.clear();
+        }
+        made.insert(key, mind.clone());
+        Ok(mind)
+    })
+}
+
+fn make(
+    settings: &AgentSettings,
+    role: &Role,
+    asked: Option<&str>,
+    client: &ModelClient,
+) -> Result<Mind, String> {
+    let primary = target(settings, asked.or_else(|| settings.model_of(role)), asked.is_none())?;
+    let Some(primary) = provider(settings, primary, client) else {
+        return Ok(Mind::Offline(OfflineMind));
+    };
+    let mut fallbacks = Vec::new();
+    for model in &settings.fallback_models {
+        fallbacks.extend(provider(settings, target(settings, Some(model), false)?, client));
+    }
+    let model = Resilient::new(primary, fallbacks, settings.retries);
+    Ok(Mind::Chat(ChatMind::new(Arc::new(model), settings.tool_calling.into())))
+}
+
+/// The settings' endpoint and key belong to the settings' own model.
+fn target(settings: &AgentSettings, spec: Option<&str>, own: bool) -> Result<ModelTarget, String> {
+    let same = own || spec == settings.model.as_deref();
+    let wanted = TargetSettings {
+        spec: spec.map(str::to_owned),
+        endpoint: settings.endpoint.clone().filter(|_| same),
+        key_file: settings.key_file.clone().filter(|_| same),
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    ModelTarget::resolve(&wanted, &variable, &read_key).map_err(|error| error.to_string())
+}
+
+fn read_key(path: &str) -> Result<String, String> {
+    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() || found.len() > MAX_KEY_FILE {
+        return Err("is no small file".to_owned());
+    }
+    std::fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn provider(
+    settings: &AgentSettings,
+    target: ModelTarget,
+    client: &ModelClient,
+) -> Option<Arc<dyn ChatModel>> {
+    if target.provider == ModelProvider::Offline {
+        return None;
+    }
+    let provider = Provider::new(target, settings.calls, client.clone())?;
+    Some(Arc::new(provider))
+}

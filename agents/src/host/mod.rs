@@ -1,0 +1,140 @@
+//! The agent process: takes tasks, keeps its place in the registry, obeys control, and stops in good order.
+//!
+//! [`run_agent`] is the door. Inside, a host actor assigns tasks to slot actors; two feeders pull from the
+//! role's queue and from the agent's own; what runs in a slot is guarded, so that a fault of ours ends one task
+//! and nothing else.
+
+mod corpora;
+mod feed;
+mod guard;
+mod kit;
+mod lead;
+mod minds;
+mod slot;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use actix::Actor;
+use muster_bus::{Bus, BusError};
+use muster_shared::ids::{Queue, Role};
+use muster_shared::run::EVENT_VERSION;
+use muster_shared::secret::Redactor;
+use muster_shared::time::Millis;
+use muster_shared::wire::Profile;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use corpora::BusBlobs;
+pub use kit::Kit;
+pub use minds::{MindMaker, minds_from_environment};
+
+use crate::settings::AgentSettings;
+use lead::{Host, Quit, ReleaseAll, Seats};
+
+/// How long a released task may take to be handed over.
+const RELEASE: Duration = Duration::from_secs(5);
+
+/// Why an agent process ends.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The bus failed in a way that waiting does not mend.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The host actor is gone.
+    #[error("the agent's host stopped by itself")]
+    Stopped,
+}
+
+/// Runs an agent of this role until `stop` fires or the bus fails for good.
+///
+/// Must be called inside an actix system whose runtime is multi-threaded (`System::with_tokio_rt`).
+///
+/// # Errors
+/// When the bus cannot be used. Tasks in hand are then left to others.
+pub async fn run_agent(
+    bus: Bus,
+    role: Role,
+    settings: AgentSettings,
+    redactor: Arc<Redactor>,
+    stop: CancellationToken,
+) -> Result<(), AgentError> {
+    let minds = minds_from_environment(settings.clone(), role.clone());
+    let kit = Kit::new(bus, role, settings, redactor, minds);
+    run_with(Arc::new(kit), stop).await
+}
+
+/// As [`run_agent`], with everything that tasks share made by the caller.
+///
+/// # Errors
+/// As [`run_agent`].
+pub async fn run_with(kit: Arc<Kit>, stop: CancellationToken) -> Result<(), AgentError> {
+    let stop = stop.child_token();
+    let bus = kit.bus().clone();
+    let by_role = bus.tasks().join(&Queue::Role(kit.role().clone())).await?;
+    let addressed = bus.tasks().join(&Queue::Agent(bus.who().clone())).await?;
+    let control = bus.control().listen(bus.who(), &kit.role().to_string()).await?;
+    let announced = Arc::new(bus.registry().announce(profile(&kit)).await?);
+    let (seats, watched) = watch::channel(Seats { free: kit.slots(), all: kit.slots() });
+
+    let host = Host::new(Arc::clone(&kit), seats, Arc::clone(&announced), stop.clone());
+    let host = Host::create(|context| host.with_control(control, context));
+    let feeders = [by_role, addressed].map(|queue| {
+        tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), kit.settings().pull_wait, stop.clone()))
+    });
+    stop.cancelled().await;
+    let [by_role, addressed] = feeders;
+    let failed = [ended(by_role).await, ended(addressed).await].into_iter().flatten().next();
+
+    if !all_free(watched.clone(), kit.settings().drain).await {
+        host.do_send(ReleaseAll);
+        let _ = all_free(watched, RELEASE).await;
+    }
+    let _ = tokio::time::timeout(RELEASE, host.send(Quit)).await;
+    leave(announced).await;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
+async fn ended(feeder: tokio::task::JoinHandle<Result<(), BusError>>) -> Option<BusError> {
+    feeder.await.ok().and_then(Result::err)
+}
+
+/// Whether all slots are free within `limit`.
+async fn all_free(mut seats: watch::Receiver<Seats>, limit: Duration) -> bool {
+    let free = seats.wait_for(|seats| seats.free == seats.all);
+    tokio::time::timeout(limit, free).await.is_ok()
+}
+
+async fn leave(announced: Arc<muster_bus::Announced>) {
+    if let Some(announced) = Arc::into_inner(announced)
+        && let Err(error) = announced.leave().await
+    {
+        tracing::debug!(%error, "the registry forgets this agent when its time is up");
+    }
+}
+
+fn profile(kit: &Kit) -> Profile {
+    Profile {
+        agent: kit.bus().who().clone(),
+        role: kit.role().to_string(),
+        pid: std::process::id(),
+        host: kit.host().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        event_version: EVENT_VERSION,
+        slots: kit.slots(),
+        busy: 0,
+        model: kit.model_name(),
+        tools: kit.tool_patterns(),
+        started_at: now().0,
+        resident_bytes: 0,
+    }
+}
+
+/// The time by this machine's clock.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The slot actor: one task at a time.
+
+use std::sync::Arc;
+
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture};
+use muster_bus::TakenTask;
+use tokio::sync::watch;
+
+use super::guard::guard;
+use super::kit::Kit;
+use super::lead::{Freed, Host};
+use crate::react::drive::Interrupt;
+
+/// Does one task at a time.
+pub(super) struct Slot {
+    number: usize,
+    kit: Arc<Kit>,
+    host: Addr<Host>,
+}
+
+/// A task for this slot.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Assign {
+    pub(super) task: TakenTask,
+    pub(super) interrupt: watch::Receiver<Option<Interrupt>>,
+}
+
+impl Slot {
+    pub(super) const fn new(number: usize, kit: Arc<Kit>, host: Addr<Host>) -> Self {
+        Self { number, kit, host }
+    }
+}
+
+impl Actor for Slot {
+    type Context = Context<Self>;
+}
+
+impl Handler<Assign> for Slot {
+    type Result = ();
+
+    fn handle(&mut self, Assign { task, interrupt }: Assign, context: &mut Self::Context) {
+        let work = guard(Arc::clone(&self.kit), task, interrupt);
+        let freed = work.into_actor(self).map(|(), slot, _| slot.host.do_send(Freed(slot.number)));
+        context.spawn(freed);
+    }
+}

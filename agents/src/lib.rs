@@ -1,0 +1,18 @@
+//! The agents: the ReAct loop, the roles, their models and their tools.
+//!
+//! [`host::run_agent`] runs an agent process. Read [`react::decide`] for what happens in a task and
+//! [`react::drive`] for how it is carried out.
+
+pub mod host;
+pub mod model;
+pub mod prompts;
+pub mod react;
+pub mod roles;
+pub mod settings;
+pub mod tools;
+
+pub use host::{AgentError, run_agent};
+pub use settings::AgentSettings;
+
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,143 @@
+//! Arithmetic that a goal asks for, as expressions the calculator accepts.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::text::normalise_space;
+
+/// Most expressions taken from one goal.
+const MAX_EXPRESSIONS: usize = 4;
+
+macro_rules! pattern {
+    ($name:ident, $pattern:literal) => {
+        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
+    };
+}
+
+pattern!(PERCENT_OF, r"(?i)\b(\d[\d,]*(?:\.\d+)?)\s*(?:%|per ?cent)\s+of\s+(\d[\d,]*(?:\.\d+)?)");
+pattern!(ROOT, r"(?i)\bsquare root of\s+(\d[\d,]*(?:\.\d+)?)");
+pattern!(
+    SUM,
+    r"(?i)\b(sum|product|average|mean) of\s+(\d+(?:\.\d+)?(?:(?:\s*,\s*and\s+|\s*,\s*|\s+and\s+)\d+(?:\.\d+)?)+)"
+);
+pattern!(CHAIN, r"\(*-?\d[\d,]*(?:\.\d+)?%?\)*(?:\s*(?:\*\*|[-+*/^×÷·−])\s*\(*-?\d[\d,]*(?:\.\d+)?%?\)*)+");
+pattern!(SPACED_SIGN, r"\d[%)]*\s+[-+*/^×÷·−]\s+[(-]*\d|[*^×÷+]");
+pattern!(DATE, r"^\d{1,4}[-/]\d{1,2}[-/]\d{1,4}$");
+pattern!(
+    ASKS,
+    r"(?i)\b(?:compute|calculate|work out|add up|multiply|divide|subtract|how much is|evaluate)\b"
+);
+pattern!(SPOKEN, r"(?i)(\d)\s+(plus|minus|times|multiplied by|divided by|to the power of)\s+(\d)");
+pattern!(NUMBER, r"\d+(?:\.\d+)?");
+
+/// The arithmetic in a goal, as expressions, in the order they are asked.
+pub(super) fn expressions(goal: &str) -> Vec<String> {
+    let goal = in_signs(&normalise_space(goal));
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut take = |rule: &Regex, expression: &dyn Fn(&Captures<'_>) -> Option<String>| {
+        for hit in rule.captures_iter(&goal) {
+            if let (Some(all), Some(expression)) = (hit.get(0), expression(&hit)) {
+                found.push((all.start(), expression));
+            }
+        }
+    };
+    take(&PERCENT_OF, &|hit| Some(format!("{}% of {}", digits(&hit[1]), digits(&hit[2]))));
+    take(&ROOT, &|hit| Some(format!("sqrt({})", digits(&hit[1]))));
+    take(&SUM, &|hit| Some(of_list(&hit[1], &hit[2])));
+    let asks = ASKS.is_match(&goal);
+    take(&CHAIN, &|hit| {
+        let chain = balanced(hit[0].trim());
+        let meant = asks || SPACED_SIGN.is_match(&chain);
+        (meant && !DATE.is_match(&chain)).then(|| digits(&chain))
+    });
+    found.sort();
+    found.dedup_by(|a, b| a.1 == b.1);
+    found.into_iter().map(|(_, expression)| expression).take(MAX_EXPRESSIONS).collect()
+}
+
+fn in_signs(text: &str) -> String {
+    SPOKEN
+        .replace_all(text, |hit: &Captures<'_>| {
+            let sign = match hit[2].to_lowercase().as_str() {
+                "plus" => "+",
+                "minus" => "-",
+                "divided by" => "/",
+                "to the power of" => "^",
+                _ => "*",
+            };
+            format!("{} {sign} {}", &hit[1], &hit[3])
+        })
+        .into_owned()
+}
+
+/// The text without brackets that have no counterpart in it.
+fn balanced(chain: &str) -> String {
+    let (mut open, mut kept) = (0_usize, String::new());
+    for letter in chain.chars() {
+        match letter {
+            '(' => open += 1,
+            ')' if open == 0 => continue,
+            ')' => open -= 1,
+            _ => {}
+        }
+        kept.push(letter);
+    }
+    while open > 0 {
+        let Some(at) = kept.rfind('(') else { break };
+        kept.remove(at);
+        open -= 1;
+    }
+    kept
+}
+
+/// Numbers without thousands separators, signs as the calculator writes them.
+fn digits(text: &str) -> String {
+    text.replace(',', "").replace("**", "^").replace(['×', '·'], "*").replace('÷', "/").replace('−', "-")
+}
+
+fn of_list(what: &str, list: &str) -> String {
+    let numbers: Vec<&str> = NUMBER.find_iter(list).map(|number| number.as_str()).collect();
+    match what.to_lowercase().as_str() {
+        "product" => numbers.join(" * "),
+        "sum" => numbers.join(" + "),
+        _ => format!("({}) / {}", numbers.join(" + "), numbers.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn arithmetic_is_found_where_it_is_asked() {
+        let table: &[(&str, &[&str])] = &[
+            ("What is 12 % of 3,400?", &["12% of 3400"]),
+            ("Compute (1200 * 3) / 7 and explain snapshots", &["(1200 * 3) / 7"]),
+            ("What is 7 times 6?", &["7 * 6"]),
+            ("the sum of 1, 2 and 3.5", &["1 + 2 + 3.5"]),
+            ("the average of 2 and 4", &["(2 + 4) / 2"]),
+            ("square root of 2", &["sqrt(2)"]),
+            ("calculate 17-4", &["17-4"]),
+            ("What happened on 2024-01-05?", &[]),
+            ("What does task 1-2-3 do?", &[]),
+            ("Is it 24/7 support?", &[]),
+            ("How many slots has a worker?", &[]),
+            ("2^64?", &["2^64"]),
+        ];
+        for (goal, expected) in table {
+            assert_eq!(expressions(goal), *expected, "{goal}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_goal_upsets_it(goal in "[\\PC0-9()+*/^%, -]{0,100}") {
+            let _ = expressions(&goal);
+        }
+    }
+}

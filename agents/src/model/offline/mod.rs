@@ -1,0 +1,89 @@
+//! The offline model: does each role's work by rule, with no language model, key or network.
+//!
+//! It is given the typed request ([`TaskOffered`]) and the steps so far, and answers with the next turn of
+//! the ReAct loop. It keeps nothing between calls and reads no clock, so the same inputs give the same
+//! answer: an agent that takes a task over goes on exactly as the one before it would have.
+
+use muster_shared::flow::{Action, Product, Step, TaskOffered, Thought, Work};
+use muster_shared::ids::Role;
+use serde_json::Value;
+
+mod arithmetic;
+mod facets;
+mod observed;
+mod planner;
+mod question;
+mod rank;
+mod refiner;
+mod reflector;
+mod researcher;
+mod statements;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod text;
+mod worker;
+mod writer;
+
+/// The name of this model in settings (`model = "offline"`) and in the record.
+pub const MODEL_NAME: &str = "offline";
+
+/// The offline model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OfflineMind;
+
+/// One turn of the loop: what is thought, and what is done.
+///
+/// When the action's name is [`Action::SUBMIT`], its arguments are the task's [`Product`] as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfflineMove {
+    /// Why.
+    pub thought: Thought,
+    /// A tool call, or the end of the task.
+    pub action: Action,
+}
+
+impl OfflineMind {
+    /// Decides the next turn of a task from what was offered and the steps taken so far in it.
+    ///
+    /// Always submits at or before `offer.limits.max_steps`.
+    #[must_use]
+    pub fn next(&self, offer: &TaskOffered, steps: &[Step]) -> OfflineMove {
+        match &offer.work {
+            Work::Plan { .. } => planner::next(offer),
+            Work::Execute { task, inputs, .. } => match task.role {
+                Role::Researcher | Role::Specialist(_) => researcher::next(offer, task, steps),
+                Role::Worker | Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => {
+                    worker::next(offer, task, inputs, steps)
+                }
+            },
+            Work::Reflect { task, ending, reason, result, steps: done, .. } => {
+                reflector::next(task, *ending, reason, result.as_ref(), done)
+            }
+            Work::Refine { plan, reflections, results, operations_left, .. } => {
+                refiner::next(offer, plan, reflections, results, *operations_left)
+            }
+            Work::Write { results, failed, uncovered } => writer::next(offer, results, failed, uncovered),
+        }
+    }
+}
+
+impl OfflineMove {
+    /// A tool call.
+    fn call(thought: Thought, tool: &str, arguments: Value) -> Self {
+        Self { thought, action: Action { name: tool.to_owned(), arguments } }
+    }
+
+    /// The end of the task.
+    fn submit(thought: Thought, product: &Product) -> Self {
+        // Products hold only strings, numbers and lists: serialising them cannot fail.
+        let arguments = serde_json::to_value(product).unwrap_or(Value::Null);
+        Self { thought, action: Action { name: Action::SUBMIT.to_owned(), arguments } }
+    }
+}
+
+/// A thought with its reason and what comes next.
+fn thought(text: impl Into<String>, reasoning: impl Into<String>, plan: impl Into<String>) -> Thought {
+    Thought { text: text.into(), reasoning: reasoning.into(), plan: plan.into(), criticism: String::new() }
+}

@@ -1,0 +1,294 @@
+//! Planning by rule: each question of the goal becomes a research task, arithmetic a computation, and a
+//! worker checks every citation.
+
+use muster_shared::flow::{PlanDraft, Product, RunLimits, TaskDraft, TaskOffered};
+
+use super::arithmetic::expressions;
+use super::facets::{facets, title_of};
+use super::question::question;
+use super::{OfflineMove, thought};
+
+/// The name of the task that looks every citation up.
+pub(super) const CHECK_NAME: &str = "Check the citations";
+/// Questions whose citations one check looks up; each look takes a step, and steps are few.
+const QUESTIONS_PER_CHECK: usize = 3;
+/// How the goal of a task begins that computes.
+pub(super) const COMPUTE: &str = "Compute: ";
+
+pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
+    let expressions = expressions(&offer.goal);
+    let facets = questions(&offer.goal, &expressions);
+    let tasks = if offer.corpus.is_some() {
+        with_documents(&facets, &expressions, &offer.limits)
+    } else {
+        without_documents(&offer.goal, &facets, &expressions)
+    };
+    let text = format!(
+        "The goal asks {} and {}.",
+        super::researcher::counted(facets.len(), "question", "questions"),
+        super::researcher::counted(expressions.len(), "computation", "computations"),
+    );
+    let reasoning = if offer.corpus.is_some() {
+        "Each question is a search of its own; a second pair of eyes looks every citation up."
+    } else {
+        "There are no documents: only what can be computed can be answered."
+    };
+    let draft = PlanDraft { goal: offer.goal.clone(), tasks };
+    OfflineMove::submit(thought(text, reasoning, "Submit the plan."), &Product::Plan(draft))
+}
+
+/// The questions of a goal that are not mere arithmetic.
+fn questions(goal: &str, expressions: &[String]) -> Vec<String> {
+    let is_arithmetic = |facet: &String| {
+        !super::arithmetic::expressions(facet).is_empty()
+            && question(facet, &[]).terms.iter().all(|term| term.light || !is_a_subject(&term.word))
+    };
+    let all = facets(goal);
+    if expressions.is_empty() { all } else { all.into_iter().filter(|facet| !is_arithmetic(facet)).collect() }
+}
+
+/// Whether a word is about something other than the arithmetic itself.
+fn is_a_subject(word: &str) -> bool {
+    let arithmetic = [
+        "compute",
+        "calculate",
+        "evaluate",
+        "sum",
+        "product",
+        "average",
+        "mean",
+        "square",
+        "root",
+        "percent",
+        "plus",
+        "minus",
+        "times",
+        "divided",
+        "multiplied",
+        "power",
+        "result",
+        "multiply",
+        "divide",
+        "subtract",
+        "add",
+    ];
+    !arithmetic.contains(&word.to_lowercase().as_str()) && !word.chars().all(|letter| !letter.is_alphabetic())
+}
+
+fn with_documents(facets: &[String], expressions: &[String], limits: &RunLimits) -> Vec<TaskDraft> {
+    let others = 1 + usize::from(!expressions.is_empty());
+    let width = usize::from(limits.max_width).max(2);
+    let room = width.saturating_sub(others).max(1);
+    let most = usize::from(limits.max_tasks).saturating_sub(others).max(1);
+    let facets = at_most(facets, most.min(room * width));
+    // Two places are left free, for a wider search and the check of what it finds.
+    let mut tasks =
+        if facets.is_empty() || facets.len() + 2 <= room || (limits.max_depth < 2 && facets.len() <= room) {
+            facets.iter().map(|facet| research(facet)).collect()
+        } else if limits.max_depth >= 2 {
+            grouped(&facets, room, width)
+        } else {
+            at_most(&facets, room).iter().map(|facet| research(facet)).collect::<Vec<_>>()
+        };
+    if facets.is_empty() {
+        return vec![compute(expressions)];
+    }
+    let found_by = leaf_indices(&tasks);
+    if !expressions.is_empty() {
+        tasks.push(compute(expressions));
+    }
+    tasks.push(checks(&found_by, limits));
+    tasks
+}
+
+/// One check, or several side by side when there is more to look up than one can.
+fn checks(found_by: &[String], limits: &RunLimits) -> TaskDraft {
+    let groups = found_by.len().div_ceil(QUESTIONS_PER_CHECK).min(usize::from(limits.max_width));
+    if groups < 2 || limits.max_depth < 2 || found_by.len() + groups + 4 > usize::from(limits.max_tasks) {
+        return check(found_by.to_vec());
+    }
+    let below = found_by.chunks(found_by.len().div_ceil(groups)).enumerate().map(|(number, group)| {
+        TaskDraft {
+            name: format!("{CHECK_NAME} ({})", number + 1), // Two tasks with one goal would be taken for the same.
+            goal: format!("Look up in the documents every citation that {} gave.", group.join(", ")),
+            ..check(group.to_vec())
+        }
+    });
+    TaskDraft {
+        name: format!("{CHECK_NAME} of all"),
+        goal: "Have every citation looked up, in parts.".to_owned(),
+        expected_output: "The findings whose quotation stands at the place given.".to_owned(),
+        subtasks: below.collect(),
+        ..TaskDraft::default()
+    }
+}
+
+fn without_documents(goal: &str, facets: &[String], expressions: &[String]) -> Vec<TaskDraft> {
+    let mut tasks = Vec::new();
+    if !expressions.is_empty() {
+        tasks.push(compute(expressions));
+    }
+    if !facets.is_empty() {
+        tasks.push(TaskDraft {
+            name: "Say what cannot be answered".to_owned(),
+            goal: goal.to_owned(),
+            role: Some("worker".to_owned()),
+            criticism: "Nothing may be made up.".to_owned(),
+            expected_output: "The questions that stay open, and what would answer them.".to_owned(),
+            ..TaskDraft::default()
+        });
+    }
+    tasks
+}
+
+/// At most `most` questions; the last one takes in those that are too many.
+fn at_most(facets: &[String], most: usize) -> Vec<String> {
+    if facets.len() <= most {
+        return facets.to_vec();
+    }
+    let (kept, surplus) = facets.split_at(most.saturating_sub(1));
+    let mut kept = kept.to_vec();
+    kept.push(surplus.join(" "));
+    kept
+}
+
+/// More questions than fit side by side, in groups one level deeper.
+fn grouped(facets: &[String], room: usize, width: usize) -> Vec<TaskDraft> {
+    let groups = facets.len().div_ceil(width).clamp(1, room);
+    let size = facets.len().div_ceil(groups).min(width);
+    facets
+        .chunks(size)
+        .enumerate()
+        .map(|(number, group)| TaskDraft {
+            name: if groups == 1 { "Research".to_owned() } else { format!("Research, part {}", number + 1) },
+            goal: group.join(" "),
+            expected_output: "What the documents say to each question.".to_owned(),
+            subtasks: group.iter().map(|facet| research(facet)).collect(),
+            ..TaskDraft::default()
+        })
+        .collect()
+}
+
+fn leaf_indices(tasks: &[TaskDraft]) -> Vec<String> {
+    let mut indices = Vec::new();
+    for (number, task) in (1..).zip(tasks) {
+        if task.subtasks.is_empty() {
+            indices.push(format!("{number}"));
+        }
+        indices.extend((1..).zip(&task.subtasks).map(|(below, _): (u16, _)| format!("{number}-{below}")));
+    }
+    indices
+}
+
+fn research(facet: &str) -> TaskDraft {
+    TaskDraft {
+        name: title_of(facet),
+        goal: facet.to_owned(),
+        role: Some("researcher".to_owned()),
+        criticism: "Words that match need not answer; every statement must stand where it is said to stand."
+            .to_owned(),
+        milestones: vec!["passages found".to_owned(), "statements cited".to_owned()],
+        expected_output: "Statements of the documents that answer the question, each with path and line."
+            .to_owned(),
+        needs: vec!["corpus.search".to_owned(), "corpus.read".to_owned()],
+        ..TaskDraft::default()
+    }
+}
+
+fn compute(expressions: &[String]) -> TaskDraft {
+    TaskDraft {
+        name: "Compute".to_owned(),
+        goal: format!("{COMPUTE}{}", expressions.join("; ")),
+        role: Some("worker".to_owned()),
+        criticism: "The expression must be the one that was asked.".to_owned(),
+        milestones: vec!["value computed".to_owned()],
+        expected_output: "The value of each expression.".to_owned(),
+        needs: vec!["calculator".to_owned()],
+        ..TaskDraft::default()
+    }
+}
+
+/// The task that looks up the citations of others.
+pub(super) fn check(depends_on: Vec<String>) -> TaskDraft {
+    TaskDraft {
+        name: CHECK_NAME.to_owned(),
+        goal: "Look every citation up in its document, and drop the findings whose words do not stand there."
+            .to_owned(),
+        role: Some("worker".to_owned()),
+        criticism: "A quotation that is nearly right is wrong.".to_owned(),
+        milestones: vec!["citations looked up".to_owned()],
+        expected_output: "The findings whose quotation stands at the place given.".to_owned(),
+        needs: vec!["corpus.read".to_owned()],
+        depends_on,
+        ..TaskDraft::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use proptest::prelude::*;
+
+    use super::super::testing::{offer, plan_of};
+
+    fn shape(goal: &str) -> Vec<(String, usize, usize)> {
+        plan_of(&offer(goal))
+            .tasks
+            .iter()
+            .map(|task| (task.role.clone().unwrap_or_default(), task.subtasks.len(), task.depends_on.len()))
+            .collect()
+    }
+
+    #[test]
+    fn a_small_goal_makes_one_search_and_one_check() {
+        assert_eq!(shape("What is a run?"), [("researcher".to_owned(), 0, 0), ("worker".to_owned(), 0, 1)]);
+    }
+
+    #[test]
+    fn questions_too_many_for_one_level_are_grouped() {
+        let goal = "What is A1? What is B2? What is C3? What is D4? What is E5? What is F6?";
+        let plan = plan_of(&offer(goal));
+        assert!(plan.tasks.len() <= 5);
+        let (checks, searches) = plan.tasks.split_last().unwrap();
+        assert_eq!(searches.iter().map(|task| task.subtasks.len()).sum::<usize>(), 6);
+        let checks = &checks.subtasks;
+        assert_eq!(checks.iter().map(|check| check.depends_on.len()).collect::<Vec<_>>(), [3, 3]);
+    }
+
+    #[test]
+    fn mere_arithmetic_is_computed_and_not_searched() {
+        let plan = plan_of(&offer("What is 12 % of 3400?"));
+        assert_eq!(plan.tasks.len(), 1);
+        assert_eq!(plan.tasks[0].goal, "Compute: 12% of 3400");
+    }
+
+    #[test]
+    fn without_documents_the_plan_is_honest() {
+        let mut offer = offer("What is a run?");
+        offer.corpus = None;
+        let plan = plan_of(&offer);
+        assert_eq!(plan.tasks.len(), 1);
+        assert_eq!(plan.tasks[0].role.as_deref(), Some("worker"));
+    }
+
+    proptest! {
+        #[test]
+        fn plans_keep_to_the_limits(
+            goal in "([\\PC]{0,20}|what is [a-z]{3,5}\\? |2 \\+ 2|\n){0,20}",
+            max_width in 2u16..6, max_depth in 1u16..4, max_tasks in 3u16..20,
+        ) {
+            let mut offer = offer(&goal);
+            offer.limits.max_width = max_width;
+            offer.limits.max_depth = max_depth;
+            offer.limits.max_tasks = max_tasks;
+            let plan = plan_of(&offer);
+            prop_assert!(!plan.tasks.is_empty());
+            prop_assert!(plan.tasks.len() <= max_width.max(3) as usize);
+            for task in &plan.tasks {
+                prop_assert!(task.subtasks.is_empty() || max_depth >= 2);
+                prop_assert!(task.subtasks.len() <= max_width as usize);
+            }
+        }
+    }
+}

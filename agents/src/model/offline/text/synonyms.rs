@@ -1,0 +1,128 @@
+//! Words that mean nearly the same in technical writing.
+//!
+//! A small table instead of a thesaurus: it only has to bridge the usual gap between how people ask ("what
+//! limits", "survive the death of") and how documents answer ("at most", "goes on after a crash").
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::stem;
+
+/// Groups of close synonyms: a statement with one may answer a question with another.
+const CLOSE: &[&str] = &[
+    "limit limited maximum max cap capped bound bounded restrict refuse refused ceiling most prevent",
+    "death die dies dead dying kill killed crash crashed crashes disconnect takeover take_over",
+    "survive survival recover recovery resume continue restart redelivered checkpoint takeover take_over go_on carry_on pick_up come_back nothing_lost outlast",
+    "worker agent process",
+    "error errors failure failures fail fails failed fault",
+    "start starts begin begins launch startup bring_up",
+    "stop stops end ends halt terminate terminates shutdown shut_down",
+    "delete deletes remove removes removed purge drop drops erase",
+    "create creates created make add adds generate",
+    "change changes modify modifies update updates edit",
+    "fast speed latency performance quick throughput",
+    "big large size bytes",
+    "safe safety secure security protect protected",
+    "choose chooses select selects pick picks chosen",
+    "install installs installation setup installing",
+    "configure configures configuration config setting settings option options",
+    "license licence licensed",
+    "require requires required requirement requirements needs prerequisite",
+    "purpose goal aim",
+    "cost costs price budget",
+    "store stores storage save saves saved persist persists persisted kept keep keeps",
+    "send sends publish publishes emit",
+    "receive receives subscribe consume consumes",
+    "wait waits timeout deadline",
+    "retry retries repeat repeated redelivered backoff try_again",
+    "duplicate duplicates twice once deduplicate deduplicated",
+    "concurrent concurrency parallel simultaneously",
+    "order ordering sequence ordered",
+    "test tests testing tested",
+    "user users person people human",
+    "allow allows allowed permit permits permission",
+    "forbid forbids forbidden deny denied refuse refused prohibit",
+    "split splits divide divides decompose",
+    "merge merges combine combines join",
+    "default defaults",
+    "depend depends dependency dependencies",
+    "author authors maintainer maintainers written",
+    "version versions release releases",
+    "replace replaces replacement substitute",
+    "avoid avoids prevent prevents",
+    "detect detects detection detected notice",
+    "check checks verify verifies verified validate validates validation",
+    "compare compares comparison versus",
+    "advantage advantages benefit benefits",
+    "disadvantage disadvantages drawback drawbacks limitation limitations",
+    "minimum least lowest",
+    "convert converts conversion transform transforms",
+    "parse parses parsing parser",
+    "encode encodes encoding encoded serialise serialize serialization",
+    "decode decodes decoding deserialise deserialize",
+];
+
+/// Groups of looser relatives, used only when a search is widened.
+const LOOSE: &[&str] = &[
+    "limit depth width budget quota threshold deadline exceed",
+    "loop loops cycle cycles recursion recursive circular chain",
+    "delegation delegate delegates hand handed assign assigned",
+    "survive lost journal redelivery replay durable persist saved kept",
+    "death failure gone poison unresponsive heartbeat outage",
+    "worker workers node host thread",
+    "error exception problem issue bug panic",
+    "error result return returns",
+    "fast slow benchmark milliseconds",
+    "secure credential credentials key keys token authentication",
+    "store database disk file",
+    "message messages event events",
+    "configure flag environment variable",
+    "install build cargo download",
+    "document documents documentation guide manual",
+    "memory ram resident allocation",
+    "thread threads async runtime",
+];
+
+static CLOSE_BY_STEM: LazyLock<BTreeMap<String, Vec<&'static str>>> = LazyLock::new(|| by_stem(CLOSE));
+static LOOSE_BY_STEM: LazyLock<BTreeMap<String, Vec<&'static str>>> = LazyLock::new(|| by_stem(LOOSE));
+
+/// Close synonyms of a word, by its stem; the word itself is not among them.
+pub(in super::super) fn synonyms(word_stem: &str) -> Vec<&'static str> {
+    CLOSE_BY_STEM.get(word_stem).cloned().unwrap_or_default()
+}
+
+/// Looser relatives of a word, by its stem; the word itself is not among them.
+pub(in super::super) fn related(word_stem: &str) -> Vec<&'static str> {
+    LOOSE_BY_STEM.get(word_stem).cloned().unwrap_or_default()
+}
+
+fn by_stem(groups: &[&'static str]) -> BTreeMap<String, Vec<&'static str>> {
+    let mut table: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+    for group in groups {
+        for word in group.split_whitespace() {
+            let own = stem(word);
+            let others = group.split_whitespace().filter(|other| stem(other) != own);
+            let known = table.entry(own.clone()).or_default();
+            for other in others {
+                if !known.iter().any(|present| stem(present) == stem(other)) {
+                    known.push(other);
+                }
+            }
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn synonyms_go_both_ways_and_leave_out_the_word() {
+        assert!(synonyms(&stem("death")).contains(&"kill"));
+        assert!(synonyms(&stem("killed")).contains(&"death"));
+        assert!(!synonyms(&stem("limits")).iter().any(|word| stem(word) == stem("limits")));
+        assert!(synonyms("zebra").is_empty());
+        assert!(related(&stem("loops")).contains(&"cycle"));
+    }
+}

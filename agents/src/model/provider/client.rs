@@ -1,0 +1,54 @@
+//! The HTTP client, made when first needed and shared by all targets of a process.
+//!
+//! TLS: reqwest is built without a crypto provider of its own and takes the process's default, which the
+//! binary installs at the start (`aws_lc_rs`); should nobody have done so, it is installed here, because
+//! reqwest would panic. Server certificates are checked against the system's roots.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// The longest time to connect, TLS included.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Idle connections are closed after this time, so that an idle agent keeps no buffers.
+const KEEP_IDLE: Duration = Duration::from_secs(30);
+
+/// A handle to the shared client. Cloning is cheap; nothing is built until a call is made.
+#[derive(Clone, Default)]
+pub struct ModelClient {
+    built: Arc<OnceLock<Result<genai::Client, String>>>,
+}
+
+impl ModelClient {
+    /// The client, built now if need be.
+    pub(super) fn get(&self) -> Result<&genai::Client, &str> {
+        self.built.get_or_init(build).as_ref().map_err(String::as_str)
+    }
+}
+
+fn build() -> Result<genai::Client, String> {
+    install_crypto();
+    let http = settings()
+        .build()
+        // Without any system certificates the client cannot be built at all, although plain http
+        // (a model on this machine) needs none. https calls then fail with a certificate error.
+        .or_else(|_| settings().tls_certs_only([]).build())
+        .map_err(|error| error.to_string())?;
+    genai::Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
+}
+
+fn settings() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(KEEP_IDLE)
+        .tcp_nodelay(true)
+        // A redirect would take the key to another host.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("muster/", env!("CARGO_PKG_VERSION")))
+}
+
+fn install_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only when another thread was faster, which is as good.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
+}

@@ -1,0 +1,258 @@
+//! Asking real models, through genai.
+//!
+//! genai neither retries nor bounds a call: both are done here and in [`super::retry`]. The target is always
+//! explicit (no guessing by model name, no environment), and answers stream unless a server cannot.
+
+mod classify;
+mod client;
+mod convert;
+mod stream;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use genai::ServiceTarget;
+use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
+use serde::{Deserialize, Serialize};
+
+pub use client::ModelClient;
+
+use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind};
+use super::target::{ModelProvider, ModelTarget};
+
+/// Time and size limits of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CallLimits {
+    /// From the question to the whole answer.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub call: Duration,
+    /// The longest silence within a streamed answer.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub idle: Duration,
+    /// The longest answer, in bytes.
+    pub answer_bytes: usize,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self { call: Duration::from_secs(120), idle: Duration::from_secs(60), answer_bytes: 4 << 20 }
+    }
+}
+
+/// A model behind an HTTP provider.
+pub struct Provider {
+    target: ModelTarget,
+    limits: CallLimits,
+    client: ModelClient,
+    /// Set once the server has shown that it answers whole only.
+    unstreamed: AtomicBool,
+    /// Set once the server has refused an answer format.
+    formatless: AtomicBool,
+}
+
+impl Provider {
+    /// A model to be asked with `client`; nothing is connected yet.
+    ///
+    /// `None` for the offline target, which is no HTTP provider.
+    #[must_use]
+    pub fn new(target: ModelTarget, limits: CallLimits, client: ModelClient) -> Option<Self> {
+        (target.provider != ModelProvider::Offline).then(|| Self {
+            target,
+            limits,
+            client,
+            unstreamed: AtomicBool::new(false),
+            formatless: AtomicBool::new(false),
+        })
+    }
+
+    async fn ask_within_limits(
+        &self,
+        request: &ChatRequest,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let mut wasted = 0;
+        loop {
+            let formatted = request.schema.is_some() && !self.formatless.load(Ordering::Relaxed);
+            let streamed = !self.unstreamed.load(Ordering::Relaxed);
+            let failed = match self.ask_once(request, formatted, streamed, on_delta).await {
+                Ok(mut answer) => {
+                    answer.wasted.calls += wasted;
+                    return check(answer, &self.target);
+                }
+                Err(failed) => failed,
+            };
+            wasted += 1;
+            match failed {
+                Failed::NotStreaming if streamed => self.unstreamed.store(true, Ordering::Relaxed),
+                Failed::Model(error) if formatted && refuses_format(&error) => {
+                    self.formatless.store(true, Ordering::Relaxed);
+                }
+                Failed::Model(error) if streamed && refuses_stream(&error) => {
+                    self.unstreamed.store(true, Ordering::Relaxed);
+                }
+                Failed::Model(mut error) => {
+                    error.calls = wasted;
+                    return Err(error);
+                }
+                Failed::NotStreaming => {
+                    return Err(self.error(ModelErrorKind::BadAnswer, "the server sent no answer"));
+                }
+            }
+        }
+    }
+
+    async fn ask_once(
+        &self,
+        request: &ChatRequest,
+        formatted: bool,
+        streamed: bool,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, Failed> {
+        let client = self.client.get().map_err(|why| {
+            self.error(ModelErrorKind::Unreachable, format!("the HTTP client cannot be set up: {why}"))
+        })?;
+        let service = convert::service_target(&self.target);
+        let asked = convert::request(request, &self.target);
+        let options = convert::options(request, &self.target, &self.limits, formatted);
+        if streamed {
+            self.ask_streamed(client, service, asked, options, on_delta).await
+        } else {
+            self.ask_whole(client, service, asked, options, on_delta).await
+        }
+    }
+
+    async fn ask_streamed(
+        &self,
+        client: &genai::Client,
+        service: ServiceTarget,
+        asked: GenaiRequest,
+        options: ChatOptions,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, Failed> {
+        let watch = stream::FrameWatch::default();
+        let options = options.with_raw_frame_sink(watch.clone());
+        let response = client
+            .exec_chat_stream(service, asked, Some(&options))
+            .await
+            .map_err(|error| classify::error(&error, &self.target))?;
+        let gathered = stream::gather(response.stream, &watch, &self.target, &self.limits, on_delta).await?;
+        match gathered {
+            stream::Gathered::Answer(answer) => Ok(*answer),
+            stream::Gathered::NotStreaming => Err(Failed::NotStreaming),
+        }
+    }
+
+    async fn ask_whole(
+        &self,
+        client: &genai::Client,
+        service: ServiceTarget,
+        asked: GenaiRequest,
+        options: ChatOptions,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, Failed> {
+        let answer = match client.exec_chat(service, asked, Some(&options)).await {
+            Ok(response) => convert::answer(&response, &self.target),
+            // Arguments that are no JSON fail the whole call; the captured body still has them.
+            Err(genai::Error::ChatResponseGeneration { response_body, .. })
+                if self.target.provider == ModelProvider::OpenAi
+                    && convert::openai_answer(&response_body, &self.target).is_some() =>
+            {
+                convert::openai_answer(&response_body, &self.target)
+                    .ok_or_else(|| self.error(ModelErrorKind::BadAnswer, "the answer is garbage"))?
+            }
+            Err(error) => return Err(classify::error(&error, &self.target).into()),
+        };
+        if let Some(reasoning) = &answer.reasoning {
+            on_delta(Delta::Thought(reasoning.clone()));
+        }
+        if !answer.text.is_empty() {
+            on_delta(Delta::Text(answer.text.clone()));
+        }
+        for call in &answer.tool_calls {
+            on_delta(Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() });
+        }
+        Ok(answer)
+    }
+
+    fn error(&self, kind: ModelErrorKind, message: impl AsRef<str>) -> ModelError {
+        ModelError::new(kind, self.target.name(), self.target.redact(message.as_ref()))
+    }
+}
+
+#[async_trait]
+impl ChatModel for Provider {
+    async fn ask(
+        &self,
+        request: &ChatRequest,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let begun = Instant::now();
+        let asked = Box::pin(self.ask_within_limits(request, on_delta));
+        let mut answer = tokio::time::timeout(self.limits.call, asked).await.unwrap_or_else(|_| {
+            Err(self.error(
+                ModelErrorKind::Timeout,
+                format!("no whole answer within {:?} (the model time limit)", self.limits.call),
+            ))
+        })?;
+        answer.millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(answer)
+    }
+
+    fn describe(&self) -> String {
+        self.target.name()
+    }
+}
+
+/// How one call failed.
+enum Failed {
+    /// As the error says.
+    Model(ModelError),
+    /// The server answered a streaming question with something that is no stream.
+    NotStreaming,
+}
+
+impl From<ModelError> for Failed {
+    fn from(error: ModelError) -> Self {
+        Self::Model(error)
+    }
+}
+
+/// An answer with nothing in it is a failure; a withheld one is a refusal.
+fn check(answer: ChatAnswer, target: &ModelTarget) -> Result<ChatAnswer, ModelError> {
+    let empty = answer.text.trim().is_empty() && answer.tool_calls.is_empty();
+    let (kind, message) = match &answer.finish {
+        FinishReason::ContentFilter => {
+            (ModelErrorKind::Refused, "the provider withheld the answer for policy reasons: ask differently")
+        }
+        FinishReason::Length if empty => (
+            ModelErrorKind::BadAnswer,
+            "the token limit was used up before the answer began: raise max_tokens",
+        ),
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) if empty => {
+            (ModelErrorKind::BadAnswer, "the answer is empty")
+        }
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Length | FinishReason::Other(_) => {
+            return Ok(answer);
+        }
+    };
+    let mut error = ModelError::new(kind, target.name(), message);
+    error.usage = answer.usage;
+    error.calls = answer.wasted.calls + 1;
+    Err(error)
+}
+
+/// Servers that know no answer formats say so in words only.
+fn refuses_format(error: &ModelError) -> bool {
+    error.kind == ModelErrorKind::BadRequest
+        && ["response_format", "json_schema", "output_config", "output_format", "responseJsonSchema"]
+            .iter()
+            .any(|word| error.message.contains(word))
+}
+
+fn refuses_stream(error: &ModelError) -> bool {
+    error.kind == ModelErrorKind::BadRequest && error.message.to_ascii_lowercase().contains("stream")
+}

@@ -1,0 +1,204 @@
+//! Gathering a streamed answer, and noticing when it is none or only half of one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt;
+use genai::chat as g;
+use genai::chat::{ChatFrameSink, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef};
+
+use super::{CallLimits, classify, convert};
+use crate::model::chat::{ChatAnswer, Delta, FinishReason, ModelError, ModelErrorKind, ToolCall, Wasted};
+use crate::model::target::{ModelProvider, ModelTarget};
+
+/// What came of a stream.
+pub(super) enum Gathered {
+    /// The answer.
+    Answer(Box<ChatAnswer>),
+    /// The server answered, but with no stream.
+    NotStreaming,
+}
+
+/// Looks at raw frames for what genai does not report. Cheap on purpose: no frame is parsed twice.
+#[derive(Clone, Default)]
+pub(super) struct FrameWatch {
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Blocks that arrived, of which `data` held an event.
+    blocks: usize,
+    data: usize,
+    finished: bool,
+    refused: bool,
+    model: Option<String>,
+}
+
+impl ChatFrameSink for FrameWatch {
+    fn on_frame(&self, _context: &FrameCtx, frame: RawFrameRef<'_>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.blocks += 1;
+        if frame.data.is_empty() {
+            return;
+        }
+        seen.data += 1;
+        seen.finished |= has_text(frame.data, "\"finish_reason\"");
+        seen.refused |= has_text(frame.data, "\"refusal\"");
+        if seen.model.is_none() {
+            seen.model = text_after(frame.data, "\"model\"").map(str::to_owned);
+        }
+    }
+}
+
+/// Whether `key` is followed by a string that is not empty.
+fn has_text(data: &str, key: &str) -> bool {
+    text_after(data, key).is_some()
+}
+
+/// The plain string that follows `key` in compact or spaced JSON.
+fn text_after<'a>(data: &'a str, key: &str) -> Option<&'a str> {
+    let at = data.find(key)? + key.len();
+    let rest = data[at..].trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    rest.split('"').next().filter(|text| !text.is_empty() && text.len() <= 200)
+}
+
+/// Reads the stream to its end.
+pub(super) async fn gather(
+    mut stream: ChatStream,
+    watch: &FrameWatch,
+    target: &ModelTarget,
+    limits: &CallLimits,
+    on_delta: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Gathered, ModelError> {
+    let mut parts = Parts::default();
+    let mut end = None;
+    while let Some(event) = stream.next().await {
+        match event.map_err(|error| classify::error(&error, target))? {
+            ChatStreamEvent::Start
+            | ChatStreamEvent::Heartbeat
+            | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
+            ChatStreamEvent::Chunk(chunk) => {
+                parts.text.push_str(&chunk.content);
+                on_delta(Delta::Text(chunk.content));
+            }
+            ChatStreamEvent::ReasoningChunk(chunk) => {
+                parts.reasoning.push_str(&chunk.content);
+                on_delta(Delta::Thought(chunk.content));
+            }
+            ChatStreamEvent::ToolCallChunk(chunk) => on_delta(parts.note_call(chunk.tool_call)),
+            ChatStreamEvent::End(stream_end) => {
+                end = Some(stream_end);
+                break;
+            }
+        }
+        if parts.bytes() > limits.answer_bytes {
+            return Err(ModelError::new(
+                ModelErrorKind::BadAnswer,
+                target.name(),
+                format!("the answer is longer than {} bytes", limits.answer_bytes),
+            ));
+        }
+    }
+    let seen = watch.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    conclude(parts, end, &seen, target)
+}
+
+/// What was streamed so far.
+#[derive(Default)]
+struct Parts {
+    text: String,
+    reasoning: String,
+    /// Calls by id, each with its arguments so far.
+    calls: Vec<ToolCall>,
+}
+
+impl Parts {
+    /// Notes a chunk, which carries all arguments of its call so far.
+    fn note_call(&mut self, call: g::ToolCall) -> Delta {
+        let call = convert::tool_call(call, None);
+        let delta = Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() };
+        match self.calls.iter_mut().find(|known| known.id == call.id) {
+            Some(known) => *known = call,
+            None => self.calls.push(call),
+        }
+        delta
+    }
+
+    fn bytes(&self) -> usize {
+        let calls: usize = self.calls.iter().map(|call| call.raw.len()).sum();
+        self.text.len() + self.reasoning.len() + calls
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
+    }
+}
+
+fn conclude(
+    parts: Parts,
+    end: Option<g::StreamEnd>,
+    seen: &Seen,
+    target: &ModelTarget,
+) -> Result<Gathered, ModelError> {
+    let cut_off = || {
+        ModelError::new(
+            ModelErrorKind::BadAnswer,
+            target.name(),
+            "the connection ended in the middle of the answer",
+        )
+    };
+    let Some(end) = end else {
+        if parts.is_empty() && seen.data == 0 && seen.blocks > 0 {
+            return Ok(Gathered::NotStreaming);
+        }
+        // Some servers never send the closing [DONE]; a finish reason proves the answer whole.
+        if !seen.finished {
+            return Err(cut_off());
+        }
+        return Ok(Gathered::Answer(Box::new(assemble(parts, g::StreamEnd::default(), seen, target))));
+    };
+    // These two clients invent an end when the connection closes; a real one carries its reason.
+    let invents_ends = matches!(target.provider, ModelProvider::Gemini | ModelProvider::Ollama);
+    if invents_ends && end.captured_stop_reason.is_none() {
+        if parts.is_empty() && seen.data == 0 && seen.blocks > 0 {
+            return Ok(Gathered::NotStreaming);
+        }
+        return Err(cut_off());
+    }
+    Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))))
+}
+
+fn assemble(parts: Parts, end: g::StreamEnd, seen: &Seen, target: &ModelTarget) -> ChatAnswer {
+    let usage = end.captured_usage.as_ref().map(convert::usage).unwrap_or_default();
+    let mut finish = convert::finish(end.captured_stop_reason.as_ref());
+    let mut calls = parts.calls;
+    if let Some(final_calls) = end.captured_into_tool_calls() {
+        calls = final_calls
+            .into_iter()
+            .map(|call| {
+                let raw = calls.iter().find(|known| known.id == call.call_id).map(|known| known.raw.clone());
+                convert::tool_call(call, raw)
+            })
+            .collect();
+    } else {
+        for call in &mut calls {
+            if let Ok(arguments) = serde_json::from_str(&call.raw) {
+                call.arguments = arguments;
+            }
+        }
+    }
+    if seen.refused && parts.text.is_empty() && calls.is_empty() {
+        finish = FinishReason::ContentFilter;
+    }
+    ChatAnswer {
+        text: parts.text,
+        reasoning: (!parts.reasoning.is_empty()).then_some(parts.reasoning),
+        tool_calls: calls,
+        usage,
+        wasted: Wasted::default(),
+        model: seen.model.clone().unwrap_or_else(|| target.model.clone()),
+        provider: target.provider.name().to_owned(),
+        finish,
+        millis: 0,
+    }
+}

@@ -1,0 +1,452 @@
+//! When to ask a failing model again: a pure decision, and the wrapper that carries it out.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
+
+/// Limits of retrying.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryLimits {
+    /// Calls per target, the first one included.
+    pub attempts: u32,
+    /// Time for all calls and waits together, over all targets.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub total: Duration,
+    /// The first wait; it doubles with each attempt.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub base: Duration,
+    /// The longest wait of our own making.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub max_wait: Duration,
+    /// The longest wait a provider may ask for; one that asks for more is given up.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub max_retry_after: Duration,
+}
+
+impl Default for RetryLimits {
+    fn default() -> Self {
+        Self {
+            attempts: 5,
+            total: Duration::from_secs(300),
+            base: Duration::from_millis(500),
+            max_wait: Duration::from_secs(30),
+            max_retry_after: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What to do after a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryDecision {
+    /// Ask again after this time.
+    Retry {
+        /// How long to wait.
+        after: Duration,
+    },
+    /// Further calls cannot help, or a limit is reached.
+    GiveUp,
+}
+
+/// Decides whether the `attempt`-th failed call (from 1) is followed by another.
+///
+/// `elapsed` is the time since the first call; `jitter` (0 to 1) spreads the waits so that many agents
+/// do not come back at the same moment. A provider's Retry-After is a floor: jitter only adds to it.
+#[must_use]
+pub fn decide_retry(
+    error: &ModelError,
+    attempt: u32,
+    elapsed: Duration,
+    limits: &RetryLimits,
+    jitter: f64,
+) -> RetryDecision {
+    if !error.is_transient() || attempt >= limits.attempts {
+        return RetryDecision::GiveUp;
+    }
+    let jitter = jitter.clamp(0.0, 1.0);
+    let after = match error.retry_after() {
+        Some(asked) if asked > limits.max_retry_after => return RetryDecision::GiveUp,
+        Some(asked) => asked + limits.base.mul_f64(jitter),
+        None => backoff(attempt, limits).mul_f64(0.5 + jitter / 2.0),
+    };
+    if elapsed.saturating_add(after) >= limits.total {
+        return RetryDecision::GiveUp;
+    }
+    RetryDecision::Retry { after }
+}
+
+/// The full wait after `attempt` failures, before jitter.
+fn backoff(attempt: u32, limits: &RetryLimits) -> Duration {
+    let factor = 2_u32.saturating_pow(attempt.saturating_sub(1).min(20));
+    limits.base.saturating_mul(factor).min(limits.max_wait)
+}
+
+/// A model that retries, and falls back to others when one fails for good.
+pub struct Resilient {
+    targets: Vec<Arc<dyn ChatModel>>,
+    limits: RetryLimits,
+}
+
+impl Resilient {
+    /// Wraps `primary`; `fallbacks` are asked in turn when the ones before gave up.
+    #[must_use]
+    pub fn new(
+        primary: Arc<dyn ChatModel>,
+        fallbacks: impl IntoIterator<Item = Arc<dyn ChatModel>>,
+        limits: RetryLimits,
+    ) -> Self {
+        let mut targets = vec![primary];
+        targets.extend(fallbacks);
+        Self { targets, limits }
+    }
+}
+
+#[async_trait]
+impl ChatModel for Resilient {
+    async fn ask(
+        &self,
+        request: &ChatRequest,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let mut course = Course::begin(self.limits);
+        let mut last = None;
+        for target in &self.targets {
+            match course.ask_target(target.as_ref(), request, on_delta).await {
+                Ok(answer) => return Ok(course.finish(answer)),
+                Err(error) if !falls_back(&error) => return Err(course.fail(error)),
+                Err(error) => last = Some(error),
+            }
+        }
+        let error = last
+            .unwrap_or_else(|| ModelError::new(ModelErrorKind::BadRequest, "none", "no model is configured"));
+        Err(course.fail(error))
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<_> = self.targets.iter().map(|target| target.describe()).collect();
+        names.join(", then ")
+    }
+}
+
+/// Whether another model may do better. What the asker did (cancel, a malformed question) it cannot mend.
+fn falls_back(error: &ModelError) -> bool {
+    match error.kind {
+        ModelErrorKind::RateLimited { .. }
+        | ModelErrorKind::Overloaded { .. }
+        | ModelErrorKind::Timeout
+        | ModelErrorKind::Unreachable
+        | ModelErrorKind::Unauthorized
+        | ModelErrorKind::ContextTooLong
+        | ModelErrorKind::BadAnswer
+        | ModelErrorKind::Refused => true,
+        ModelErrorKind::BadRequest | ModelErrorKind::Cancelled => false,
+    }
+}
+
+/// One question's way through attempts and targets.
+struct Course {
+    limits: RetryLimits,
+    begun: Instant,
+    wasted: Wasted,
+}
+
+impl Course {
+    fn begin(limits: RetryLimits) -> Self {
+        Self { limits, begun: Instant::now(), wasted: Wasted::default() }
+    }
+
+    async fn ask_target(
+        &mut self,
+        target: &dyn ChatModel,
+        request: &ChatRequest,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let mut attempt = 1;
+        loop {
+            let error = match self.ask_once(target, request, on_delta).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            self.wasted.calls = self.wasted.calls.saturating_add(error.calls);
+            self.wasted.usage += error.usage;
+            on_delta(Delta::Restart);
+            match decide_retry(&error, attempt, self.begun.elapsed(), &self.limits, random_fraction()) {
+                RetryDecision::GiveUp => return Err(error),
+                RetryDecision::Retry { after } => {
+                    tracing::debug!(target = %error.target, kind = error.kind.name(), attempt, ?after, "asking the model again");
+                    tokio::time::sleep(after).await;
+                }
+            }
+            attempt += 1;
+        }
+    }
+
+    /// One call, cut off when the total time is used up.
+    async fn ask_once(
+        &self,
+        target: &dyn ChatModel,
+        request: &ChatRequest,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let left = self.limits.total.saturating_sub(self.begun.elapsed());
+        tokio::time::timeout(left, target.ask(request, on_delta)).await.unwrap_or_else(|_| {
+            Err(ModelError::new(
+                ModelErrorKind::Timeout,
+                target.describe(),
+                format!("no answer within {:?} in all", self.limits.total),
+            ))
+        })
+    }
+
+    fn finish(&self, mut answer: ChatAnswer) -> ChatAnswer {
+        answer.wasted.calls = answer.wasted.calls.saturating_add(self.wasted.calls);
+        answer.wasted.usage += self.wasted.usage;
+        answer.millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        answer
+    }
+
+    fn fail(&self, mut error: ModelError) -> ModelError {
+        error.calls = self.wasted.calls.max(1);
+        error.usage = self.wasted.usage;
+        if error.calls > 1 {
+            error.message = format!("{} (after {} calls)", error.message, error.calls);
+        }
+        error
+    }
+}
+
+/// A number in 0..1 from the standard library's per-instance hash keys; spreading waits needs no more.
+fn random_fraction() -> f64 {
+    let bits = std::hash::RandomState::new().build_hasher().finish() >> 11;
+    // 53 bits fit a double exactly.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    let fraction = bits as f64 / (1_u64 << 53) as f64;
+    fraction
+}
+
+/// Asks `model` until `cancel` fires.
+///
+/// # Errors
+/// [`ModelErrorKind::Cancelled`] when it fired first, else what the model says.
+pub async fn ask_unless_cancelled(
+    model: &dyn ChatModel,
+    request: &ChatRequest,
+    on_delta: &mut (dyn FnMut(Delta) + Send),
+    cancel: &tokio_util::sync::CancellationToken,
+) -> Result<ChatAnswer, ModelError> {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ModelError::new(
+            ModelErrorKind::Cancelled,
+            model.describe(),
+            "the call was cancelled",
+        )),
+        answer = model.ask(request, on_delta) => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use std::sync::Mutex;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::chat::{FinishReason, TokenUsage, ignore_deltas};
+
+    fn error(kind: ModelErrorKind) -> ModelError {
+        ModelError::new(kind, "openai/x", "failed")
+    }
+
+    fn limits() -> RetryLimits {
+        RetryLimits {
+            attempts: 4,
+            total: Duration::from_secs(60),
+            base: Duration::from_secs(1),
+            max_wait: Duration::from_secs(3),
+            max_retry_after: Duration::from_secs(20),
+        }
+    }
+
+    #[test]
+    fn decisions() {
+        let limited =
+            |seconds| error(ModelErrorKind::RateLimited { retry_after: Some(Duration::from_secs(seconds)) });
+        let overloaded = error(ModelErrorKind::Overloaded { retry_after: None });
+        let wait = |seconds: f64| RetryDecision::Retry { after: Duration::from_secs_f64(seconds) };
+        let cases = [
+            (overloaded.clone(), 1, 0, 1.0, wait(1.0)),
+            (overloaded.clone(), 1, 0, 0.0, wait(0.5)),
+            (overloaded.clone(), 2, 0, 1.0, wait(2.0)),
+            (overloaded.clone(), 3, 0, 1.0, wait(3.0)),
+            (overloaded.clone(), 4, 0, 1.0, RetryDecision::GiveUp),
+            (overloaded, 1, 60, 1.0, RetryDecision::GiveUp),
+            (limited(7), 1, 0, 0.0, wait(7.0)),
+            (limited(7), 1, 0, 0.5, wait(7.5)),
+            (limited(21), 1, 0, 0.0, RetryDecision::GiveUp),
+            (limited(15), 1, 46, 0.0, RetryDecision::GiveUp),
+            (error(ModelErrorKind::Unauthorized), 1, 0, 0.0, RetryDecision::GiveUp),
+            (error(ModelErrorKind::Cancelled), 1, 0, 0.0, RetryDecision::GiveUp),
+        ];
+        for (error, attempt, elapsed, jitter, expected) in cases {
+            let got = decide_retry(&error, attempt, Duration::from_secs(elapsed), &limits(), jitter);
+            assert_eq!(got, expected, "{error:?} attempt {attempt} elapsed {elapsed}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn waits_stay_within_limits(attempt in 1_u32..100, elapsed in 0_u64..100, asked in proptest::option::of(0_u64..200), jitter in 0.0..=1.0_f64) {
+            let limits = limits();
+            let failed = error(ModelErrorKind::RateLimited { retry_after: asked.map(Duration::from_secs) });
+            let elapsed = Duration::from_secs(elapsed);
+            if let RetryDecision::Retry { after } = decide_retry(&failed, attempt, elapsed, &limits, jitter) {
+                prop_assert!(attempt < limits.attempts);
+                prop_assert!(elapsed + after < limits.total);
+                match failed.retry_after() {
+                    Some(asked) => prop_assert!(after >= asked),
+                    None => prop_assert!(after <= limits.max_wait),
+                }
+            }
+        }
+    }
+
+    /// Fails as told, then answers.
+    struct Flaky {
+        name: &'static str,
+        failures: Mutex<Vec<ModelErrorKind>>,
+    }
+
+    impl Flaky {
+        fn new(name: &'static str, failures: Vec<ModelErrorKind>) -> Arc<Self> {
+            Arc::new(Self { name, failures: Mutex::new(failures) })
+        }
+    }
+
+    #[async_trait]
+    impl ChatModel for Flaky {
+        async fn ask(
+            &self,
+            _request: &ChatRequest,
+            _on_delta: &mut (dyn FnMut(Delta) + Send),
+        ) -> Result<ChatAnswer, ModelError> {
+            let next = self.failures.lock().unwrap().pop();
+            match next {
+                Some(kind) => {
+                    let mut failed = ModelError::new(kind, self.name, "failed");
+                    failed.usage.input = 10;
+                    Err(failed)
+                }
+                None => Ok(ChatAnswer {
+                    text: "ok".into(),
+                    reasoning: None,
+                    tool_calls: vec![],
+                    usage: TokenUsage { input: 5, output: 2, cached: 0 },
+                    wasted: Wasted::default(),
+                    model: self.name.into(),
+                    provider: "test".into(),
+                    finish: FinishReason::Stop,
+                    millis: 0,
+                }),
+            }
+        }
+
+        fn describe(&self) -> String {
+            self.name.into()
+        }
+    }
+
+    fn quick() -> RetryLimits {
+        RetryLimits { attempts: 3, base: Duration::from_millis(1), ..limits() }
+    }
+
+    #[tokio::test]
+    async fn wasted_calls_are_counted_apart() {
+        let model = Flaky::new("a", vec![ModelErrorKind::BadAnswer, ModelErrorKind::Timeout]);
+        let answer = Resilient::new(model, [], quick())
+            .ask(&ChatRequest::default(), &mut ignore_deltas)
+            .await
+            .unwrap();
+        assert_eq!(answer.usage.input, 5);
+        assert_eq!((answer.wasted.calls, answer.wasted.usage.input), (2, 20));
+    }
+
+    #[tokio::test]
+    async fn a_model_that_fails_for_good_gives_way_to_the_next() {
+        let first = Flaky::new("a", vec![ModelErrorKind::Unauthorized; 9]);
+        let second = Flaky::new("b", vec![]);
+        let mut restarts = 0;
+        let answer = Resilient::new(first.clone(), [second as Arc<dyn ChatModel>], quick())
+            .ask(&ChatRequest::default(), &mut |delta| {
+                restarts += usize::from(delta == Delta::Restart);
+            })
+            .await
+            .unwrap();
+        assert_eq!(answer.model, "b");
+        assert_eq!((answer.wasted.calls, restarts), (1, 1));
+        assert_eq!(first.failures.lock().unwrap().len(), 8, "asked once");
+    }
+
+    #[tokio::test]
+    async fn a_bad_question_is_not_asked_elsewhere() {
+        let first = Flaky::new("a", vec![ModelErrorKind::BadRequest]);
+        let second = Flaky::new("b", vec![]);
+        let failed = Resilient::new(first, [second as Arc<dyn ChatModel>], quick())
+            .ask(&ChatRequest::default(), &mut ignore_deltas)
+            .await
+            .unwrap_err();
+        assert_eq!(failed.kind, ModelErrorKind::BadRequest);
+    }
+
+    #[tokio::test]
+    async fn giving_up_says_after_how_many_calls() {
+        let model = Flaky::new("a", vec![ModelErrorKind::BadAnswer; 9]);
+        let failed = Resilient::new(model, [], quick())
+            .ask(&ChatRequest::default(), &mut ignore_deltas)
+            .await
+            .unwrap_err();
+        assert_eq!(failed.calls, 3);
+        assert!(failed.to_string().contains("after 3 calls"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn cancelling_ends_the_call() {
+        struct Never;
+        #[async_trait]
+        impl ChatModel for Never {
+            async fn ask(
+                &self,
+                _: &ChatRequest,
+                _: &mut (dyn FnMut(Delta) + Send),
+            ) -> Result<ChatAnswer, ModelError> {
+                std::future::pending().await
+            }
+            fn describe(&self) -> String {
+                "never".into()
+            }
+        }
+        let cancel = tokio_util::sync::CancellationToken::new();
+        cancel.cancel();
+        let failed = ask_unless_cancelled(&Never, &ChatRequest::default(), &mut ignore_deltas, &cancel)
+            .await
+            .unwrap_err();
+        assert_eq!(failed.kind, ModelErrorKind::Cancelled);
+
+        let limits = RetryLimits { total: Duration::from_millis(30), ..quick() };
+        let failed = Resilient::new(Arc::new(Never), [], limits)
+            .ask(&ChatRequest::default(), &mut ignore_deltas)
+            .await
+            .unwrap_err();
+        assert_eq!(failed.kind, ModelErrorKind::Timeout);
+    }
+}

@@ -1,0 +1,186 @@
+//! Prompt templates: files, embedded in the program, each of which a folder of the user's may replace.
+//!
+//! What stands above the line `=== task ===` is the system prompt (who the agent is and how it works), what
+//! stands below is what is to be done. What people, tools and documents say goes through `fence(kind, text)`.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::value::Value as TemplateValue;
+use minijinja::{Environment, State, UndefinedBehavior, context};
+use muster_shared::flow::{TaskOffered, TemplateRef, Work};
+use sha2::{Digest, Sha256};
+
+use crate::react::prompt::Brief;
+use crate::roles::{self, RoleRules};
+
+/// What the templates of all roles share.
+const COMMON: &str = include_str!("common.md.j2");
+/// Parts the system prompt from the task. Nothing from outside stands above it.
+const PARTING: &str = "\n=== task ===\n";
+/// Largest template that is read, in bytes.
+const MAX_TEMPLATE: u64 = 256 * 1024;
+
+/// Why templates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// A file of the user's cannot be read.
+    #[error("template {path} cannot be read: {reason}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A template has a fault.
+    #[error("template {name} has a fault: {reason}")]
+    Faulty {
+        /// The template.
+        name: String,
+        /// What is wrong, with the line.
+        reason: String,
+    },
+}
+
+/// The templates of all roles, ready to be rendered.
+pub struct Templates {
+    environment: Environment<'static>,
+    references: Vec<TemplateRef>,
+}
+
+impl std::fmt::Debug for Templates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Templates").field("references", &self.references).finish_non_exhaustive()
+    }
+}
+
+impl Templates {
+    /// The built-in templates; `ROLE.md.j2` in `folder` takes the place of the one of that role.
+    ///
+    /// # Errors
+    /// When a file of the folder cannot be read or is no template.
+    pub fn load(folder: Option<&Path>) -> Result<Self, TemplateError> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_trim_blocks(true);
+        environment.set_lstrip_blocks(true);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.add_function("fence", fence_in_template);
+        let common = own_file(folder, "common")?.unwrap_or_else(|| COMMON.to_owned());
+        let mut references = Vec::new();
+        for rules in roles::all() {
+            let text = own_file(folder, rules.name)?.unwrap_or_else(|| rules.template.to_owned());
+            references.push(reference(rules.name, &text, &common));
+            add(&mut environment, rules.name, text)?;
+        }
+        add(&mut environment, "common", common)?;
+        Ok(Self { environment, references })
+    }
+
+    /// The parts of a task's prompt that stay the same over its steps, and which template made them.
+    ///
+    /// # Errors
+    /// When the template has a fault.
+    pub fn brief(
+        &self,
+        rules: &RoleRules,
+        offer: &TaskOffered,
+    ) -> Result<(Brief, TemplateRef), TemplateError> {
+        let faulty = |error: minijinja::Error| TemplateError::Faulty {
+            name: rules.name.to_owned(),
+            reason: format!("{error:#}"),
+        };
+        let template = self.environment.get_template(&file_name(rules.name)).map_err(faulty)?;
+        let text = template.render(context_of(offer)).map_err(faulty)?;
+        let (system, task) = text.split_once(PARTING).ok_or_else(|| TemplateError::Faulty {
+            name: rules.name.to_owned(),
+            reason: "it has no line `=== task ===` between system prompt and task".to_owned(),
+        })?;
+        let (system, task) = (tidy(system), tidy(task));
+        let reference = self.references.iter().find(|reference| reference.name == rules.name);
+        Ok((Brief { system, task }, reference.cloned().unwrap_or_default()))
+    }
+}
+
+/// Without the empty lines that conditions leave behind.
+fn tidy(text: &str) -> String {
+    let mut tidied = String::with_capacity(text.len());
+    for line in text.trim().lines() {
+        let empty = line.trim().is_empty();
+        if !empty || !tidied.ends_with("\n\n") {
+            tidied.push_str(if empty { "" } else { line });
+            tidied.push('\n');
+        }
+    }
+    tidied.truncate(tidied.trim_end().len());
+    tidied
+}
+
+/// Puts text that is data, whatever it says, between marks that it cannot know.
+#[must_use]
+pub fn fence(nonce: &str, kind: &str, text: &str) -> String {
+    // Only text that was shown the mark could hold it: a model's own words, or a file it wrote.
+    let text = if nonce.is_empty() { text.to_owned() } else { text.replace(nonce, "[mark]") };
+    format!("<<<{nonce} {kind}\n{}\n{nonce}>>>", text.trim_end())
+}
+
+fn fence_in_template(state: &State<'_, '_>, kind: &str, text: &str) -> String {
+    let nonce = state.lookup("nonce").map(|nonce| nonce.to_string()).unwrap_or_default();
+    fence(&nonce, kind, text)
+}
+
+fn context_of(offer: &TaskOffered) -> TemplateValue {
+    context! {
+        nonce => offer.nonce,
+        goal => offer.goal,
+        task_id => offer.task.to_string(),
+        limits => TemplateValue::from_serialize(&offer.limits),
+        corpus => TemplateValue::from_serialize(&offer.corpus),
+        work => fields_of(&offer.work),
+    }
+}
+
+/// The fields of the work, whatever its kind: each template knows its own.
+fn fields_of(work: &Work) -> TemplateValue {
+    let tagged = TemplateValue::from_serialize(work);
+    let kind = tagged.try_iter().ok().and_then(|mut kinds| kinds.next());
+    kind.and_then(|kind| tagged.get_item(&kind).ok()).unwrap_or_default()
+}
+
+fn file_name(role: &str) -> String {
+    format!("{role}.md.j2")
+}
+
+fn own_file(folder: Option<&Path>, name: &str) -> Result<Option<String>, TemplateError> {
+    let Some(folder) = folder else { return Ok(None) };
+    let path = folder.join(file_name(name));
+    let unreadable = |reason: String| TemplateError::Unreadable { path: path.clone(), reason };
+    match std::fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error.to_string())),
+        Ok(found) if found.len() > MAX_TEMPLATE => {
+            return Err(unreadable(format!("it has more than {MAX_TEMPLATE} bytes")));
+        }
+        Ok(_) => {}
+    }
+    std::fs::read_to_string(&path).map(Some).map_err(|error| unreadable(error.to_string()))
+}
+
+fn add(environment: &mut Environment<'static>, name: &str, text: String) -> Result<(), TemplateError> {
+    let added = environment.add_template_owned(file_name(name), text);
+    added.map_err(|error| TemplateError::Faulty { name: name.to_owned(), reason: format!("{error:#}") })
+}
+
+/// The version stands in the first line: `{# version 3 #}`.
+fn reference(name: &str, text: &str, common: &str) -> TemplateRef {
+    let first = text.lines().next().unwrap_or_default();
+    let digits: String = first.chars().filter(char::is_ascii_digit).take(6).collect();
+    let hash = Sha256::new().chain_update(text).chain_update(common).finalize();
+    TemplateRef {
+        name: name.to_owned(),
+        version: digits.parse().unwrap_or_default(),
+        hash: hex::encode(hash).chars().take(16).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

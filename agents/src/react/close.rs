@@ -1,0 +1,108 @@
+//! How an agent's part in a task ends: the outcome, and what is said to the queue.
+
+use std::time::Duration;
+
+use muster_bus::Record;
+use muster_shared::flow::{Action, Ending, Outcome, Step, TaskOffered, Usage};
+use muster_shared::run::AgentEvent;
+
+use super::history::{History, digest, usage_of};
+use super::journal::{Journal, JournalError, Opening, Starter};
+use crate::roles::Submission;
+
+/// How an agent's part in a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The outcome is in the record.
+    Closed,
+    /// Another agent has the task.
+    Lost,
+    /// It is to be given to another agent.
+    Released,
+    /// The record could not be written; another agent should try.
+    Unwritten,
+}
+
+/// Writes the outcome of a task whose agent broke.
+///
+/// # Errors
+/// See [`JournalError`].
+pub async fn close_broken(
+    record: Record,
+    offer: &TaskOffered,
+    starter: &Starter,
+    patience: Duration,
+    reason: String,
+) -> Result<Verdict, JournalError> {
+    let again = Starter { delivered: starter.delivered.saturating_add(1), ..starter.clone() };
+    let (mut journal, history) = match Journal::open(record, offer, &again, patience).await? {
+        Opening::Ours(opened) => *opened,
+        Opening::Closed => return Ok(Verdict::Closed),
+    };
+    let submission = Submission::without_product(Ending::AgentFailed, reason);
+    let outcome = outcome_of(&history, submission, None, Usage::default());
+    journal.append(&AgentEvent::Outcome(outcome)).await.map(|()| Verdict::Closed)
+}
+
+/// An outcome too large for the record is replaced by one that says so: a task must end.
+pub(super) async fn write_outcome(journal: &mut Journal, outcome: Outcome) -> Result<Verdict, JournalError> {
+    let event = AgentEvent::Outcome(outcome);
+    match (journal.append(&event).await, event) {
+        (Err(JournalError::TooLarge { bytes, most }), AgentEvent::Outcome(outcome)) => {
+            let reason =
+                format!("the result has {bytes} bytes, {most} is the most: ask for less in one task");
+            let usage = outcome.usage;
+            let event = Outcome {
+                ending: Ending::AgentFailed,
+                reason,
+                product: None,
+                last_step: None,
+                steps: Vec::new(),
+                usage,
+            };
+            journal.append(&AgentEvent::Outcome(event)).await.map(|()| Verdict::Closed)
+        }
+        (written, _) => written.map(|()| Verdict::Closed),
+    }
+}
+
+/// What an agent does that cannot write.
+pub(super) fn verdict_of(error: &JournalError, offer: &TaskOffered) -> Verdict {
+    match error {
+        JournalError::Lost => {
+            tracing::info!(run = %offer.run, task = %offer.task, "another agent has the task");
+            Verdict::Lost
+        }
+        JournalError::TooLarge { .. } | JournalError::Bus(_) => {
+            tracing::warn!(run = %offer.run, task = %offer.task, %error, "the record could not be written");
+            Verdict::Unwritten
+        }
+    }
+}
+
+/// The outcome of a task, with all that its steps used.
+pub(super) fn outcome_of(
+    history: &History,
+    submission: Submission,
+    last: Option<Step>,
+    wasted: Usage,
+) -> Outcome {
+    let mut steps = history.digests();
+    let mut usage = history.usage();
+    usage += wasted;
+    if let Some(last) = &last {
+        steps.push(digest(last));
+        usage += usage_of(last);
+    }
+    let Submission { ending, reason, product } = submission;
+    // What was submitted stands in the product; the step need not hold it a second time.
+    let last_step = last.map(|step| Box::new(without_arguments(step, product.is_some())));
+    Outcome { ending, reason, product, last_step, steps, usage }
+}
+
+fn without_arguments(mut step: Step, in_product: bool) -> Step {
+    if in_product && step.action.name == Action::SUBMIT {
+        step.action.arguments = serde_json::Value::Null;
+    }
+    step
+}

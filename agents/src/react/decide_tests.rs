@@ -1,0 +1,175 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::ids::Role;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::react::parse::{AnswerForm, ParsedAction};
+use crate::roles::rules_for;
+use crate::testing::{leaf, step, toolset};
+
+fn answer(thought: Option<&str>, action: &str, arguments: Value) -> Answer {
+    let parsed = ParsedAnswer {
+        thought: thought.map(str::to_owned),
+        reasoning: None,
+        plan: None,
+        criticism: None,
+        action: ParsedAction { name: action.into(), arguments, call_id: None },
+        more: Vec::new(),
+        form: AnswerForm::Native,
+        repaired: false,
+    };
+    Answer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
+}
+
+fn failed(failure: ParseFailure, said: &str) -> Answer {
+    Answer { said: said.into(), reasoning: None, parsed: Err(failure) }
+}
+
+fn history(steps: Vec<(Step_, ObservationStatus)>) -> History {
+    let mut history = History::default();
+    for (number, ((tool, arguments, lasting), status)) in (1..).zip(steps) {
+        history.push(step(number, tool, arguments, status), lasting);
+    }
+    history
+}
+
+type Step_ = (&'static str, Value, bool);
+
+fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -> NextStep {
+    let offer = leaf(Role::Worker);
+    let toolset = toolset(&offer);
+    let case = Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, limits };
+    decide(history, answer, asked, &case)
+}
+
+const LIMITS: StepLimits = StepLimits { max_steps: 4, max_asks: 3, conclude_within: 2 };
+
+/// A decision in one word, for tables.
+fn word(next: &NextStep) -> &'static str {
+    match next {
+        NextStep::CallTool { pure: true, .. } => "call pure",
+        NextStep::CallTool { pure: false, .. } => "call lasting",
+        NextStep::Refuse { .. } => "refuse",
+        NextStep::AskAgain { .. } => "ask again",
+        NextStep::Submit { .. } => "submit",
+        NextStep::Conclude { submission } => match submission.ending {
+            Ending::DonePartial => "conclude partial",
+            Ending::GaveUp => "conclude gave up",
+            Ending::ModelFailed => "conclude model failed",
+            _ => "conclude otherwise",
+        },
+    }
+}
+
+#[test]
+fn a_first_answer_leads_to_one_next_step() {
+    let query = || json!({"query": "loops"});
+    let good = json!({"ending": "done", "conclusion": "depth"});
+    let table = [
+        (answer(Some("why"), "corpus.search", query()), 1, "call pure"),
+        (answer(Some("why"), "corpus_search", query()), 1, "call pure"),
+        (answer(None, "corpus_search", json!({"query": "loops", "thought": "why"})), 1, "call pure"),
+        (answer(Some("why"), "workspace_write", query()), 1, "call lasting"),
+        (answer(None, "corpus.search", query()), 1, "ask again"),
+        (answer(Some("  "), "corpus.search", query()), 1, "ask again"),
+        (answer(None, "corpus.search", query()), 2, "call pure"),
+        (answer(Some("why"), "corpus.find", query()), 1, "refuse"),
+        (answer(Some("why"), "submit", good.clone()), 1, "submit"),
+        (answer(None, "submit", good), 1, "submit"),
+        (answer(Some("why"), "submit", json!({"ending": "done"})), 1, "ask again"),
+        (answer(Some("why"), "submit", json!({"ending": "fine", "conclusion": "x"})), 2, "ask again"),
+        (answer(Some("why"), "submit", json!("x")), 3, "conclude model failed"),
+        (failed(ParseFailure::Empty, ""), 1, "ask again"),
+        (failed(ParseFailure::Empty, ""), 3, "conclude model failed"),
+        (failed(ParseFailure::NoAction, "It is depth."), 2, "ask again"),
+        (failed(ParseFailure::NoAction, "It is depth."), 3, "conclude partial"),
+        (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 3, "conclude gave up"),
+    ];
+    for (given, asked, expected) in table {
+        let next = decided(&History::default(), &given, asked, LIMITS);
+        assert_eq!(word(&next), expected, "{given:?} asked {asked}: {next:?}");
+    }
+}
+
+#[test]
+fn a_repeated_action_is_run_again_only_where_that_can_help() {
+    let same = ("corpus.search", json!({"query": "x", "most": 3}), false);
+    let again = answer(Some("why"), "corpus_search", json!({"most": 3, "query": "x"}));
+    let write = ("workspace.write", json!({"query": "y"}), true);
+    use ObservationStatus::{Error, Refused, Success, Timeout};
+    let table = [
+        (vec![(same.clone(), Success)], "refuse"),
+        (vec![(same.clone(), Error)], "refuse"),
+        (vec![(same.clone(), Success), (("calculator", json!({}), false), Success)], "refuse"),
+        (vec![(same.clone(), Timeout)], "call pure"),
+        (vec![(same.clone(), Timeout), (same.clone(), Timeout)], "refuse"),
+        (vec![(same.clone(), Success), (write, Success)], "call pure"),
+        (vec![(("corpus.search", json!({"query": "z"}), false), Refused)], "call pure"),
+    ];
+    let limits = StepLimits { max_steps: 20, ..LIMITS };
+    for (steps, expected) in table {
+        let next = decided(&history(steps.clone()), &again, 1, limits);
+        assert_eq!(word(&next), expected, "{steps:?}");
+    }
+}
+
+#[test]
+fn an_observation_of_what_was_not_done_says_how_to_go_on() {
+    let given = answer(Some("why"), "corpus.serach", json!({}));
+    let NextStep::Refuse { observation, chosen } = decided(&History::default(), &given, 1, LIMITS) else {
+        panic!("not refused");
+    };
+    assert_eq!(observation.status, ObservationStatus::Refused);
+    assert!(observation.content.contains("Did you mean `corpus.search`?"), "{}", observation.content);
+    for name in ["calculator", "workspace.write", "submit"] {
+        assert!(observation.content.contains(name), "{}", observation.content);
+    }
+    assert_eq!(chosen.thought.text, "why");
+}
+
+#[test]
+fn at_the_limit_no_tool_runs_and_the_best_there_is_counts() {
+    let search = |query: &str| answer(Some("why"), "corpus.search", json!({"query": query}));
+    let steps = |status| {
+        let step = |n: u32| (("corpus.search", json!({"query": n}), false), status);
+        history((1..4).map(step).collect())
+    };
+    let learnt = steps(ObservationStatus::Success);
+    assert_eq!(word(&decided(&learnt, &search("a"), 1, LIMITS)), "ask again");
+    assert_eq!(word(&decided(&learnt, &search("a"), 3, LIMITS)), "conclude partial");
+    let nothing = steps(ObservationStatus::Error);
+    assert_eq!(word(&decided(&nothing, &search("a"), 3, LIMITS)), "conclude gave up");
+    let submit = answer(None, "submit", json!({"ending": "done_partial", "conclusion": "half"}));
+    assert_eq!(word(&decided(&learnt, &submit, 3, LIMITS)), "submit");
+}
+
+#[test]
+fn a_task_whose_steps_are_used_up_asks_no_model() {
+    let offer = leaf(Role::Worker);
+    let toolset = toolset(&offer);
+    let limits = StepLimits { max_steps: 1, ..LIMITS };
+    let case = Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, limits };
+    assert_eq!(exhausted(&History::default(), &case), None);
+    let full = history(vec![(("calculator", json!({}), false), ObservationStatus::Success)]);
+    assert_eq!(exhausted(&full, &case).unwrap().ending, Ending::DonePartial);
+}
+
+#[test]
+fn what_is_asked_again_names_the_fault_and_the_schema() {
+    let given = answer(Some("why"), "submit", json!({"ending": "fine", "conclusion": "x"}));
+    let NextStep::AskAgain { reason } = decided(&History::default(), &given, 1, LIMITS) else {
+        panic!("taken");
+    };
+    assert!(reason.contains("\"fine\"") && reason.contains("done_partial"), "{reason}");
+    assert!(reason.contains("\"conclusion\""), "{reason}");
+}
+
+#[test]
+fn the_lowest_of_all_limits_holds() {
+    let mut offer = leaf(Role::Worker);
+    offer.limits.max_steps = 7;
+    let limits = StepLimits { max_steps: 5, ..LIMITS };
+    assert_eq!(limits.of_task(&offer, rules_for(&offer.work)).max_steps, 5);
+    offer.limits.max_steps = 0;
+    assert_eq!(limits.of_task(&offer, rules_for(&offer.work)).max_steps, 1);
+}

@@ -1,0 +1,373 @@
+//! Carrying out what was decided: asks the model, runs tools, writes the record. One task from `started` to its
+//! outcome.
+
+use std::time::{Duration, Instant};
+
+use muster_shared::flow::{
+    Action, Ending, ModelCall, Observation, ObservationStatus, Outcome, Step, TaskOffered, Thought, Usage,
+};
+use muster_shared::run::{AgentEvent, Released, ToolStarted};
+use tokio::sync::watch;
+
+use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
+use super::decide::{Chosen, NextStep, decide, exhausted};
+use super::equipment::Equipment;
+use super::history::{History, in_brief};
+use super::journal::{Journal, JournalError, Opening, Starter};
+use super::mind::{Asking, Heard, Mind, offline_answer};
+use super::prompt::{CallStyle, Conversation};
+use super::submit::mark_offline;
+use super::voice::Voice;
+use crate::model::chat::ModelError;
+use crate::roles::Submission;
+use crate::tools::{ToolResult, ToolStatus};
+
+/// Why a task in hand is to be dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interrupt {
+    /// It was cancelled; the reason.
+    Cancel(String),
+    /// The process stops; another agent goes on.
+    Release(String),
+}
+
+/// Takes a task to its end. `equip` makes ready what it needs, once the task is known to be ours.
+pub async fn drive<E>(
+    offer: &TaskOffered,
+    starter: &Starter,
+    (record, patience): (muster_bus::Record, Duration),
+    mut interrupt: watch::Receiver<Option<Interrupt>>,
+    voice: Voice,
+    equip: E,
+) -> Verdict
+where
+    E: AsyncFnOnce() -> Result<Equipment, String> + Send,
+{
+    let (mut journal, history) = match Journal::open(record, offer, starter, patience).await {
+        Ok(Opening::Ours(opened)) => *opened,
+        Ok(Opening::Closed) => return Verdict::Closed,
+        Err(error) => return verdict_of(&error, offer),
+    };
+    let mut course = Course { offer, history, pending: Vec::new(), wasted: Usage::default(), voice };
+    let stopped = tokio::select! {
+        biased;
+        why = interrupted(&mut interrupt) => Stopped::Interrupted(why),
+        () = deadline(offer) => Stopped::DeadlinePassed,
+        end = course.work(&mut journal, equip) => Stopped::Ended(Box::new(end)),
+    };
+    let written = match course.conclude(stopped) {
+        Conclusion::Outcome(outcome) => write_outcome(&mut journal, *outcome).await,
+        Conclusion::Released(released) => {
+            journal.append(&AgentEvent::Released(released)).await.map(|()| Verdict::Released)
+        }
+        Conclusion::Nothing(error) => Err(error),
+    };
+    written.unwrap_or_else(|error| verdict_of(&error, offer))
+}
+
+async fn interrupted(interrupt: &mut watch::Receiver<Option<Interrupt>>) -> Interrupt {
+    match interrupt.wait_for(Option::is_some).await.map(|why| why.clone()) {
+        Ok(Some(why)) => why,
+        // Nobody is left who could interrupt.
+        Ok(None) | Err(_) => std::future::pending().await,
+    }
+}
+
+async fn deadline(offer: &TaskOffered) {
+    tokio::time::sleep(offer.deadline.since(crate::host::now())).await;
+}
+
+/// What ended the work.
+enum Stopped {
+    Ended(Box<Result<End, Failure>>),
+    Interrupted(Interrupt),
+    DeadlinePassed,
+}
+
+/// What is written in the end.
+enum Conclusion {
+    Outcome(Box<Outcome>),
+    Released(Released),
+    Nothing(JournalError),
+}
+
+/// The model is done.
+struct End {
+    submission: Submission,
+    chosen: Option<Chosen>,
+    clock: Clock,
+}
+
+/// Why work cannot go on.
+enum Failure {
+    Journal(JournalError),
+    Model(ModelError),
+    Setup(String),
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+/// Time of a step, and how much of it was spent outside.
+#[derive(Clone, Copy)]
+struct Clock {
+    begun: Instant,
+    outside: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { begun: Instant::now(), outside: Duration::ZERO }
+    }
+}
+
+/// One task on its way.
+struct Course<'a> {
+    offer: &'a TaskOffered,
+    history: History,
+    /// Calls of the step being taken, which no event holds yet.
+    pending: Vec<ModelCall>,
+    /// What calls used that gave no answer.
+    wasted: Usage,
+    voice: Voice,
+}
+
+/// The equipment, the conversation, and what follows from both.
+struct Bench {
+    equipment: Equipment,
+    conversation: Option<Conversation>,
+}
+
+impl Course<'_> {
+    async fn work<E>(&mut self, journal: &mut Journal, equip: E) -> Result<End, Failure>
+    where
+        E: AsyncFnOnce() -> Result<Equipment, String> + Send,
+    {
+        let equipment = equip().await.map_err(Failure::Setup)?;
+        if let Some(step) = self.history.interrupted_step() {
+            self.journal_step(journal, step, true).await?;
+        }
+        let conversation = self.converse(&equipment);
+        let mut bench = Bench { equipment, conversation };
+        loop {
+            let case = bench.equipment.case(self.offer);
+            if let Some(submission) = exhausted(&self.history, &case) {
+                return Ok(End { submission, chosen: None, clock: Clock::start() });
+            }
+            if let Some(end) = self.step(journal, &mut bench).await? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// One turn of the loop; gives the end if this was the last.
+    async fn step(&mut self, journal: &mut Journal, bench: &mut Bench) -> Result<Option<End>, Failure> {
+        let mut clock = Clock::start();
+        self.voice.begin(self.history.next_step());
+        let next = self.think(bench, &mut clock).await?;
+        let (step, lasting) = match next {
+            NextStep::Submit { chosen, mut submission } => {
+                self.say(&chosen.action, bench);
+                if bench.equipment.mind.is_offline() {
+                    mark_offline(&mut submission.product);
+                }
+                return Ok(Some(End { submission, chosen: Some(chosen), clock }));
+            }
+            NextStep::Conclude { submission } => return Ok(Some(End { submission, chosen: None, clock })),
+            // Asking again is settled while thinking; should it come here, the next turn asks again.
+            NextStep::AskAgain { .. } => return Ok(None),
+            NextStep::Refuse { chosen, observation } => {
+                self.say(&chosen.action, bench);
+                (self.make_step(chosen, Some(observation), clock), false)
+            }
+            NextStep::CallTool { chosen, pure } => {
+                self.say(&chosen.action, bench);
+                if !pure {
+                    let step = self.make_step(chosen.clone(), None, clock);
+                    let begun = AgentEvent::ToolStarted(ToolStarted {
+                        step,
+                        idempotency_key: self.idempotency_key(),
+                    });
+                    journal.append(&begun).await?;
+                }
+                let observation = self.act(&chosen, &bench.equipment, &mut clock).await;
+                (self.make_step(chosen, Some(observation), clock), !pure)
+            }
+        };
+        self.journal_step(journal, step, lasting).await?;
+        if let (Some(conversation), Some(step)) = (&mut bench.conversation, self.history.steps().last()) {
+            conversation.step(step);
+        }
+        Ok(None)
+    }
+
+    /// Asks until an answer can be used or the limit of asking is reached.
+    async fn think(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<NextStep, Failure> {
+        let mut asked = 0;
+        loop {
+            asked += 1;
+            let heard = self.ask(bench, clock).await?;
+            self.pending.extend(heard.call);
+            let next = decide(&self.history, &heard.answer, asked, &bench.equipment.case(self.offer));
+            match (next, &mut bench.conversation) {
+                (NextStep::AskAgain { reason }, Some(conversation)) => {
+                    conversation.ask_again(&heard.verbatim, &reason)
+                }
+                (NextStep::AskAgain { .. }, None) if asked < bench.equipment.limits.max_asks => {}
+                (next, _) => return Ok(next),
+            }
+        }
+    }
+
+    async fn ask(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<Heard, Failure> {
+        let begun = Instant::now();
+        let heard = self.ask_untimed(bench).await;
+        clock.outside += begun.elapsed();
+        heard.map_err(|error| {
+            self.wasted.input_tokens += error.usage.input;
+            self.wasted.output_tokens += error.usage.output;
+            Failure::Model(error)
+        })
+    }
+
+    async fn ask_untimed(&mut self, bench: &mut Bench) -> Result<Heard, ModelError> {
+        let equipment = &bench.equipment;
+        let mind = match &equipment.mind {
+            Mind::Offline(rules) => return Ok(offline_answer(*rules, self.offer, &self.history)),
+            Mind::Chat(mind) => mind,
+        };
+        let asking = Asking {
+            template: &equipment.template,
+            toolset: &equipment.toolset,
+            redactor: &equipment.redactor,
+            pricing: &equipment.pricing,
+        };
+        let conversation = bench
+            .conversation
+            .get_or_insert_with(|| equipment.converse(self.offer, &self.history, mind.style()));
+        match mind.ask(conversation, &asking, &mut self.voice).await {
+            Err(error) if mind.gives_up_native(&error) => {
+                tracing::info!(model = %error.target, "no native tool calls; asking in text");
+                *conversation = equipment.converse(self.offer, &self.history, CallStyle::Text);
+                mind.ask(conversation, &asking, &mut self.voice).await
+            }
+            heard => heard,
+        }
+    }
+
+    fn converse(&self, equipment: &Equipment) -> Option<Conversation> {
+        match &equipment.mind {
+            Mind::Chat(mind) => Some(equipment.converse(self.offer, &self.history, mind.style())),
+            Mind::Offline(_) => None,
+        }
+    }
+
+    async fn act(&self, chosen: &Chosen, equipment: &Equipment, clock: &mut Clock) -> Observation {
+        let begun = Instant::now();
+        let Action { name, arguments } = &chosen.action;
+        let result = equipment.engine.call(name, arguments.clone(), &equipment.context).await;
+        clock.outside += begun.elapsed();
+        let mut observation = observed(result);
+        if chosen.left_out > 0 {
+            observation
+                .content
+                .push_str("\n(Only the first action of your answer was done: one action per step.)");
+        }
+        observation.content = equipment.redactor.redact(&observation.content).into_owned();
+        observation
+    }
+
+    async fn journal_step(
+        &mut self,
+        journal: &mut Journal,
+        step: Step,
+        lasting: bool,
+    ) -> Result<(), Failure> {
+        let event = AgentEvent::Step(step);
+        journal.append(&event).await?;
+        if let AgentEvent::Step(step) = event {
+            self.pending.clear();
+            self.history.push(step, lasting);
+        }
+        Ok(())
+    }
+
+    fn make_step(&self, chosen: Chosen, observation: Option<Observation>, clock: Clock) -> Step {
+        Step {
+            number: self.history.next_step(),
+            thought: chosen.thought,
+            action: chosen.action,
+            observation,
+            calls: self.pending.clone(),
+            millis: millis(clock.begun.elapsed()),
+            outside_millis: millis(clock.outside),
+        }
+    }
+
+    fn say(&self, action: &Action, bench: &Bench) {
+        let (step, most) = (self.history.next_step(), bench.equipment.limits.max_steps);
+        self.voice.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
+    }
+
+    fn idempotency_key(&self) -> String {
+        let TaskOffered { run, task, generation, .. } = self.offer;
+        format!("{run}/{task}/{generation}/{}", self.history.next_step())
+    }
+
+    fn conclude(mut self, stopped: Stopped) -> Conclusion {
+        let ended = |ending, reason| (Submission::without_product(ending, reason), None, Clock::start());
+        let (submission, chosen, clock) = match stopped {
+            Stopped::Ended(end) => match *end {
+                Ok(End { submission, chosen, clock }) => (submission, chosen, clock),
+                Err(Failure::Journal(JournalError::TooLarge { bytes, most })) => {
+                    // What is too large is what was to be kept of this step.
+                    self.pending.clear();
+                    let reason = format!("a step has {bytes} bytes, {most} is the most the record takes");
+                    ended(Ending::AgentFailed, reason)
+                }
+                Err(Failure::Journal(error)) => return Conclusion::Nothing(error),
+                Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
+                Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
+            },
+            Stopped::Interrupted(Interrupt::Release(reason)) => {
+                return Conclusion::Released(Released { reason });
+            }
+            Stopped::Interrupted(Interrupt::Cancel(reason)) => ended(Ending::Cancelled, reason),
+            Stopped::DeadlinePassed => ended(Ending::DeadlinePassed, "the task's time was up".to_owned()),
+        };
+        let last = self.last_step(chosen, clock);
+        self.voice.status(&format!("ended: {:?}", submission.ending), self.history.usage());
+        Conclusion::Outcome(Box::new(outcome_of(&self.history, submission, last, self.wasted)))
+    }
+
+    /// The step that ends the task. Calls that led to no action are kept too: they were paid for.
+    fn last_step(&self, chosen: Option<Chosen>, clock: Clock) -> Option<Step> {
+        let chosen = match chosen {
+            Some(chosen) => chosen,
+            None if self.pending.is_empty() => return None,
+            None => Chosen {
+                thought: Thought::default(),
+                action: Action { name: Action::SUBMIT.to_owned(), arguments: serde_json::Value::Null },
+                left_out: 0,
+            },
+        };
+        Some(self.make_step(chosen, None, clock))
+    }
+}
+
+fn observed(result: ToolResult) -> Observation {
+    let status = match result.status {
+        ToolStatus::Success => ObservationStatus::Success,
+        ToolStatus::Error => ObservationStatus::Error,
+        ToolStatus::Timeout => ObservationStatus::Timeout,
+        ToolStatus::Refused => ObservationStatus::Refused,
+    };
+    Observation { status, content: result.content, millis: result.millis, truncated: result.truncated }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,54 @@
+//! All that one task needs, made ready by the host.
+
+use std::sync::Arc;
+
+use muster_shared::flow::{TaskOffered, TemplateRef};
+use muster_shared::secret::Redactor;
+
+use super::decide::{Case, StepLimits};
+use super::history::History;
+use super::mind::Mind;
+use super::prompt::{Brief, CallStyle, Conversation, Sampling};
+use super::toolset::Toolset;
+use crate::model::pricing::Pricing;
+use crate::roles::RoleRules;
+use crate::tools::{ToolContext, ToolEngine};
+
+/// All that one task needs.
+pub struct Equipment {
+    /// What thinks.
+    pub mind: Mind,
+    /// The rules of the role.
+    pub rules: &'static RoleRules,
+    /// What the model may do.
+    pub toolset: Toolset,
+    /// Runs the tools.
+    pub engine: ToolEngine,
+    /// What tools may use.
+    pub context: ToolContext,
+    /// The prompt's lasting parts.
+    pub brief: Brief,
+    /// The template they were made from.
+    pub template: TemplateRef,
+    /// The limits.
+    pub limits: StepLimits,
+    /// How sampling is set.
+    pub sampling: Sampling,
+    /// The prices.
+    pub pricing: Pricing,
+    /// Keeps secrets out.
+    pub redactor: Arc<Redactor>,
+}
+
+impl Equipment {
+    /// What stays the same over all steps of this task.
+    pub(super) const fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
+        Case { offer, rules: self.rules, toolset: &self.toolset, limits: self.limits }
+    }
+
+    /// The conversation as it stands after these steps.
+    pub(super) fn converse(&self, offer: &TaskOffered, history: &History, style: CallStyle) -> Conversation {
+        let settings = (style, self.sampling, self.limits);
+        Conversation::resume(&self.brief, &self.toolset, history, settings, &offer.nonce)
+    }
+}

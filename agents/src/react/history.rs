@@ -1,0 +1,212 @@
+//! What happened in a task so far, folded from its part of the record.
+
+use std::collections::HashMap;
+
+use muster_shared::flow::{Action, Observation, ObservationStatus, Step, StepDigest, StoredMessage, Usage};
+use muster_shared::ids::{Attempt, Seq};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
+use serde_json::Value;
+
+/// Longest main argument shown in a digest, in characters.
+const DIGEST_ARGUMENT: usize = 80;
+
+/// The steps of one generation of a task, over all its attempts.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    steps: Vec<Step>,
+    /// A tool with lasting effect that was begun and whose end nobody recorded.
+    interrupted: Option<ToolStarted>,
+    attempts: u32,
+    last: Seq,
+    closed: bool,
+    usage: Usage,
+    /// The messages of the last model call, put together from the deltas in the record.
+    sent: Vec<StoredMessage>,
+    /// How often an action was chosen since the last one with lasting effect.
+    chosen: HashMap<String, Vec<u32>>,
+}
+
+impl History {
+    /// Folds the entries of one generation of one task, in the order of the record.
+    #[must_use]
+    pub fn fold(entries: Vec<Entry>) -> Self {
+        let mut history = Self::default();
+        for entry in entries {
+            history.last = history.last.max(entry.seq);
+            match entry.event {
+                RecordEvent::Agent(_, event) => history.apply(event),
+                RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
+            }
+        }
+        history
+    }
+
+    fn apply(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Started(_) => self.attempts += 1,
+            AgentEvent::ToolStarted(begun) => self.interrupted = Some(begun),
+            AgentEvent::Step(step) => {
+                // Only a tool with lasting effect is announced before it runs.
+                let lasting = self.interrupted.take().is_some();
+                self.push(step, lasting);
+            }
+            AgentEvent::Released(_) => {}
+            AgentEvent::Outcome(_) => self.closed = true,
+        }
+    }
+
+    /// Adds a step that is in the record. `lasting`: it may have changed something outside.
+    pub fn push(&mut self, step: Step, lasting: bool) {
+        self.usage += usage_of(&step);
+        for call in &step.calls {
+            self.sent.truncate(usize::try_from(call.same_messages).unwrap_or(usize::MAX));
+            self.sent.extend(call.messages.iter().cloned());
+        }
+        if lasting {
+            self.chosen.clear();
+        }
+        self.chosen.entry(fingerprint(&step.action)).or_default().push(step.number);
+        self.steps.push(step);
+    }
+
+    /// The steps taken, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The step to be taken next, from 1.
+    #[must_use]
+    pub fn next_step(&self) -> u32 {
+        self.steps.last().map_or(1, |step| step.number.saturating_add(1))
+    }
+
+    /// The try that would come next, from 1.
+    #[must_use]
+    pub fn next_attempt(&self) -> Attempt {
+        Attempt(self.attempts).next()
+    }
+
+    /// The last position in the record that was folded.
+    #[must_use]
+    pub const fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// Whether the outcome is in the record: nobody may go on.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// What all steps used.
+    #[must_use]
+    pub const fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The messages of the last model call that the record holds.
+    #[must_use]
+    pub fn sent(&self) -> &[StoredMessage] {
+        &self.sent
+    }
+
+    /// The step whose tool was begun and not ended, with an observation that says so. The model's answer
+    /// behind it is in the record and is not asked for again; the tool is not run again either, since what
+    /// it did is unknown.
+    #[must_use]
+    pub fn interrupted_step(&self) -> Option<Step> {
+        let begun = self.interrupted.as_ref()?;
+        let observation = Observation {
+            status: ObservationStatus::Timeout,
+            content: format!(
+                "The agent that called `{}` was stopped before the tool answered. Whether it took effect is \
+                 not known: look before you do it again.",
+                begun.step.action.name
+            ),
+            millis: 0,
+            truncated: false,
+        };
+        Some(Step { observation: Some(observation), ..begun.step.clone() })
+    }
+
+    /// The step that did the very same with a known end, nothing having changed since.
+    #[must_use]
+    pub fn same_action(&self, action: &Action) -> Option<&Step> {
+        let numbers = self.chosen.get(&fingerprint(action))?;
+        // A time-out may be tried once more.
+        let known = |step: &&Step| {
+            numbers.len() > 1
+                || step.observation.as_ref().is_some_and(|seen| seen.status != ObservationStatus::Timeout)
+        };
+        let number = numbers.last()?;
+        self.steps.iter().rev().find(|step| step.number == *number).filter(known)
+    }
+
+    /// Every step in brief.
+    #[must_use]
+    pub fn digests(&self) -> Vec<StepDigest> {
+        self.steps.iter().map(digest).collect()
+    }
+}
+
+/// What one step used.
+#[must_use]
+pub fn usage_of(step: &Step) -> Usage {
+    let mut usage = Usage::default();
+    for call in &step.calls {
+        usage += call.usage;
+    }
+    let called = step.observation.as_ref().is_some_and(|seen| seen.status != ObservationStatus::Refused);
+    usage.tool_calls += u64::from(called);
+    usage
+}
+
+/// One step in brief: the tool and its main argument, cut short.
+#[must_use]
+pub fn digest(step: &Step) -> StepDigest {
+    StepDigest {
+        number: step.number,
+        action: in_brief(&step.action),
+        status: step.observation.as_ref().map(|seen| seen.status),
+        millis: step.millis,
+    }
+}
+
+/// An action in brief: its name and its main argument, cut short.
+#[must_use]
+pub fn in_brief(action: &Action) -> String {
+    if action.name == Action::SUBMIT {
+        return action.name.clone();
+    }
+    let main = match &action.arguments {
+        Value::Object(fields) => fields.values().find_map(Value::as_str),
+        Value::String(text) => Some(text.as_str()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+    };
+    match main {
+        None => action.name.clone(),
+        Some(text) => format!("{} {}", action.name, cut(text, DIGEST_ARGUMENT)),
+    }
+}
+
+/// The first line of a text, at most `most` characters of it.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Tells actions apart whatever the order of their arguments.
+fn fingerprint(action: &Action) -> String {
+    let mut text = action.name.replace('.', "_");
+    text.push(' ');
+    super::record::write_canonical(&action.arguments, &mut text);
+    text
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

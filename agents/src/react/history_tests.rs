@@ -1,0 +1,95 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::flow::{Ending, Outcome};
+use muster_shared::ids::{AgentId, Generation, Role, RunId, TaskId};
+use muster_shared::run::{AgentKey, Started};
+use muster_shared::time::Millis;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+use crate::testing::step;
+
+fn entries(events: Vec<AgentEvent>) -> Vec<Entry> {
+    let key = AgentKey {
+        role: Role::Worker,
+        agent: AgentId::new("worker", 1),
+        task: TaskId::Plan,
+        generation: Generation(1),
+    };
+    let entry = |(at, event): (u64, AgentEvent)| Entry {
+        seq: Seq(at * 10),
+        at: Millis(at),
+        run: RunId::from_uuid(Uuid::nil()),
+        event: RecordEvent::Agent(key.clone(), event),
+    };
+    (1..).zip(events).map(entry).collect()
+}
+
+fn started(attempt: u32) -> AgentEvent {
+    AgentEvent::Started(Started {
+        attempt: Attempt(attempt),
+        ack: String::new(),
+        pid: 1,
+        host: String::new(),
+        after_step: 0,
+    })
+}
+
+fn searched(number: u32) -> Step {
+    step(number, "corpus.search", json!({"query": number}), ObservationStatus::Success)
+}
+
+#[test]
+fn work_goes_on_after_the_last_step_of_whoever_took_it() {
+    let history = History::fold(entries(vec![
+        started(1),
+        AgentEvent::Step(searched(1)),
+        AgentEvent::Step(searched(2)),
+        started(2),
+        AgentEvent::Step(searched(3)),
+    ]));
+    assert_eq!(history.next_step(), 4);
+    assert_eq!(history.next_attempt(), Attempt(3));
+    assert_eq!(history.last(), Seq(50));
+    assert_eq!(history.usage().model_calls, 3);
+    assert_eq!(history.usage().tool_calls, 3);
+    assert_eq!(history.digests()[2].action, "corpus.search");
+    assert!(!history.is_closed());
+}
+
+#[test]
+fn an_outcome_closes_the_generation() {
+    let outcome = Outcome {
+        ending: Ending::Done,
+        reason: String::new(),
+        product: None,
+        last_step: None,
+        steps: Vec::new(),
+        usage: Usage::default(),
+    };
+    assert!(History::fold(entries(vec![started(1), AgentEvent::Outcome(outcome)])).is_closed());
+    assert!(!History::fold(Vec::new()).is_closed());
+}
+
+#[test]
+fn a_tool_that_was_begun_is_not_run_again() {
+    let mut writing = step(1, "workspace.write", json!({"query": "a"}), ObservationStatus::Success);
+    writing.observation = None;
+    let begun = AgentEvent::ToolStarted(ToolStarted { step: writing.clone(), idempotency_key: "k".into() });
+    let history = History::fold(entries(vec![started(1), begun.clone()]));
+    let step = history.interrupted_step().unwrap();
+    assert_eq!(step.calls, writing.calls);
+    assert!(step.observation.as_ref().unwrap().content.contains("not known"));
+
+    let history = History::fold(entries(vec![started(1), begun, AgentEvent::Step(step.clone())]));
+    assert!(history.interrupted_step().is_none());
+    assert!(history.same_action(&step.action).is_none(), "it may be done once more, knowingly");
+}
+
+#[test]
+fn a_digest_shows_the_main_argument_cut_short() {
+    let long = Action { name: "t".into(), arguments: json!({"n": 1, "query": "x".repeat(200)}) };
+    assert_eq!(in_brief(&long).chars().count(), 2 + DIGEST_ARGUMENT + 1);
+    let many = Action { name: "t".into(), arguments: json!({"query": "one\ntwo"}) };
+    assert_eq!(in_brief(&many), "t one");
+}

@@ -1,0 +1,206 @@
+//! What thinks in a task: a chat model, or the rules that work offline. Loop, journal, tools and recovery are the
+//! same for both.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef, Usage};
+use muster_shared::secret::Redactor;
+use serde_json::{Value, json};
+
+use super::history::History;
+use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, parse_answer, parse_document};
+use super::prompt::{CallStyle, Conversation};
+use super::submit::{Answer, arguments_of_product};
+use super::toolset::Toolset;
+use super::voice::Voice;
+use crate::model::chat::{ChatAnswer, ChatModel, ModelError, ModelErrorKind, ToolDecl};
+use crate::model::offline::{MODEL_NAME, OfflineMind};
+use crate::model::pricing::Pricing;
+
+/// What thinks in a task.
+#[derive(Clone)]
+pub enum Mind {
+    /// A model that is asked in words.
+    Chat(ChatMind),
+    /// Rules that need no model.
+    Offline(OfflineMind),
+}
+
+impl Mind {
+    /// Its name, as `provider/model`.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Chat(mind) => mind.model.describe(),
+            Self::Offline(_) => MODEL_NAME.to_owned(),
+        }
+    }
+
+    /// Whether it works without a language model.
+    #[must_use]
+    pub const fn is_offline(&self) -> bool {
+        match self {
+            Self::Chat(_) => false,
+            Self::Offline(_) => true,
+        }
+    }
+}
+
+impl std::fmt::Debug for Mind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Mind").field(&self.describe()).finish()
+    }
+}
+
+/// A model that is asked in words.
+#[derive(Clone)]
+pub struct ChatMind {
+    model: Arc<dyn ChatModel>,
+    /// Set once the server has refused native tool calls.
+    in_text: Arc<AtomicBool>,
+}
+
+impl ChatMind {
+    /// Thinks with this model.
+    #[must_use]
+    pub fn new(model: Arc<dyn ChatModel>, style: CallStyle) -> Self {
+        Self { model, in_text: Arc::new(AtomicBool::new(style == CallStyle::Text)) }
+    }
+
+    /// How the model is told of actions.
+    #[must_use]
+    pub fn style(&self) -> CallStyle {
+        if self.in_text.load(Ordering::Relaxed) { CallStyle::Text } else { CallStyle::Native }
+    }
+
+    /// Whether the failure may come from native tool calls; if so, the model is asked in text from now on.
+    #[must_use]
+    pub fn gives_up_native(&self, error: &ModelError) -> bool {
+        let message = error.message.to_lowercase();
+        let about_tools = ["tool", "function"].iter().any(|word| message.contains(word));
+        error.kind == ModelErrorKind::BadRequest && about_tools && !self.in_text.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// An answer as understood, and the call behind it for the record.
+pub struct Heard {
+    /// The answer.
+    pub answer: Answer,
+    /// The call; offline rules make none.
+    pub call: Option<ModelCall>,
+    /// What the model wrote, as it is shown to it when asked again.
+    pub verbatim: String,
+}
+
+/// What a chat model needs besides the conversation.
+pub struct Asking<'a> {
+    /// The template that the prompt was made from.
+    pub template: &'a TemplateRef,
+    /// What the model may do.
+    pub toolset: &'a Toolset,
+    /// Keeps secrets out of what is kept.
+    pub redactor: &'a Redactor,
+    /// The prices.
+    pub pricing: &'a Pricing,
+}
+
+impl ChatMind {
+    /// Asks the model once; what arrives is said live.
+    ///
+    /// # Errors
+    /// When the model fails for good.
+    pub async fn ask(
+        &self,
+        conversation: &mut Conversation,
+        asking: &Asking<'_>,
+        voice: &mut Voice,
+    ) -> Result<Heard, ModelError> {
+        let mut answer = self.model.ask(conversation.request(), &mut |delta| voice.hear(delta)).await?;
+        voice.finish();
+        redact(&mut answer, asking.redactor);
+        let (request_hash, same_messages, messages) = conversation.keep();
+        let request = conversation.request();
+        let parameters = json!({
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+            "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        });
+        let verbatim = verbatim(&answer);
+        let call = ModelCall {
+            model: format!("{}/{}", answer.provider, answer.model),
+            template: asking.template.clone(),
+            request_hash,
+            same_messages,
+            messages,
+            parameters,
+            answer: verbatim.clone(),
+            usage: usage(&answer, asking.pricing),
+            millis: answer.millis,
+        };
+        let answer = understand(answer, asking.toolset.declarations(), asking.toolset.submit_schema());
+        Ok(Heard { answer, call: Some(call), verbatim })
+    }
+}
+
+/// The next move of the offline rules, in the form of a model's answer.
+#[must_use]
+pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History) -> Heard {
+    let chosen = mind.next(offer, history.steps());
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let arguments = match chosen.action.name.as_str() {
+        Action::SUBMIT => arguments_of_product(chosen.action.arguments),
+        _ => chosen.action.arguments,
+    };
+    let parsed = ParsedAnswer {
+        thought: some(chosen.thought.text),
+        reasoning: some(chosen.thought.reasoning),
+        plan: some(chosen.thought.plan),
+        criticism: some(chosen.thought.criticism),
+        action: ParsedAction { name: chosen.action.name, arguments, call_id: None },
+        more: Vec::new(),
+        form: AnswerForm::Json,
+        repaired: false,
+    };
+    let answer = Answer { said: String::new(), reasoning: None, parsed: Ok(parsed) };
+    Heard { answer, call: None, verbatim: String::new() }
+}
+
+/// Reads an action, else the document that was asked for.
+fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> Answer {
+    let parsed = parse_answer(&answer, tools);
+    if matches!(parsed, Err(ParseFailure::NoActionName | ParseFailure::Unreadable { .. }))
+        && let Ok(document) = parse_document::<Value>(&answer.text, submit)
+    {
+        return Answer::submitting(&document, answer.text, answer.reasoning);
+    }
+    Answer { said: answer.text, reasoning: answer.reasoning, parsed }
+}
+
+fn redact(answer: &mut ChatAnswer, redactor: &Redactor) {
+    answer.text = redactor.redact(&answer.text).into_owned();
+    answer.reasoning = answer.reasoning.take().map(|text| redactor.redact(&text).into_owned());
+    for call in &mut answer.tool_calls {
+        call.raw = redactor.redact(&call.raw).into_owned();
+        redactor.redact_value(&mut call.arguments);
+    }
+}
+
+/// The answer word for word: reasoning is left out, calls follow the text.
+fn verbatim(answer: &ChatAnswer) -> String {
+    let calls = answer.tool_calls.iter().map(|call| format!("[call] {} {}", call.name, call.raw));
+    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
+fn usage(answer: &ChatAnswer, pricing: &Pricing) -> Usage {
+    let mut tokens = answer.usage;
+    tokens += answer.wasted.usage;
+    Usage {
+        model_calls: 1,
+        tool_calls: 0,
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        cost_micros: pricing.cost_micros(&answer.provider, &answer.model, &tokens).unwrap_or_default(),
+    }
+}

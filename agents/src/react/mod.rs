@@ -1,0 +1,18 @@
+//! The ReAct loop: pure decisions over a history of steps, and what drives them.
+//!
+//! [`decide`](decide::decide) says what comes next, [`history`] folds the record, [`prompt`] words the
+//! question, [`parse`] reads the answer, and [`record`] keeps what was sent.
+
+pub mod close;
+pub mod decide;
+pub mod drive;
+pub mod equipment;
+pub mod history;
+pub mod journal;
+pub mod mind;
+pub mod parse;
+pub mod prompt;
+pub mod record;
+pub mod submit;
+pub mod toolset;
+pub mod voice;

@@ -1,0 +1,182 @@
+//! What a model is told, step by step. Every request begins with the one before it, byte for byte, so that
+//! providers serve the beginning from their cache: nothing that was said is worded anew.
+
+use muster_shared::flow::{Action, Observation, Step, StoredMessage};
+
+use super::decide::StepLimits;
+use super::history::History;
+use super::record::{RequestHash, stored, stored_system};
+use super::toolset::{Toolset, model_name};
+use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
+use crate::prompts::fence;
+
+/// How a model is told of actions, and tells of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallStyle {
+    /// The provider's native tool calls.
+    Native,
+    /// JSON in the text, for models and servers without native calls.
+    Text,
+}
+
+/// The parts of a prompt that are the same for every step of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// Who the agent is and how it works.
+    pub system: String,
+    /// What is to be done, and all that is known for it.
+    pub task: String,
+}
+
+/// How sampling is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sampling {
+    /// See [`ChatRequest::temperature`].
+    pub temperature: Option<f64>,
+    /// See [`ChatRequest::max_tokens`].
+    pub max_tokens: Option<u32>,
+}
+
+/// The conversation of one task with a model: one request that grows.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    request: ChatRequest,
+    style: CallStyle,
+    nonce: String,
+    limits: StepLimits,
+    /// Hash over the head and the messages up to `hashed`.
+    hash: RequestHash,
+    hashed: usize,
+    /// The length up to which nothing will be taken back.
+    settled: usize,
+    /// How many messages, the system prompt included, are known to be in the record already.
+    recorded: usize,
+}
+
+impl Conversation {
+    /// The conversation as it stands after the steps of a history.
+    #[must_use]
+    pub fn resume(
+        brief: &Brief,
+        toolset: &Toolset,
+        history: &History,
+        settings: (CallStyle, Sampling, StepLimits),
+        nonce: &str,
+    ) -> Self {
+        let (style, sampling, limits) = settings;
+        let (system, tools) = match style {
+            CallStyle::Native => (brief.system.clone(), toolset.declarations().to_vec()),
+            CallStyle::Text => (format!("{}\n\n{}", brief.system, toolset.in_words()), Vec::new()),
+        };
+        let request = ChatRequest {
+            system,
+            tools,
+            temperature: sampling.temperature,
+            max_tokens: sampling.max_tokens,
+            ..ChatRequest::default()
+        };
+        let hash = RequestHash::begin(&request);
+        let nonce = nonce.to_owned();
+        let mut this = Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0 };
+        this.request.messages.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
+        for step in history.steps() {
+            this.push_step(step);
+        }
+        this.settle();
+        this.recorded = this.same_as(history.sent());
+        this
+    }
+
+    /// The request for the next question.
+    #[must_use]
+    pub const fn request(&self) -> &ChatRequest {
+        &self.request
+    }
+
+    /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step.
+    pub fn ask_again(&mut self, said: &str, reason: &str) {
+        let said = if said.trim().is_empty() { "(empty answer)" } else { said };
+        self.request.messages.push(ChatMessage::assistant(said));
+        self.request.messages.push(ChatMessage::user(reason));
+    }
+
+    /// Adds a step that ended, in place of the questions within it.
+    pub fn step(&mut self, step: &Step) {
+        self.request.messages.truncate(self.settled);
+        self.recorded = self.recorded.min(self.settled + 1);
+        self.push_step(step);
+        self.settle();
+    }
+
+    /// What the record needs of a request that is about to be sent: its hash, how many messages at its head
+    /// stand in the record, and those after them. From now on all of them count as recorded.
+    pub fn keep(&mut self) -> (String, u32, Vec<StoredMessage>) {
+        let mut hash = self.hash.clone();
+        for message in &self.request.messages[self.hashed..] {
+            hash.message(message);
+        }
+        let same = self.recorded;
+        let system = (same == 0).then(|| stored_system(&self.request.system));
+        let messages = self.request.messages.iter().skip(same.saturating_sub(1)).map(stored);
+        let messages = system.into_iter().chain(messages).collect();
+        self.recorded = self.request.messages.len() + 1;
+        (hash.hex(), u32::try_from(same).unwrap_or(u32::MAX), messages)
+    }
+
+    fn settle(&mut self) {
+        self.settled = self.request.messages.len();
+        for message in &self.request.messages[self.hashed..] {
+            self.hash.message(message);
+        }
+        self.hashed = self.settled;
+    }
+
+    /// How many messages at the head, the system prompt first, are these.
+    fn same_as(&self, sent: &[StoredMessage]) -> usize {
+        let own = std::iter::once(stored_system(&self.request.system))
+            .chain(self.request.messages.iter().map(stored));
+        own.zip(sent).take_while(|(own, sent)| own == *sent).count()
+    }
+
+    fn push_step(&mut self, step: &Step) {
+        let seen = step.observation.as_ref().map_or_else(String::new, |seen| self.observation(step, seen));
+        let next = position(step.number.saturating_add(1), self.limits);
+        let told = format!("{seen}\n\n{next}");
+        let (choice, result) = match self.style {
+            CallStyle::Native => {
+                let id = format!("step-{}", step.number);
+                let call = ToolCall::new(&id, model_name(&step.action.name), step.action.arguments.clone());
+                (ChatMessage::calls(&step.thought.text, vec![call]), ChatMessage::tool_result(id, told))
+            }
+            CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
+        };
+        self.request.messages.extend([choice, result]);
+    }
+
+    fn observation(&self, step: &Step, seen: &Observation) -> String {
+        fence(&self.nonce, &format!("observation of {}", step.action.name), &seen.content)
+    }
+}
+
+fn choice_in_words(step: &Step) -> String {
+    let Action { name, arguments } = &step.action;
+    serde_json::json!({"thought": step.thought.text, "action": name, "arguments": arguments}).to_string()
+}
+
+/// Where in its steps a task stands.
+fn position(step: u32, limits: StepLimits) -> String {
+    let most = limits.max_steps;
+    let left = most.saturating_sub(step);
+    let advice = if left == 0 {
+        " This is the last: no tool is run any more. Submit the best result there is."
+    } else if left < limits.conclude_within {
+        " Few steps are left: conclude and submit."
+    } else {
+        ""
+    };
+    format!("Step {step} of {most}.{advice}")
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

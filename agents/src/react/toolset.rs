@@ -1,0 +1,206 @@
+//! What a model may do in a task: the tools it was given, and `submit`.
+
+use std::fmt::Write as _;
+
+use muster_shared::flow::Action;
+use serde_json::{Map, Value, json};
+
+use crate::model::chat::ToolDecl;
+
+/// The argument that every declared action gets, so that models which call tools natively (and then often
+/// write no text) think before they act.
+pub const THOUGHT: &str = "thought";
+
+/// One tool as a task sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ability {
+    /// The tool's own name, such as `corpus.search`.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+    /// Whether a call changes nothing.
+    pub pure: bool,
+}
+
+/// The tools of a task and the schema by which it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Toolset {
+    abilities: Vec<Ability>,
+    submit: Value,
+    /// Made once: every answer is read against them.
+    declarations: Vec<ToolDecl>,
+}
+
+impl Toolset {
+    /// These tools, sorted by name, and the schema of the arguments of `submit`.
+    #[must_use]
+    pub fn new(mut abilities: Vec<Ability>, submit: Value) -> Self {
+        abilities.sort_by(|one, other| one.name.cmp(&other.name));
+        let declarations = declare(&abilities, &submit);
+        Self { abilities, submit, declarations }
+    }
+
+    /// The tool of that name, in its own or its model-facing form.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Ability> {
+        let wanted = model_name(name.trim());
+        self.abilities.iter().find(|ability| model_name(&ability.name) == wanted)
+    }
+
+    /// The names of the tools, and `submit`.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let tools = self.abilities.iter().map(|ability| ability.name.clone());
+        tools.chain([Action::SUBMIT.to_owned()]).collect()
+    }
+
+    /// The name most like `name`, if one is near enough to be meant.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        const NEAR: f64 = 0.75;
+        let wanted: String = model_name(name).to_lowercase().chars().take(64).collect();
+        let likeness = |known: &str| {
+            let known = model_name(known);
+            let last = known.rsplit('_').next().unwrap_or_default().to_owned();
+            strsim::jaro_winkler(&wanted, &known).max(strsim::jaro_winkler(&wanted, &last))
+        };
+        let scored = self.names().into_iter().map(|known| (likeness(&known), known));
+        let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
+        best.filter(|(score, _)| *score >= NEAR).map(|(_, known)| known)
+    }
+
+    /// The schema of the arguments of `submit`.
+    #[must_use]
+    pub const fn submit_schema(&self) -> &Value {
+        &self.submit
+    }
+
+    /// The declarations for models that call tools natively. The same bytes for every step of a task.
+    #[must_use]
+    pub fn declarations(&self) -> &[ToolDecl] {
+        &self.declarations
+    }
+
+    /// The same in words, for models that answer in text.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut text = String::from(
+            "Answer with one JSON object and nothing else:\n\
+             {\"thought\": \"why this action\", \"action\": \"name\", \"arguments\": {…}}\n\nActions:\n",
+        );
+        for ability in &self.abilities {
+            let _ = writeln!(
+                text,
+                "- {}: {}\n  arguments: {}",
+                ability.name, ability.description, ability.parameters
+            );
+        }
+        let _ = write!(
+            text,
+            "- {}: ends the task with its result.\n  arguments: {}",
+            Action::SUBMIT,
+            self.submit
+        );
+        text
+    }
+}
+
+/// The model-facing form of a tool's name: providers accept no dots.
+#[must_use]
+pub fn model_name(name: &str) -> String {
+    name.replace('.', "_")
+}
+
+fn declare(abilities: &[Ability], submit: &Value) -> Vec<ToolDecl> {
+    let tools = abilities.iter().map(|ability| ToolDecl {
+        name: model_name(&ability.name),
+        description: ability.description.clone(),
+        parameters: with_thought(&ability.parameters),
+    });
+    let submit = ToolDecl {
+        name: Action::SUBMIT.to_owned(),
+        description: "Ends the task with its result. Call it when the work is done, or cannot be done."
+            .to_owned(),
+        parameters: with_thought(submit),
+    };
+    tools.chain([submit]).collect()
+}
+
+/// The schema with a required `thought`, unless it has one of its own.
+fn with_thought(schema: &Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    let properties =
+        schema.remove("properties").and_then(|value| value.as_object().cloned()).unwrap_or_default();
+    let mut required =
+        schema.remove("required").and_then(|value| value.as_array().cloned()).unwrap_or_default();
+    let mut all = Map::new();
+    if !properties.contains_key(THOUGHT) {
+        let description = "What you know, what is missing, and why this action is the next.";
+        all.insert(THOUGHT.to_owned(), json!({"type": "string", "description": description}));
+        required.insert(0, json!(THOUGHT));
+    }
+    all.extend(properties);
+    schema.insert("properties".to_owned(), Value::Object(all));
+    schema.insert("required".to_owned(), Value::Array(required));
+    Value::Object(schema)
+}
+
+/// Takes out the thought that [`Toolset::declarations`] asked for, leaving the tool's own arguments.
+#[must_use]
+pub fn take_thought(arguments: &Value) -> (Value, Option<String>) {
+    let Value::Object(fields) = arguments else { return (arguments.clone(), None) };
+    let thought = fields.get(THOUGHT).and_then(Value::as_str).map(str::to_owned);
+    let mut fields = fields.clone();
+    fields.retain(|name, _| name != THOUGHT);
+    (Value::Object(fields), thought)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn toolset() -> Toolset {
+        let ability = |name: &str| Ability {
+            name: name.to_owned(),
+            description: "does it".to_owned(),
+            parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
+            pure: true,
+        };
+        let submit = json!({"type": "object", "properties": {"conclusion": {"type": "string"}}});
+        Toolset::new(vec![ability("corpus.search"), ability("calculator")], submit)
+    }
+
+    #[test]
+    fn tools_are_found_by_either_name() {
+        assert_eq!(toolset().find("corpus_search").unwrap().name, "corpus.search");
+        assert_eq!(toolset().find(" corpus.search").unwrap().name, "corpus.search");
+        assert!(toolset().find("corpus").is_none());
+    }
+
+    #[test]
+    fn near_names_are_offered_and_far_ones_are_not() {
+        for (asked, meant) in [
+            ("corpus_serach", Some("corpus.search")),
+            ("search", Some("corpus.search")),
+            ("calculate", Some("calculator")),
+            ("submitt", Some("submit")),
+            ("zzzz", None),
+        ] {
+            assert_eq!(toolset().nearest(asked).as_deref(), meant, "{asked}");
+        }
+    }
+
+    #[test]
+    fn every_declaration_asks_for_a_thought_first() {
+        for declared in toolset().declarations() {
+            let properties = declared.parameters["properties"].as_object().unwrap();
+            assert!(properties.contains_key(THOUGHT), "{}", declared.name);
+            assert_eq!(declared.parameters["required"][0], THOUGHT);
+        }
+        let (arguments, thought) = take_thought(&json!({"thought": "so", "query": "x"}));
+        assert_eq!((arguments, thought.as_deref()), (json!({"query": "x"}), Some("so")));
+    }
+}

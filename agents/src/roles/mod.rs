@@ -1,0 +1,127 @@
+//! What each role brings to the common loop: its template, the schema by which its tasks end, its tools,
+//! and how what the model submits becomes a [`Product`].
+//!
+//! The kind of work decides, not the name of the process: whoever takes a plan task plans. Leaves are done
+//! by researchers or, for every other role, in the manner of a worker.
+
+use muster_shared::flow::{Ending, Product, TaskOffered, Work};
+use muster_shared::ids::Role;
+use serde_json::Value;
+
+mod document;
+mod planner;
+mod refiner;
+mod reflector;
+mod researcher;
+mod worker;
+mod writer;
+
+pub use document::{Document, Faults};
+
+/// What a role brings to the common loop.
+#[derive(Debug)]
+pub struct RoleRules {
+    /// Name of the role and of its template.
+    pub name: &'static str,
+    /// The template that comes with Muster.
+    pub template: &'static str,
+    /// Which tools it may use unless settings say otherwise: names, or `prefix.*`; `*` is all.
+    pub tools: &'static [&'static str],
+    /// Most steps, where fewer than the run allows make sense.
+    pub max_steps: Option<u32>,
+    /// The schema of what is submitted.
+    pub schema: fn(&TaskOffered) -> Value,
+    /// What was submitted, checked.
+    pub read: fn(&TaskOffered, &Document<'_>, &mut Faults) -> Submission,
+    /// What stands for a submission when the model has only written prose, if prose can stand for one.
+    pub from_prose: Option<fn(&TaskOffered, &str) -> Product>,
+}
+
+/// How a task ends when the model says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// How it ends.
+    pub ending: Ending,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What it gives.
+    pub product: Option<Product>,
+}
+
+impl Submission {
+    /// The task is done.
+    #[must_use]
+    pub const fn done(product: Product) -> Self {
+        Self { ending: Ending::Done, reason: String::new(), product: Some(product) }
+    }
+
+    /// The task ends with nothing to show.
+    #[must_use]
+    pub fn without_product(ending: Ending, reason: impl Into<String>) -> Self {
+        Self { ending, reason: reason.into(), product: None }
+    }
+}
+
+/// Answers of roles without tools are one document; a second and third step are for mending only.
+const SINGLE_ANSWER_STEPS: u32 = 3;
+
+/// The rules for this kind of work.
+#[must_use]
+pub fn rules_for(work: &Work) -> &'static RoleRules {
+    match work {
+        Work::Plan { .. } => &planner::RULES,
+        Work::Execute { task, .. } => rules_for_leaf(&task.role),
+        Work::Reflect { .. } => &reflector::RULES,
+        Work::Refine { .. } => &refiner::RULES,
+        Work::Write { .. } => &writer::RULES,
+    }
+}
+
+fn rules_for_leaf(role: &Role) -> &'static RoleRules {
+    match role {
+        Role::Researcher => &researcher::RULES,
+        Role::Planner
+        | Role::Worker
+        | Role::Reflector
+        | Role::Refiner
+        | Role::Writer
+        | Role::Specialist(_) => &worker::RULES,
+    }
+}
+
+/// The rules of every role that comes with Muster.
+#[must_use]
+pub fn all() -> [&'static RoleRules; 6] {
+    [&planner::RULES, &worker::RULES, &researcher::RULES, &reflector::RULES, &refiner::RULES, &writer::RULES]
+}
+
+impl RoleRules {
+    /// Checks what was submitted.
+    ///
+    /// # Errors
+    /// What is wrong with it, one line each, worded for the model.
+    pub fn submission(&self, offer: &TaskOffered, arguments: &Value) -> Result<Submission, Vec<String>> {
+        let mut faults = Faults::default();
+        let Some(document) = Document::of(arguments) else {
+            return Err(vec!["the arguments of submit must be one JSON object".to_owned()]);
+        };
+        let submission = (self.read)(offer, &document, &mut faults);
+        faults.into_result(submission)
+    }
+
+    /// Whether a tool is among those the role has by default, or among `allowed` where settings name some.
+    #[must_use]
+    pub fn may_use(&self, tool: &str, allowed: Option<&[String]>) -> bool {
+        let fits = |pattern: &str| match pattern.strip_suffix('*') {
+            Some(prefix) => tool.starts_with(prefix),
+            None => tool == pattern,
+        };
+        match allowed {
+            Some(patterns) => patterns.iter().any(|pattern| fits(pattern)),
+            None => self.tools.iter().any(|pattern| fits(pattern)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

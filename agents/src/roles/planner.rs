@@ -1,0 +1,107 @@
+//! The planner: splits the goal into a tree of tasks.
+
+use muster_shared::flow::{PlanDraft, Product, TaskDraft, TaskOffered, Work};
+use muster_shared::ids::TaskIndex;
+use serde_json::{Value, json};
+
+use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+
+pub(super) static RULES: RoleRules = RoleRules {
+    name: "planner",
+    template: include_str!("../prompts/planner.md.j2"),
+    tools: &[],
+    max_steps: Some(SINGLE_ANSWER_STEPS),
+    schema,
+    read,
+    from_prose: None,
+};
+
+fn schema(offer: &TaskOffered) -> Value {
+    let roles = match &offer.work {
+        Work::Plan { roles, .. } => roles.as_slice(),
+        Work::Execute { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => &[],
+    };
+    json!({
+        "type": "object",
+        "properties": {
+            "goal": {"type": "string", "description": "the goal in your words"},
+            "tasks": {"type": "array", "items": task_schema(roles, levels(offer)), "minItems": 1}
+        },
+        "required": ["goal", "tasks"]
+    })
+}
+
+/// Levels of the plan. Bounded, whatever an offer says: schemas and drafts nest that deep.
+fn levels(offer: &TaskOffered) -> usize {
+    usize::from(offer.limits.max_depth).clamp(1, TaskIndex::MAX_DEPTH)
+}
+
+/// The schema of a task with `levels` levels of the plan, its own included. Written out level by level,
+/// since some providers refuse recursive schemas.
+pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let mut role = json!({"type": "string", "description": "who does it"});
+    if !roles.is_empty() {
+        role["enum"] = json!(roles);
+    }
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "a few words that name it; unique in the plan"},
+            "goal": {
+                "type": "string",
+                "description": "what is to be achieved, understandable by itself; {{NAME OR INDEX.result}} stands for the result of a task it depends on"
+            },
+            "role": role,
+            "criticism": {"type": "string", "description": "what could go wrong with it"},
+            "milestones": texts,
+            "expected_output": {"type": "string"},
+            "needs": texts,
+            "depends_on": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "names or indices of tasks whose results it uses"
+            },
+            "critical": {"type": "boolean", "description": "whether the goal cannot be reached without it"}
+        },
+        "required": ["name", "goal"]
+    });
+    if levels > 1 {
+        schema["properties"]["subtasks"] = json!({"type": "array", "items": task_schema(roles, levels - 1)});
+    }
+    schema
+}
+
+fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let tasks = document.documents("tasks", faults);
+    if tasks.is_empty() {
+        faults.add("`tasks` is missing or empty: a plan has at least one task");
+    }
+    let tasks = tasks.iter().map(|task| read_task(task, levels(offer), faults)).collect();
+    Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks }))
+}
+
+/// Reads a task and those below it, `levels` levels at most.
+pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Faults) -> TaskDraft {
+    let name = document.needed_text("name", faults);
+    let below = document.documents("subtasks", faults);
+    if levels <= 1 && !below.is_empty() {
+        faults.add(format!("task `{name}` lies at the deepest level allowed and cannot have subtasks"));
+    }
+    let subtasks = match levels {
+        0 | 1 => Vec::new(),
+        _ => below.iter().map(|task| read_task(task, levels - 1, faults)).collect(),
+    };
+    TaskDraft {
+        goal: document.needed_text("goal", faults),
+        role: Some(document.text("role").to_lowercase()).filter(|role| !role.is_empty()),
+        criticism: document.text("criticism"),
+        milestones: document.texts("milestones"),
+        expected_output: document.text("expected_output"),
+        needs: document.texts("needs"),
+        depends_on: document.texts("depends_on"),
+        critical: document.flag("critical"),
+        subtasks,
+        name,
+    }
+}

@@ -1,0 +1,91 @@
+//! The refiner: changes the plan while it runs.
+
+use muster_shared::flow::{Product, RefineOperation, TaskDraft, TaskOffered};
+use muster_shared::ids::TaskIndex;
+use serde_json::{Value, json};
+
+use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission, planner};
+
+pub(super) static RULES: RoleRules = RoleRules {
+    name: "refiner",
+    template: include_str!("../prompts/refiner.md.j2"),
+    tools: &[],
+    max_steps: Some(SINGLE_ANSWER_STEPS),
+    schema,
+    read,
+    from_prose: None,
+};
+
+fn schema(_: &TaskOffered) -> Value {
+    let tasks = json!({"type": "array", "items": planner::task_schema(&[], 1)});
+    json!({
+        "type": "object",
+        "properties": {
+            "operations": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "operation": {"type": "string", "enum": ["split", "add", "delete", "exit"]},
+                        "task": {"type": "string", "description": "split, delete: the index of the task"},
+                        "into": tasks,
+                        "after": {"type": "string", "description": "add: the index after which the tasks come"},
+                        "tasks": tasks,
+                        "reason": {"type": "string", "description": "delete, exit: why"}
+                    },
+                    "required": ["operation"]
+                }
+            }
+        },
+        "required": ["operations"]
+    })
+}
+
+fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let operations = document.documents("operations", faults);
+    if operations.is_empty() {
+        faults.add("`operations` is missing or empty: use exit to leave the plan as it is");
+    }
+    let operations = operations.iter().filter_map(|operation| read_operation(operation, faults)).collect();
+    Submission::done(Product::Refinement(operations))
+}
+
+fn read_operation(document: &Document<'_>, faults: &mut Faults) -> Option<RefineOperation> {
+    match document.text("operation").to_lowercase().as_str() {
+        "split" => Some(RefineOperation::Split {
+            task: read_index(document, "task", faults)?,
+            into: read_tasks(document, "into", faults),
+        }),
+        "add" => Some(RefineOperation::Add {
+            after: read_index(document, "after", faults)?,
+            tasks: read_tasks(document, "tasks", faults),
+        }),
+        "delete" => Some(RefineOperation::Delete {
+            task: read_index(document, "task", faults)?,
+            reason: document.text("reason"),
+        }),
+        "exit" => Some(RefineOperation::Exit { reason: document.text("reason") }),
+        other => {
+            faults.add(format!("{other:?} is not an operation: use split, add, delete or exit"));
+            None
+        }
+    }
+}
+
+fn read_index(document: &Document<'_>, name: &str, faults: &mut Faults) -> Option<TaskIndex> {
+    let text = document.text(name);
+    let index = text.parse();
+    if index.is_err() {
+        faults.add(format!("`{name}` is {text:?}; it must be the index of a task of the plan, such as 1-2"));
+    }
+    index.ok()
+}
+
+fn read_tasks(document: &Document<'_>, name: &str, faults: &mut Faults) -> Vec<TaskDraft> {
+    let tasks = document.documents(name, faults);
+    if tasks.is_empty() {
+        faults.add(format!("`{name}` is missing or empty: name the new tasks"));
+    }
+    tasks.iter().map(|task| planner::read_task(task, 1, faults)).collect()
+}

@@ -1,0 +1,175 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::flow::{Plan, RefineOperation};
+use muster_shared::ids::{TaskId, TaskIndex};
+use serde_json::json;
+
+use super::*;
+use crate::testing::{execute, leaf, offer, plan_task};
+
+fn offer_of(kind: &str) -> TaskOffered {
+    let index = TaskIndex::top(1);
+    let (task, work) = match kind {
+        "plan" => (TaskId::Plan, Work::Plan { refused: Vec::new(), roles: vec!["worker".into()] }),
+        "reflect" => (
+            TaskId::Reflect(index.clone()),
+            Work::Reflect {
+                index,
+                task: plan_task(Role::Worker),
+                ending: Ending::Done,
+                reason: String::new(),
+                result: None,
+                steps: Vec::new(),
+                progress: String::new(),
+            },
+        ),
+        "refine" => (
+            TaskId::Refine(1),
+            Work::Refine {
+                plan: Plan::default(),
+                progress: String::new(),
+                reasons: Vec::new(),
+                reflections: Vec::new(),
+                results: Vec::new(),
+                operations_left: 4,
+            },
+        ),
+        "write" => {
+            (TaskId::Write, Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: Vec::new() })
+        }
+        _ => (TaskId::Leaf(index), execute(Role::Worker)),
+    };
+    offer(task, Role::Worker, work)
+}
+
+fn submitted(kind: &str, document: &Value) -> Result<Submission, Vec<String>> {
+    let offer = offer_of(kind);
+    rules_for(&offer.work).submission(&offer, document)
+}
+
+#[test]
+fn documents_become_products_or_complaints() {
+    let deep = json!({"name": "a", "goal": "g", "subtasks": [{"name": "b", "goal": "g", "subtasks": [
+        {"name": "c", "goal": "g", "subtasks": [{"name": "d", "goal": "g"}]}]}]});
+    let table = [
+        ("plan", json!({"goal": "g", "tasks": [{"name": "a", "goal": "b"}]}), None),
+        ("plan", json!({"goal": "g", "tasks": []}), Some("at least one task")),
+        ("plan", json!({"tasks": [{"name": "a"}]}), Some("`goal` is missing")),
+        ("plan", json!({"tasks": ["search"]}), Some("`tasks[0]` must be an object")),
+        ("plan", json!({"tasks": [deep]}), Some("deepest level")),
+        ("plan", json!([1]), Some("one JSON object")),
+        ("leaf", json!({"ending": "done", "conclusion": "c"}), None),
+        ("leaf", json!({"ending": "Done-Partial", "conclusion": "c"}), None),
+        ("leaf", json!({"conclusion": "c"}), None),
+        ("leaf", json!({"ending": "done", "conclusion": " "}), Some("`conclusion` is empty")),
+        ("leaf", json!({"ending": "give_up"}), Some("`reason` is empty")),
+        ("leaf", json!({"ending": "give_up", "reason": "not there"}), None),
+        (
+            "leaf",
+            json!({"conclusion": "c", "findings": [{"text": "t", "citations": [{"path": "a.md", "line": 0}]}]}),
+            Some("a citation needs"),
+        ),
+        ("leaf", json!({"conclusion": "c", "findings": [{"citations": []}]}), Some("`text` is missing")),
+        ("reflect", json!({"summary": "s"}), None),
+        ("reflect", json!({}), Some("`summary`")),
+        ("refine", json!({"operations": [{"operation": "exit"}]}), None),
+        (
+            "refine",
+            json!({"operations": [{"operation": "split", "task": "1-2", "into": [{"name": "a", "goal": "b"}]}]}),
+            None,
+        ),
+        ("refine", json!({"operations": []}), Some("use exit")),
+        ("refine", json!({"operations": [{"operation": "move"}]}), Some("split, add, delete or exit")),
+        (
+            "refine",
+            json!({"operations": [{"operation": "delete", "task": "first"}]}),
+            Some("index of a task"),
+        ),
+        ("refine", json!({"operations": [{"operation": "add", "after": "1"}]}), Some("`tasks` is missing")),
+        ("write", json!({"title": "t", "body": "b", "unanswered": []}), None),
+        ("write", json!({"body": "b"}), None),
+        ("write", json!({"title": "t"}), Some("`body`")),
+    ];
+    for (kind, document, complaint) in table {
+        match (submitted(kind, &document), complaint) {
+            (Ok(_), None) => {}
+            (Err(faults), Some(complaint)) => {
+                assert!(faults.join("\n").contains(complaint), "{kind} {document}: {faults:?}");
+            }
+            (got, _) => panic!("{kind} {document}: {got:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_submitted_is_kept_whole() {
+    let document = json!({
+        "ending": "done", "conclusion": "depth", "milestones": "searched",
+        "findings": [{"text": "t", "citations": [{"path": "a.md", "line": "12", "quote": "q"}], "confidence": 0.9}],
+        "advice": {"refine": true, "reason": "more", "suggestions": ["look"]}
+    });
+    let Some(Product::Result(result)) = submitted("leaf", &document).unwrap().product else {
+        panic!("no result")
+    };
+    assert_eq!(result.findings[0].citations[0].line, 12);
+    assert_eq!(result.findings[0].confidence, 90);
+    assert_eq!(result.milestones, ["searched"]);
+    assert!(result.advice.unwrap().refine);
+
+    let document = json!({"operations": [{"operation": "delete", "task": "2", "reason": "done already"}]});
+    let Some(Product::Refinement(operations)) = submitted("refine", &document).unwrap().product else {
+        panic!()
+    };
+    let expected = RefineOperation::Delete { task: TaskIndex::top(2), reason: "done already".into() };
+    assert_eq!(operations, [expected]);
+
+    let document = json!({"summary": "s", "refine": "No."});
+    let Some(Product::Reflection(reflection)) = submitted("reflect", &document).unwrap().product else {
+        panic!()
+    };
+    assert_eq!(reflection.refine, None);
+}
+
+#[test]
+fn every_schema_compiles_and_takes_its_own_example() {
+    let examples = [
+        (
+            "plan",
+            json!({"goal": "g", "tasks": [{"name": "a", "goal": "b", "role": "worker", "subtasks": [{"name": "c", "goal": "d"}]}]}),
+        ),
+        (
+            "leaf",
+            json!({"ending": "done", "conclusion": "c", "findings": [{"text": "t", "citations": [{"path": "a", "line": 1}]}]}),
+        ),
+        ("reflect", json!({"summary": "s", "on_tools": [{"tool": "t", "note": "n"}]})),
+        (
+            "refine",
+            json!({"operations": [{"operation": "add", "after": "1", "tasks": [{"name": "a", "goal": "b"}]}]}),
+        ),
+        ("write", json!({"title": "t", "body": "b", "unanswered": []})),
+    ];
+    for (kind, example) in examples {
+        let offer = offer_of(kind);
+        let schema = (rules_for(&offer.work).schema)(&offer);
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        assert!(validator.is_valid(&example), "{kind}: {schema}");
+        assert!(submitted(kind, &example).is_ok(), "{kind}");
+    }
+}
+
+#[test]
+fn an_offer_with_an_absurd_depth_is_bounded() {
+    let mut offer = offer_of("plan");
+    offer.limits.max_depth = u16::MAX;
+    let schema = (rules_for(&offer.work).schema)(&offer).to_string();
+    assert_eq!(schema.matches("\"subtasks\"").count(), TaskIndex::MAX_DEPTH - 1);
+}
+
+#[test]
+fn tools_follow_role_and_settings() {
+    let worker = rules_for(&leaf(Role::Worker).work);
+    let researcher = rules_for(&leaf(Role::Researcher).work);
+    assert!(worker.may_use("workspace.write", None));
+    assert!(researcher.may_use("corpus.read", None) && !researcher.may_use("workspace.write", None));
+    let allowed = ["calculator".to_owned()];
+    assert!(worker.may_use("calculator", Some(&allowed)) && !worker.may_use("corpus.read", Some(&allowed)));
+}

@@ -1,0 +1,161 @@
+//! The worker: does leaves that act, check and compute.
+
+use muster_shared::flow::{Advice, Citation, Ending, Finding, Product, TaskOffered, TaskResult};
+use serde_json::{Value, json};
+
+use super::{Document, Faults, RoleRules, Submission};
+
+pub(super) static RULES: RoleRules = RoleRules {
+    name: "worker",
+    template: include_str!("../prompts/worker.md.j2"),
+    tools: &["*"],
+    max_steps: None,
+    schema,
+    read,
+    from_prose: Some(from_prose),
+};
+
+/// The endings that a model may choose, by the word it uses (W6).
+const ENDINGS: [(&str, Ending); 6] = [
+    ("done", Ending::Done),
+    ("done_partial", Ending::DonePartial),
+    ("escalate", Ending::Escalate),
+    ("delegate", Ending::Delegate),
+    ("blocked", Ending::Blocked),
+    ("give_up", Ending::GaveUp),
+];
+
+pub(super) fn schema(_: &TaskOffered) -> Value {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    json!({
+        "type": "object",
+        "properties": {
+            "ending": {
+                "type": "string",
+                "enum": ENDINGS.map(|(word, _)| word),
+                "description": "done; done_partial: part of it; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on; give_up"
+            },
+            "reason": {"type": "string", "description": "why it ends so; needed unless done"},
+            "conclusion": {"type": "string", "description": "the answer in a few sentences"},
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string", "description": "one statement"},
+                        "citations": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "properties": {
+                                    "path": {"type": "string"},
+                                    "line": {"type": "integer", "minimum": 1},
+                                    "quote": {"type": "string", "description": "the words there, as they stand"}
+                                },
+                                "required": ["path", "line"]
+                            }
+                        },
+                        "facet": {"type": "string", "description": "which part of the goal it answers"},
+                        "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
+                        "verified": {"type": "boolean", "description": "whether you looked up a citation that somebody else made"}
+                    },
+                    "required": ["text"]
+                }
+            },
+            "milestones": texts,
+            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
+            "advice": {
+                "type": "object",
+                "properties": {
+                    "refine": {"type": "boolean", "description": "whether the plan should be changed"},
+                    "reason": {"type": "string"},
+                    "suggestions": texts
+                }
+            }
+        },
+        "required": ["ending", "conclusion"]
+    })
+}
+
+pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let ending = read_ending(document, faults);
+    let reason = document.text("reason");
+    let result = read_result(document, faults);
+    let empty = result.conclusion.is_empty() && result.findings.is_empty();
+    if ending.is_success() {
+        if empty {
+            faults.add("`conclusion` is empty: say what was found or made, or end with give_up and a reason");
+        }
+        return Submission { ending, reason, product: Some(Product::Result(result)) };
+    }
+    // A model often explains an early end in its conclusion.
+    let reason = if reason.is_empty() { result.conclusion.clone() } else { reason };
+    if reason.is_empty() {
+        faults.add("`reason` is empty: say why the task ends so");
+    }
+    Submission { ending, reason, product: (!empty).then_some(Product::Result(result)) }
+}
+
+fn read_ending(document: &Document<'_>, faults: &mut Faults) -> Ending {
+    let word = document.text("ending").to_lowercase().replace([' ', '-'], "_");
+    if word.is_empty() {
+        return Ending::Done;
+    }
+    let known = ENDINGS.iter().find(|(known, _)| *known == word);
+    known.map_or_else(
+        || {
+            faults.add(format!(
+                "`ending` is {word:?}; it must be one of {}",
+                ENDINGS.map(|(word, _)| word).join(", ")
+            ));
+            Ending::Done
+        },
+        |(_, ending)| *ending,
+    )
+}
+
+fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
+    let findings = document.documents("findings", faults);
+    TaskResult {
+        conclusion: document.text("conclusion"),
+        findings: findings.iter().map(|finding| read_finding(finding, faults)).collect(),
+        milestones: document.texts("milestones"),
+        unanswered: document.texts("unanswered"),
+        advice: document.get("advice").and_then(Document::of).map(|advice| Advice {
+            refine: advice.flag("refine"),
+            reason: advice.text("reason"),
+            suggestions: advice.texts("suggestions"),
+        }),
+    }
+}
+
+fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {
+    let citations = document.documents("citations", faults);
+    Finding {
+        text: document.needed_text("text", faults),
+        citations: citations.iter().filter_map(|citation| read_citation(citation, faults)).collect(),
+        facet: document.text("facet"),
+        confidence: document.percent("confidence").unwrap_or_default(),
+        verified: document.flag("verified"),
+    }
+}
+
+fn read_citation(document: &Document<'_>, faults: &mut Faults) -> Option<Citation> {
+    let path = document.text("path");
+    let line = document.number("line").and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
+    match line {
+        Some(line) if !path.is_empty() => Some(Citation { path, line, quote: document.text("quote") }),
+        Some(_) | None => {
+            faults.add("a citation needs `path` and `line` (from 1), as the search shows them");
+            None
+        }
+    }
+}
+
+fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
+    let _ = offer;
+    Product::Result(TaskResult { conclusion: prose.to_owned(), ..TaskResult::default() })
+}
+
+/// The product of a leaf whose answer is prose.
+pub(super) const FROM_PROSE: fn(&TaskOffered, &str) -> Product = from_prose;

@@ -1,0 +1,135 @@
+//! Settings of an agent process.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use muster_shared::ids::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::model::provider::CallLimits;
+use crate::model::retry::RetryLimits;
+use crate::react::decide::StepLimits;
+use crate::react::prompt::CallStyle;
+
+/// Settings of an agent process, whatever its role. Unknown fields are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentSettings {
+    /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
+    pub slots: BTreeMap<Role, u32>,
+    /// Model as `provider/model`; by the conventional environment variables when absent, else offline.
+    pub model: Option<String>,
+    /// Models of single roles.
+    pub models: BTreeMap<Role, String>,
+    /// Models to ask, in this order, when the chosen one fails for good.
+    pub fallback_models: Vec<String>,
+    /// Where the provider of `model` is reached.
+    pub endpoint: Option<String>,
+    /// A file that holds the key of the provider of `model`.
+    pub key_file: Option<String>,
+    /// Sampling temperature; the provider's default when absent.
+    pub temperature: Option<f64>,
+    /// Most tokens of one answer; the provider's default when absent.
+    pub max_answer_tokens: Option<u32>,
+    /// How models are told of actions. A server that refuses native calls is asked in text from then on.
+    pub tool_calling: ToolCalling,
+    /// Limits of one task.
+    pub limits: StepLimits,
+    /// Limits of one model call.
+    pub calls: CallLimits,
+    /// Limits of asking a failing model again.
+    pub retries: RetryLimits,
+    /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
+    pub tools: BTreeMap<Role, Vec<String>>,
+    /// Where documents and their indices are kept on this host, shared by all agents.
+    pub cache_dir: PathBuf,
+    /// Where the files of runs lie.
+    pub workspace_dir: PathBuf,
+    /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
+    pub template_dir: Option<PathBuf>,
+    /// How long one question for the next task waits at the broker. Long is cheap.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub pull_wait: Duration,
+    /// How often the broker is told that a task is still being worked on.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub progress: Duration,
+    /// How long writing to the record is tried while the bus cannot be reached.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub patience: Duration,
+    /// How long tasks in hand may go on when the process is to stop; then they are released.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub drain: Duration,
+}
+
+/// How models are told of actions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCalling {
+    /// By the provider's native tool calls.
+    #[default]
+    Native,
+    /// By JSON in the text.
+    Text,
+}
+
+impl From<ToolCalling> for CallStyle {
+    fn from(setting: ToolCalling) -> Self {
+        match setting {
+            ToolCalling::Native => Self::Native,
+            ToolCalling::Text => Self::Text,
+        }
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            slots: BTreeMap::new(),
+            model: None,
+            models: BTreeMap::new(),
+            fallback_models: Vec::new(),
+            endpoint: None,
+            key_file: None,
+            temperature: None,
+            max_answer_tokens: None,
+            tool_calling: ToolCalling::default(),
+            limits: StepLimits::default(),
+            calls: CallLimits::default(),
+            retries: RetryLimits::default(),
+            tools: BTreeMap::new(),
+            cache_dir: PathBuf::from(".muster/cache"),
+            workspace_dir: PathBuf::from(".muster/workspace"),
+            template_dir: None,
+            pull_wait: Duration::from_secs(30),
+            progress: Duration::from_secs(10),
+            patience: Duration::from_secs(60),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Most tasks one process does at the same time, whatever settings say.
+pub const MAX_SLOTS: u32 = 256;
+
+impl AgentSettings {
+    /// Tasks that an agent of this role does at the same time.
+    #[must_use]
+    pub fn slots(&self, role: &Role) -> u32 {
+        let usual = match role {
+            Role::Worker | Role::Researcher | Role::Reflector | Role::Specialist(_) => 8,
+            Role::Planner | Role::Refiner | Role::Writer => 4,
+        };
+        self.slots.get(role).copied().unwrap_or(usual).clamp(1, MAX_SLOTS)
+    }
+
+    /// The model that settings name for this role, if any.
+    #[must_use]
+    pub fn model_of(&self, role: &Role) -> Option<&str> {
+        self.models.get(role).or(self.model.as_ref()).map(String::as_str)
+    }
+}

@@ -1,0 +1,106 @@
+//! What tests of this crate share.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use muster_shared::flow::{Action, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
+use muster_shared::flow::{PlanTask, RunLimits, Step, TaskOffered, Thought, Work};
+use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
+use muster_shared::time::Millis;
+use muster_shared::wire::Encoding;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::react::toolset::{Ability, Toolset};
+use crate::roles::rules_for;
+
+pub(crate) const NONCE: &str = "0f1e2d3c4b5a";
+
+pub(crate) fn plan_task(role: Role) -> PlanTask {
+    PlanTask {
+        name: "Find the limit".into(),
+        goal: "What limits delegation loops?".into(),
+        role,
+        criticism: "May be called something else.".into(),
+        milestones: vec!["searched".into()],
+        expected_output: "a sentence".into(),
+        needs: Vec::new(),
+        depends_on: Vec::new(),
+        critical: false,
+    }
+}
+
+pub(crate) fn execute(role: Role) -> Work {
+    Work::Execute {
+        task: plan_task(role),
+        inputs: Vec::new(),
+        parents: vec!["the goal above".into()],
+        progress: "[-] 1 Find the limit".into(),
+        lessons: vec!["search twice".into()],
+        failed_before: None,
+    }
+}
+
+pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    TaskOffered {
+        run: RunId::from_uuid(Uuid::now_v7()),
+        task,
+        generation: Generation(1),
+        queue: Queue::Role(role),
+        work,
+        goal: "What limits delegation loops, and how?".into(),
+        corpus: None,
+        model: None,
+        limits: RunLimits::default(),
+        deadline: Millis(u64::try_from(now).unwrap() + 60_000),
+        nonce: NONCE.into(),
+        encoding: Encoding::MessagePack,
+    }
+}
+
+pub(crate) fn leaf(role: Role) -> TaskOffered {
+    offer(TaskId::Leaf(TaskIndex::top(1)), role.clone(), execute(role))
+}
+
+pub(crate) fn ability(name: &str, pure: bool) -> Ability {
+    Ability {
+        name: name.to_owned(),
+        description: format!("does {name}"),
+        parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
+        pure,
+    }
+}
+
+pub(crate) fn toolset(offer: &TaskOffered) -> Toolset {
+    let abilities =
+        vec![ability("corpus.search", true), ability("calculator", true), ability("workspace.write", false)];
+    Toolset::new(abilities, (rules_for(&offer.work).schema)(offer))
+}
+
+pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: ObservationStatus) -> Step {
+    Step {
+        number,
+        thought: Thought { text: format!("thought {number}"), ..Thought::default() },
+        action: Action { name: tool.into(), arguments },
+        observation: Some(Observation {
+            status,
+            content: format!("seen {number}"),
+            millis: 3,
+            truncated: false,
+        }),
+        calls: vec![ModelCall {
+            model: "test/model".into(),
+            template: TemplateRef::default(),
+            request_hash: String::new(),
+            same_messages: 0,
+            messages: Vec::new(),
+            parameters: Value::Null,
+            answer: String::new(),
+            usage: Usage { model_calls: 1, input_tokens: 10, output_tokens: 5, ..Usage::default() },
+            millis: 2,
+        }],
+        millis: 6,
+        outside_millis: 5,
+    }
+}

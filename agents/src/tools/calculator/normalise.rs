@@ -1,0 +1,116 @@
+//! From what people and models write to what rhai reads.
+
+use super::evaluate::EvaluationError;
+
+/// Longest expression, in characters.
+pub(super) const MAX_EXPRESSION: usize = 2_000;
+
+/// Rewrites an expression: `^` for powers, `%` after a value for hundredths, `of` for times, signs from
+/// typography, commas between thousands, a sign before a power (`-2^2` is -4).
+pub(super) fn normalise(expression: &str) -> Result<String, EvaluationError> {
+    let expression = expression.trim().trim_end_matches('=').trim_end();
+    if expression.is_empty() {
+        return Err(EvaluationError::Empty);
+    }
+    let chars: Vec<char> = expression.chars().map(plain).collect();
+    if chars.len() > MAX_EXPRESSION {
+        return Err(EvaluationError::TooLong);
+    }
+    if let Some(stray) = chars.iter().find(|c| !allowed(**c)) {
+        return Err(EvaluationError::Character(*stray));
+    }
+    let powers = chars.contains(&'^') || chars.windows(2).any(|pair| pair == ['*', '*']);
+    Ok(rewrite(&chars, powers))
+}
+
+fn plain(c: char) -> char {
+    match c {
+        '×' | '·' => '*',
+        '÷' => '/',
+        '−' | '–' => '-',
+        '\u{a0}' | '\u{202f}' | '\t' | '\n' | '\r' => ' ',
+        other => other,
+    }
+}
+
+fn allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, ' ' | '_' | '.' | ',' | '(' | ')' | '+' | '-' | '*' | '/' | '%' | '^')
+}
+
+fn rewrite(chars: &[char], powers: bool) -> String {
+    let mut out = String::with_capacity(chars.len() + 16);
+    let mut depth = 0usize;
+    for (at, c) in chars.iter().copied().enumerate() {
+        match c {
+            '(' => {
+                depth += 1;
+                out.push(c);
+            }
+            ')' => {
+                depth = depth.saturating_sub(1);
+                out.push(c);
+            }
+            '^' => out.push_str("**"),
+            ',' if depth == 0 && parts_thousands(chars, at) => {}
+            '%' if starts_value(following(chars, at)) && !followed_by_of(chars, at) => out.push('%'),
+            '%' => out.push_str("/100.0"),
+            'o' if is_of(chars, at) => out.push('*'),
+            'f' if at > 0 && is_of(chars, at - 1) => {}
+            '.' if at == 0 || !chars[at - 1].is_ascii_digit() => out.push_str("0."),
+            '-' if powers && is_sign(&out) => out.push_str(signed(&out)),
+            // rhai keeps `--` and `++` for itself.
+            '-' | '+' if out.ends_with(c) => out.extend([' ', c]),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Whether a comma at nesting depth zero stands before exactly three digits.
+fn parts_thousands(chars: &[char], at: usize) -> bool {
+    let digits = chars[at + 1..].iter().take_while(|c| c.is_ascii_digit()).count();
+    at > 0 && chars[at - 1].is_ascii_digit() && digits == 3
+}
+
+fn following(chars: &[char], at: usize) -> Option<char> {
+    chars[at + 1..].iter().copied().find(|c| *c != ' ')
+}
+
+fn starts_value(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '(' | '.'))
+}
+
+fn followed_by_of(chars: &[char], at: usize) -> bool {
+    let gap = chars[at + 1..].iter().take_while(|c| **c == ' ').count();
+    is_of(chars, at + 1 + gap)
+}
+
+/// Whether the word `of` stands here by itself.
+fn is_of(chars: &[char], at: usize) -> bool {
+    let letter = |at: usize| chars.get(at).is_some_and(|c| c.is_ascii_alphanumeric() || *c == '_');
+    chars.get(at) == Some(&'o')
+        && chars.get(at + 1) == Some(&'f')
+        && !letter(at + 2)
+        && (at == 0 || !letter(at - 1))
+}
+
+/// Whether a minus written next would be a sign rather than a subtraction, and no exponent of `1e-3`.
+fn is_sign(before: &str) -> bool {
+    match before.trim_end().chars().next_back() {
+        None => true,
+        Some(last) => !last.is_ascii_alphanumeric() && !matches!(last, ')' | '.' | '_'),
+    }
+}
+
+/// A sign that binds less tightly than a power. Within an exponent it must stay a plain sign.
+fn signed(before: &str) -> &'static str {
+    let before = before.trim_end();
+    if before.ends_with("**") || before.ends_with('%') {
+        "-"
+    } else if before.ends_with('/') {
+        "-1/"
+    } else {
+        "-1*"
+    }
+}

@@ -1,0 +1,141 @@
+//! Where packs and manifests travel through: the bus's object store, or a stand-in.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::error::CorpusError;
+
+/// Longest wait for one blob.
+const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a store failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BlobError(pub String);
+
+/// Immutable blobs by key. Keys are of letters, digits, `/`, `-` and `.`.
+#[async_trait]
+pub trait BlobStore: Send + Sync {
+    /// Stores a blob. Storing the same key again changes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError>;
+
+    /// The blob, if the store has it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError>;
+
+    /// Whether the store has a blob.
+    ///
+    /// # Errors
+    /// When the store fails.
+    async fn has(&self, key: &str) -> Result<bool, BlobError>;
+}
+
+pub(super) async fn put(store: &dyn BlobStore, key: &str, bytes: Bytes) -> Result<(), CorpusError> {
+    bounded(store.put(key, bytes)).await
+}
+
+pub(super) async fn get(store: &dyn BlobStore, key: &str) -> Result<Option<Bytes>, CorpusError> {
+    bounded(store.get(key)).await
+}
+
+pub(super) async fn has(store: &dyn BlobStore, key: &str) -> Result<bool, CorpusError> {
+    bounded(store.has(key)).await
+}
+
+async fn bounded<T>(work: impl Future<Output = Result<T, BlobError>>) -> Result<T, CorpusError> {
+    tokio::time::timeout(BLOB_TIMEOUT, work)
+        .await
+        .map_err(|_| CorpusError::Timeout("the store of documents"))?
+        .map_err(CorpusError::from)
+}
+
+/// A store in memory, for tests and for fleets of one process.
+#[derive(Debug, Default)]
+pub struct MemoryBlobs(Mutex<HashMap<String, Bytes>>);
+
+impl MemoryBlobs {
+    /// The keys held, sorted.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        keys.sort();
+        keys
+    }
+
+    /// Takes a blob away.
+    pub fn remove(&self, key: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+#[async_trait]
+impl BlobStore for MemoryBlobs {
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), bytes);
+        Ok(())
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned())
+    }
+
+    async fn has(&self, key: &str) -> Result<bool, BlobError> {
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(key))
+    }
+}
+
+/// A store in a directory, for several processes of one machine.
+#[derive(Debug, Clone)]
+pub struct DirBlobs(PathBuf);
+
+impl DirBlobs {
+    /// A store in `dir`, which is made when the first blob is put.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self(dir.into())
+    }
+
+    fn file(&self, key: &str) -> Result<PathBuf, BlobError> {
+        let fine = !key.is_empty()
+            && key.split('/').all(|part| {
+                !part.starts_with('.')
+                    && !part.is_empty()
+                    && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+            });
+        if fine { Ok(self.0.join(key)) } else { Err(BlobError(format!("`{key}` is no key of a blob"))) }
+    }
+}
+
+#[async_trait]
+impl BlobStore for DirBlobs {
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        let file = self.file(key)?;
+        let written = tokio::task::spawn_blocking(move || super::disk::write_whole(&file, &bytes)).await;
+        written.map_err(|error| BlobError(error.to_string()))?.map_err(|error| BlobError(error.to_string()))
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        match tokio::fs::read(self.file(key)?).await {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(BlobError(error.to_string())),
+        }
+    }
+
+    async fn has(&self, key: &str) -> Result<bool, BlobError> {
+        tokio::fs::try_exists(self.file(key)?).await.map_err(|error| BlobError(error.to_string()))
+    }
+}

@@ -1,0 +1,275 @@
+//! Packs: many texts in one blob of about 8 MB, named by its content. Texts that an earlier corpus of
+//! the same folders holds already stay where they are and are not sent again.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::File,
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::{
+    CorpusOptions, Phase, Progress, ProgressSink,
+    blob::{self, BlobStore},
+    disk,
+    error::CorpusError,
+    manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile, hash_of},
+    scan::{self, SkipReason, Skipped},
+};
+
+/// Largest pack or manifest accepted from a store.
+const MAX_BLOB: usize = 64 * 1024 * 1024;
+
+/// The folder of packs within a cache directory.
+#[derive(Debug, Clone)]
+pub(super) struct PackFolder(PathBuf);
+
+impl PackFolder {
+    pub(super) fn of(cache: &Path) -> Self {
+        Self(cache.join("packs"))
+    }
+
+    pub(super) fn path(&self, hash: &str) -> PathBuf {
+        self.0.join(hash)
+    }
+
+    pub(super) fn has(&self, hash: &str) -> bool {
+        self.path(hash).is_file()
+    }
+
+    pub(super) fn has_all(&self, manifest: &Manifest) -> bool {
+        manifest.packs.iter().all(|pack| self.has(pack))
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<String, CorpusError> {
+        let hash = hash_of(bytes);
+        if !self.has(&hash) {
+            disk::write_whole(&self.path(&hash), bytes)
+                .map_err(CorpusError::io("writing a pack of documents"))?;
+        }
+        Ok(hash)
+    }
+
+    /// A part of a pack as text.
+    pub(super) fn read(&self, pack: &str, offset: u64, bytes: u64) -> Result<String, CorpusError> {
+        let damaged = || CorpusError::Damaged("a pack".to_owned());
+        let file = File::open(self.path(pack)).map_err(|_| CorpusError::Missing("a pack".to_owned()))?;
+        let length = usize::try_from(bytes).ok().filter(|length| *length <= MAX_BLOB).ok_or_else(damaged)?;
+        let mut buffer = vec![0; length];
+        file.read_exact_at(&mut buffer, offset).map_err(|_| damaged())?;
+        String::from_utf8(buffer).map_err(|_| damaged())
+    }
+}
+
+/// Reads all documents of the folders into packs. Blocks.
+pub(super) fn gather(
+    folders: &[PathBuf],
+    options: &CorpusOptions,
+    earlier: Option<&Manifest>,
+    progress: &ProgressSink,
+) -> Result<(Manifest, Skipped), CorpusError> {
+    let (limits, redact, packs) = (&options.limits, options.redact.as_ref(), PackFolder::of(&options.cache));
+    let mut skipped = Skipped::default();
+    let candidates = scan::walk(folders, limits, &mut skipped);
+    let total = candidates.len() as u64;
+    let mut packer = Packer::new(&packs, options.pack_bytes, earlier);
+    let mut bytes = 0u64;
+    for (done, candidate) in (1u64..).zip(candidates) {
+        match scan::read(&candidate.file, limits, redact) {
+            Ok(text) if bytes + text.len() as u64 > limits.max_total => {
+                skipped.add(SkipReason::OverLimit, &candidate.path);
+            }
+            Ok(text) => {
+                bytes += text.len() as u64;
+                packer.add(candidate.path, &text)?;
+            }
+            Err(reason) => skipped.add(reason, &candidate.path),
+        }
+        if done % 64 == 0 || done == total {
+            progress(Progress { phase: Phase::Reading, done, total, bytes });
+        }
+    }
+    Ok((packer.finish()?, skipped))
+}
+
+struct Packer<'a> {
+    folder: &'a PackFolder,
+    /// A pack is closed once it has so many bytes.
+    pack_bytes: usize,
+    /// Where texts lie already, by hash: in earlier packs, or in this corpus.
+    known: HashMap<String, (u32, u64)>,
+    manifest: Manifest,
+    open: Option<(u32, Vec<u8>)>,
+}
+
+impl<'a> Packer<'a> {
+    fn new(folder: &'a PackFolder, pack_bytes: usize, earlier: Option<&Manifest>) -> Self {
+        let mut known = HashMap::new();
+        let mut packs = Vec::new();
+        if let Some(earlier) = earlier.filter(|earlier| worth_keeping(folder, pack_bytes, earlier)) {
+            packs.clone_from(&earlier.packs);
+            known.extend(earlier.files.iter().map(|file| (file.hash.clone(), (file.pack, file.offset))));
+        }
+        Self {
+            folder,
+            pack_bytes,
+            known,
+            manifest: Manifest { version: MANIFEST_VERSION, packs, files: Vec::new() },
+            open: None,
+        }
+    }
+
+    fn add(&mut self, path: String, text: &str) -> Result<(), CorpusError> {
+        let hash = hash_of(text.as_bytes());
+        let (pack, offset) = match self.known.get(&hash) {
+            Some(place) => *place,
+            None => self.place(text)?,
+        };
+        self.known.insert(hash.clone(), (pack, offset));
+        let (bytes, lines) = (text.len() as u64, scan::lines_of(text));
+        self.manifest.files.push(ManifestFile { path, hash, bytes, lines, pack, offset });
+        Ok(())
+    }
+
+    fn place(&mut self, text: &str) -> Result<(u32, u64), CorpusError> {
+        let (pack, mut content) = match self.open.take() {
+            Some(open) => open,
+            None => {
+                self.manifest.packs.push(String::new());
+                (u32::try_from(self.manifest.packs.len() - 1).unwrap_or(u32::MAX), Vec::new())
+            }
+        };
+        let offset = content.len() as u64;
+        content.extend_from_slice(text.as_bytes());
+        if content.len() >= self.pack_bytes {
+            self.manifest.packs[pack as usize] = self.folder.write(&content)?;
+        } else {
+            self.open = Some((pack, content));
+        }
+        Ok((pack, offset))
+    }
+
+    fn finish(mut self) -> Result<Manifest, CorpusError> {
+        if let Some((pack, content)) = self.open.take() {
+            self.manifest.packs[pack as usize] = self.folder.write(&content)?;
+        }
+        Ok(without_unused_packs(self.manifest))
+    }
+}
+
+/// Earlier packs are used again when all are here and less than half of them is waste.
+fn worth_keeping(folder: &PackFolder, pack_bytes: usize, earlier: &Manifest) -> bool {
+    let sizes: Option<u64> = earlier
+        .packs
+        .iter()
+        .map(|pack| std::fs::metadata(folder.path(pack)).map(|about| about.len()).ok())
+        .sum();
+    sizes.is_some_and(|size| size <= 2 * earlier.bytes() + pack_bytes as u64)
+}
+
+fn without_unused_packs(mut manifest: Manifest) -> Manifest {
+    let used: BTreeSet<u32> = manifest.files.iter().map(|file| file.pack).collect();
+    let renumbered: HashMap<u32, u32> = used.iter().copied().zip(0..).collect();
+    for file in &mut manifest.files {
+        file.pack = renumbered.get(&file.pack).copied().unwrap_or(file.pack);
+    }
+    manifest.packs = used.iter().map(|pack| std::mem::take(&mut manifest.packs[*pack as usize])).collect();
+    manifest
+}
+
+/// What was sent to the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// How many packs.
+    pub packs: u64,
+    /// How many bytes, the manifest left out.
+    pub bytes: u64,
+}
+
+/// Sends what the store does not have: packs first, so that a manifest in the store is always complete.
+pub(super) async fn send(
+    manifest: &Manifest,
+    folder: &PackFolder,
+    store: &dyn BlobStore,
+    progress: &ProgressSink,
+) -> Result<Sent, CorpusError> {
+    let mut sent = Sent::default();
+    let total = manifest.packs.len() as u64;
+    for (done, pack) in (1u64..).zip(&manifest.packs) {
+        let key = pack_key(pack);
+        if !blob::has(store, &key).await? {
+            let path = folder.path(pack);
+            let bytes =
+                tokio::fs::read(&path).await.map_err(CorpusError::io("reading a pack of documents"))?;
+            sent.packs += 1;
+            sent.bytes += bytes.len() as u64;
+            blob::put(store, &key, Bytes::from(bytes)).await?;
+        }
+        progress(Progress { phase: Phase::Sending, done, total, bytes: sent.bytes });
+    }
+    let key = manifest_key(&manifest.id());
+    if sent.packs > 0 || !blob::has(store, &key).await? {
+        blob::put(store, &key, Bytes::from(manifest.to_bytes())).await?;
+    }
+    Ok(sent)
+}
+
+/// Gets the manifest of a corpus from the store.
+pub(super) async fn fetch_manifest(id: &CorpusId, store: &dyn BlobStore) -> Result<Manifest, CorpusError> {
+    let bytes = blob::get(store, &manifest_key(id)).await?;
+    let bytes = bytes.ok_or_else(|| CorpusError::Missing("the manifest".to_owned()))?;
+    Manifest::read(&bytes, id)
+}
+
+/// Gets the packs that are not here yet from the store, each checked against its name.
+pub(super) async fn fetch_packs(
+    manifest: &Manifest,
+    folder: &PackFolder,
+    store: &dyn BlobStore,
+    progress: &ProgressSink,
+) -> Result<(), CorpusError> {
+    let total = manifest.packs.len() as u64;
+    let mut received = 0;
+    for (done, pack) in (1u64..).zip(&manifest.packs) {
+        if !folder.has(pack) {
+            let bytes = blob::get(store, &pack_key(pack)).await?;
+            let bytes = bytes.ok_or_else(|| CorpusError::Missing("a pack".to_owned()))?;
+            received += bytes.len() as u64;
+            let (folder, pack) = (folder.clone(), pack.clone());
+            super::blocking(move || {
+                if bytes.len() > MAX_BLOB || hash_of(&bytes) != pack {
+                    return Err(CorpusError::Damaged("a pack".to_owned()));
+                }
+                folder.write(&bytes).map(drop)
+            })
+            .await?;
+        }
+        progress(Progress { phase: Phase::Fetching, done, total, bytes: received });
+    }
+    Ok(())
+}
+
+/// Hands the text of every file to `each`, in the order of the manifest. Blocks.
+pub(super) fn for_each_text(
+    manifest: &Manifest,
+    folder: &PackFolder,
+    mut each: impl FnMut(usize, &ManifestFile, Arc<str>) -> Result<(), CorpusError>,
+) -> Result<(), CorpusError> {
+    for (index, file) in manifest.files.iter().enumerate() {
+        let text = folder.read(&manifest.packs[file.pack as usize], file.offset, file.bytes)?;
+        each(index, file, text.into())?;
+    }
+    Ok(())
+}
+
+fn pack_key(hash: &str) -> String {
+    format!("corpus/pack/{hash}")
+}
+
+fn manifest_key(id: &CorpusId) -> String {
+    format!("corpus/manifest/{id}")
+}

@@ -1,0 +1,266 @@
+//! The engine: calls a tool under rules and gives a result whatever the tool does.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Map, Value};
+use tokio::task::JoinError;
+
+use super::{
+    registry::{Registered, ToolRegistry, shortened},
+    spec::{ToolContext, ToolFailure, ToolOutput, ToolResult, ToolStatus},
+};
+
+/// Limits that hold for every tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineLimits {
+    /// Longest observation, in bytes; the rest is cut and the cut is marked.
+    pub max_content: usize,
+    /// Largest structured form, in bytes of JSON; a larger one is dropped.
+    pub max_data: usize,
+    /// Largest arguments, in bytes of JSON.
+    pub max_arguments: usize,
+    /// Upper bound on the time limit that a tool may ask for.
+    pub max_timeout: Duration,
+}
+
+impl Default for EngineLimits {
+    fn default() -> Self {
+        Self {
+            max_content: 32 * 1024,
+            max_data: 64 * 1024,
+            max_arguments: 1024 * 1024 + 64 * 1024,
+            max_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Runs tools. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ToolEngine {
+    registry: Arc<ToolRegistry>,
+    limits: EngineLimits,
+}
+
+/// How a call ended before it is cut to size.
+struct Ending {
+    status: ToolStatus,
+    content: String,
+    data: Option<Value>,
+    transient: bool,
+}
+
+impl ToolEngine {
+    /// An engine over a registry with the default limits.
+    #[must_use]
+    pub fn new(registry: Arc<ToolRegistry>) -> Self {
+        Self::with_limits(registry, EngineLimits::default())
+    }
+
+    /// An engine with limits of its own.
+    #[must_use]
+    pub fn with_limits(registry: Arc<ToolRegistry>, limits: EngineLimits) -> Self {
+        Self { registry, limits }
+    }
+
+    /// The tools this engine can call.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<ToolRegistry> {
+        &self.registry
+    }
+
+    /// Calls a tool by either form of its name. Never fails and never panics: what went wrong is in
+    /// the result, worded so that a model can mend its call.
+    pub async fn call(&self, name: &str, args: Value, ctx: &ToolContext) -> ToolResult {
+        let begun = Instant::now();
+        let ending = match self.admit(name, args, ctx) {
+            Ok((registered, args)) => self.run(&registered, args, ctx).await,
+            Err(refusal) => refusal,
+        };
+        let result = self.cut(ending, begun.elapsed());
+        tracing::info!(
+            run = %ctx.run,
+            task = %ctx.task,
+            tool = %shortened(name, 64),
+            status = result.status.as_str(),
+            millis = result.millis,
+            bytes = result.content.len(),
+            truncated = result.truncated,
+            "tool call"
+        );
+        result
+    }
+
+    /// The tool and its arguments, or why the call may not begin.
+    fn admit(&self, name: &str, args: Value, ctx: &ToolContext) -> Result<(Arc<Registered>, Value), Ending> {
+        let registered = self.registry.get(name).ok_or_else(|| self.unknown(name))?;
+        let args = if args.is_null() { Value::Object(Map::new()) } else { args };
+        let bytes = json_size(&args);
+        if bytes > self.limits.max_arguments {
+            return Err(Ending::error(format!(
+                "The arguments of `{name}` are {bytes} bytes; at most {} are allowed. Send less.",
+                self.limits.max_arguments
+            )));
+        }
+        let complaints = registered.complaints(&args);
+        if !complaints.is_empty() {
+            return Err(Ending::error(format!(
+                "The arguments do not fit the schema of `{}`:\n- {}\nThe schema is: {}",
+                registered.spec().name,
+                complaints.join("\n- "),
+                registered.spec().parameters
+            )));
+        }
+        let missing: Vec<&str> = registered
+            .spec()
+            .permissions
+            .difference(&ctx.permissions)
+            .map(|permission| permission.as_str())
+            .collect();
+        if !missing.is_empty() {
+            return Err(Ending::refused(format!(
+                "`{}` needs permission that this agent was not given: {}. Go on without it.",
+                registered.spec().name,
+                missing.join(", ")
+            )));
+        }
+        Ok((registered, args))
+    }
+
+    fn unknown(&self, name: &str) -> Ending {
+        let names: Vec<String> = self.registry.list().into_iter().map(|spec| spec.name).collect();
+        let nearest =
+            self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
+        Ending::error(format!(
+            "There is no tool `{}`.{nearest} Available: {}.",
+            shortened(name, 64),
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))
+    }
+
+    /// Runs the call in a task of its own, so that a panic in it stays there.
+    async fn run(&self, registered: &Registered, args: Value, ctx: &ToolContext) -> Ending {
+        let name = &registered.spec().name;
+        let limit = registered.spec().timeout.min(self.limits.max_timeout);
+        let tool = Arc::clone(registered.tool());
+        let own = ctx.clone();
+        let mut work = AbortOnDrop(tokio::spawn(async move { tool.call(&own, args).await }));
+        tokio::select! {
+            biased;
+            () = ctx.cancel.cancelled() => Ending::refused(format!("`{name}` was given up because the task was stopped.")),
+            ended = &mut work.0 => Ending::of(name, ended),
+            () = tokio::time::sleep(limit) => Ending {
+                status: ToolStatus::Timeout,
+                content: format!(
+                    "`{name}` was given up after {} ms, its time limit. Ask for less, or use another way.",
+                    limit.as_millis()
+                ),
+                data: None,
+                transient: true,
+            },
+        }
+    }
+
+    fn cut(&self, ending: Ending, took: Duration) -> ToolResult {
+        let Ending { status, mut content, mut data, transient } = ending;
+        let mut truncated = false;
+        if content.len() > self.limits.max_content {
+            let whole = content.len();
+            content.truncate(content.floor_char_boundary(self.limits.max_content));
+            content.push_str(&format!(
+                "\n[cut: {} of {whole} bytes shown; ask for less at a time to see the rest]",
+                content.len()
+            ));
+            truncated = true;
+        }
+        if data.as_ref().is_some_and(|data| json_size(data) > self.limits.max_data) {
+            data = None;
+            truncated = true;
+        }
+        let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        ToolResult { status, content, data, millis, truncated, transient }
+    }
+}
+
+impl Ending {
+    fn error(content: String) -> Self {
+        Self { status: ToolStatus::Error, content, data: None, transient: false }
+    }
+
+    fn refused(content: String) -> Self {
+        Self { status: ToolStatus::Refused, content, data: None, transient: false }
+    }
+
+    fn of(name: &str, ended: Result<Result<ToolOutput, ToolFailure>, JoinError>) -> Self {
+        match ended {
+            Ok(Ok(ToolOutput { content, data })) => {
+                Self { status: ToolStatus::Success, content, data, transient: false }
+            }
+            Ok(Err(failure)) => Self::of_failure(&failure),
+            Err(broken) => {
+                let reason = panic_message(broken);
+                tracing::error!(tool = name, reason, "a tool broke");
+                Self::error(format!(
+                    "`{name}` broke: {reason}. This is a fault in the tool; use another way."
+                ))
+            }
+        }
+    }
+
+    fn of_failure(failure: &ToolFailure) -> Self {
+        let content = failure.to_string();
+        match failure {
+            ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Failed(_) => {
+                Self::error(content)
+            }
+            ToolFailure::Refused(_) => Self::refused(content),
+            ToolFailure::Unavailable(_) => Self { transient: true, ..Self::error(content) },
+        }
+    }
+}
+
+/// Stops the call when the engine stops waiting for it, also when the engine's own future is dropped.
+struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn panic_message(broken: JoinError) -> String {
+    let Ok(panic) = broken.try_into_panic() else {
+        return "it was stopped".to_owned();
+    };
+    let message = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it panicked".to_owned());
+    shortened(&message, 300)
+}
+
+/// Bytes of the JSON form, counted without building it.
+fn json_size(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+#[cfg(test)]
+#[path = "engine_tests.rs"]
+mod tests;

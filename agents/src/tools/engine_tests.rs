@@ -1,0 +1,173 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::*;
+use crate::tools::spec::{Permission, Tool, ToolSpec};
+
+/// A tool that does as it is told: answer, fail, panic, sleep, or talk too much.
+struct Puppet {
+    dropped: Arc<AtomicBool>,
+}
+
+struct Flag(Arc<AtomicBool>);
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Tool for Puppet {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(
+            "test.puppet",
+            "Does as it is told.",
+            json!({
+                "type": "object",
+                "properties": {"act": {"type": "string"}, "times": {"type": "integer", "maximum": 100_000}},
+                "required": ["act"],
+                "additionalProperties": false
+            }),
+        )
+        .needing(Permission::Execute)
+        .with_timeout(Duration::from_millis(100))
+    }
+
+    async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let _flag = Flag(Arc::clone(&self.dropped));
+        match args["act"].as_str().unwrap() {
+            "answer" => Ok(ToolOutput::text("done").with_data(json!({"n": 1}))),
+            "fail" => Err(ToolFailure::Failed("no luck".to_owned())),
+            "away" => Err(ToolFailure::Unavailable("not now".to_owned())),
+            "panic" => panic!("boom {}", 7),
+            "sleep" => std::future::pending().await,
+            "talk" => Ok(ToolOutput::text("ü".repeat(40_000)).with_data(json!("x".repeat(100_000)))),
+            other => Err(ToolFailure::InvalidArguments(format!("no act {other}"))),
+        }
+    }
+}
+
+fn engine() -> (ToolEngine, Arc<AtomicBool>) {
+    let dropped = Arc::new(AtomicBool::new(false));
+    let registry = ToolRegistry::new();
+    registry.register(Arc::new(Puppet { dropped: Arc::clone(&dropped) })).unwrap();
+    (ToolEngine::new(Arc::new(registry)), dropped)
+}
+
+fn allowed() -> ToolContext {
+    ToolContext::new("run", "1-2").granting([Permission::Execute])
+}
+
+#[tokio::test]
+async fn every_ending_becomes_a_result() {
+    let (engine, _) = engine();
+    for (act, status, said, transient) in [
+        ("answer", ToolStatus::Success, "done", false),
+        ("fail", ToolStatus::Error, "no luck", false),
+        ("away", ToolStatus::Error, "not now", true),
+        ("panic", ToolStatus::Error, "boom 7", false),
+        ("sleep", ToolStatus::Timeout, "100 ms", true),
+        ("nothing", ToolStatus::Error, "no act nothing", false),
+    ] {
+        let result = engine.call("test.puppet", json!({"act": act}), &allowed()).await;
+        assert_eq!((result.status, result.transient), (status, transient), "{act}: {result:?}");
+        assert!(result.content.contains(said), "{act}: {result:?}");
+    }
+    let answer = engine.call("test_puppet", json!({"act": "answer"}), &allowed()).await;
+    assert_eq!(answer.data, Some(json!({"n": 1})));
+}
+
+#[tokio::test]
+async fn an_unknown_tool_names_what_there_is() {
+    let (engine, _) = engine();
+    let result = engine.call("test.pupet", json!({}), &allowed()).await;
+    assert_eq!(result.status, ToolStatus::Error);
+    assert!(result.content.contains("Did you mean `test.puppet`?"), "{result:?}");
+    assert!(result.content.contains("Available: test.puppet."), "{result:?}");
+}
+
+#[tokio::test]
+async fn bad_arguments_name_the_path_and_show_the_schema() {
+    let (engine, _) = engine();
+    for (args, said) in [
+        (json!(null), "\"act\" is a required property"),
+        (json!({"act": 7}), "/act: 7 is not of type"),
+        (json!({"act": "answer", "times": 100_001}), "/times: 100001"),
+        (json!({"act": "answer", "extra": 1}), "extra"),
+        (json!([1]), "(the arguments):"),
+        (json!("text"), "(the arguments):"),
+    ] {
+        let result = engine.call("test.puppet", args.clone(), &allowed()).await;
+        assert_eq!(result.status, ToolStatus::Error, "{args}");
+        assert!(result.content.contains(said), "{args}: {}", result.content);
+        assert!(result.content.contains("\"required\":[\"act\"]"), "{args}: {}", result.content);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_permission_refuses_the_call_before_it_runs() {
+    let (engine, dropped) = engine();
+    let result = engine.call("test.puppet", json!({"act": "answer"}), &ToolContext::new("run", "1")).await;
+    assert_eq!(result.status, ToolStatus::Refused);
+    assert!(result.content.contains("execute"), "{result:?}");
+    assert!(!dropped.load(Ordering::SeqCst), "the tool ran");
+}
+
+#[tokio::test]
+async fn long_output_is_cut_at_a_character_and_marked() {
+    let (engine, _) = engine();
+    let result = engine.call("test.puppet", json!({"act": "talk"}), &allowed()).await;
+    assert_eq!(result.status, ToolStatus::Success);
+    assert!(result.truncated && result.data.is_none());
+    assert!(result.content.len() < 33 * 1024);
+    assert!(result.content.contains("[cut: 32768 of 80000 bytes shown"), "{}", &result.content[32_760..]);
+}
+
+#[tokio::test]
+async fn huge_arguments_are_refused_before_validation() {
+    let (engine, _) = engine();
+    let result = engine.call("test.puppet", json!({"act": "x".repeat(2_000_000)}), &allowed()).await;
+    assert_eq!(result.status, ToolStatus::Error);
+    assert!(result.content.len() < 300, "{}", result.content.len());
+}
+
+#[tokio::test]
+async fn stopping_the_task_gives_up_the_call_at_once() {
+    let (engine, dropped) = engine();
+    let ctx = allowed();
+    let cancel = ctx.cancel.clone();
+    let call = tokio::spawn(async move { engine.call("test.puppet", json!({"act": "sleep"}), &ctx).await });
+    tokio::task::yield_now().await;
+    cancel.cancel();
+    let result = tokio::time::timeout(Duration::from_secs(5), call).await.unwrap().unwrap();
+    assert_eq!(result.status, ToolStatus::Refused);
+    until(|| dropped.load(Ordering::SeqCst)).await;
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_is_stopped() {
+    let (engine, dropped) = engine();
+    let ctx = allowed();
+    let waited = tokio::time::timeout(
+        Duration::from_millis(20),
+        engine.call("test.puppet", json!({"act": "sleep"}), &ctx),
+    )
+    .await;
+    assert!(waited.is_err());
+    until(|| dropped.load(Ordering::SeqCst)).await;
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the condition did not come true within five seconds");
+}

@@ -1,0 +1,79 @@
+//! Tools: what an agent may act with, and the engine that runs them safely.
+//!
+//! A [`Tool`] describes itself by a [`ToolSpec`] and does one thing. The [`ToolRegistry`] holds the tools
+//! of an agent; nothing in it ever changes once it is there. The [`ToolEngine`] calls them: it looks the
+//! name up, checks the arguments against the schema and the permissions of the [`ToolContext`], keeps the
+//! time limit, survives whatever the tool does, cuts what is too long, and gives a [`ToolResult`] that a
+//! model can act on.
+//!
+//! | tool | does | pure | needs |
+//! |---|---|---|---|
+//! | `calculator` | arithmetic | yes | |
+//! | `corpus.search`, `corpus.read` | the documents given with the goal | yes | `read_documents` |
+//! | `workspace.read`, `workspace.list` | files of the run | yes | `read_workspace` |
+//! | `workspace.write`, `workspace.append` | files of the run | no | `write_workspace` |
+
+use std::sync::Arc;
+
+pub mod calculator;
+pub mod corpus;
+pub mod engine;
+pub mod registry;
+pub mod spec;
+pub mod workspace;
+
+pub use self::{
+    calculator::Calculator,
+    corpus::{Corpus, CorpusError, CorpusId},
+    engine::{EngineLimits, ToolEngine},
+    registry::{RegistryError, ToolRegistry},
+    spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus},
+    workspace::{LocalWorkspace, Workspace, WorkspaceLimits},
+};
+
+/// A registry with the built-in tools. Which of them a call may use is decided by its context.
+///
+/// # Errors
+/// Never as long as the built-in tools are sound, which a test checks.
+pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
+    let registry = ToolRegistry::new();
+    registry.register(Arc::new(Calculator))?;
+    for tool in corpus::corpus_tools().into_iter().chain(workspace::workspace_tools()) {
+        registry.register(tool)?;
+    }
+    Ok(registry)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+
+    #[test]
+    fn the_standard_tools_are_sound_and_their_names_fit_every_provider() {
+        let specs = standard_registry().unwrap().list();
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "calculator",
+                "corpus.read",
+                "corpus.search",
+                "workspace.append",
+                "workspace.list",
+                "workspace.read",
+                "workspace.write"
+            ]
+        );
+        for spec in specs {
+            let name = spec.model_name();
+            assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'), "{name}");
+            assert_eq!(
+                spec.pure,
+                !matches!(spec.name.as_str(), "workspace.write" | "workspace.append"),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The tools that an agent has. Tools may be added at any time; none is ever changed or replaced.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::spec::{MAX_NAME, Tool, ToolSpec, model_name};
+
+/// Most tools that one registry holds.
+pub const MAX_TOOLS: usize = 1_000;
+
+/// Why a tool could not be registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// A tool of that name, or one that models would see under the same name, is there already.
+    #[error(
+        "a tool named `{name}` is registered already (as `{existing}`); choose another name or namespace"
+    )]
+    Duplicate {
+        /// The refused name.
+        name: String,
+        /// The name of the tool that is there.
+        existing: String,
+    },
+    /// The name does not follow the rule.
+    #[error(
+        "`{0}` is no name for a tool: use `namespace.name` of letters, digits, `_` and `-`, at most 64 characters"
+    )]
+    BadName(String),
+    /// The schema of the parameters is not a usable JSON Schema of an object.
+    #[error("the parameters of `{name}` are not a usable JSON Schema: {reason}")]
+    BadSchema {
+        /// The tool.
+        name: String,
+        /// What is wrong with the schema.
+        reason: String,
+    },
+    /// There are too many tools.
+    #[error("no more than {MAX_TOOLS} tools can be registered")]
+    Full,
+}
+
+/// A tool as registered: its specification frozen, its schema compiled.
+pub struct Registered {
+    spec: ToolSpec,
+    validator: Validator,
+    tool: Arc<dyn Tool>,
+}
+
+impl Registered {
+    /// The specification as it was on registration.
+    #[must_use]
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// The tool itself.
+    #[must_use]
+    pub fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
+    }
+
+    /// What is wrong with these arguments: one line per failing path, none when they fit.
+    #[must_use]
+    pub fn complaints(&self, args: &Value) -> Vec<String> {
+        const MOST: usize = 5;
+        self.validator
+            .iter_errors(args)
+            .take(MOST)
+            .map(|error| {
+                let path = error.instance_path().to_string();
+                let place = if path.is_empty() { "(the arguments)" } else { &path };
+                format!("{place}: {}", shortened(&error.to_string(), 300))
+            })
+            .collect()
+    }
+}
+
+/// The registered tools by name. Shared freely between threads.
+#[derive(Default)]
+pub struct ToolRegistry {
+    /// By model-facing name, so that `a.b` and `a_b` cannot both exist.
+    tools: RwLock<BTreeMap<String, Arc<Registered>>>,
+}
+
+impl ToolRegistry {
+    /// An empty registry.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool for good.
+    ///
+    /// # Errors
+    /// When its name is taken or malformed, its schema cannot be used, or there are too many tools.
+    pub fn register(&self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        let spec = tool.spec();
+        check_name(&spec.name)?;
+        let validator = compile(&spec)?;
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let key = spec.model_name();
+        if let Some(existing) = tools.get(&key) {
+            return Err(RegistryError::Duplicate { name: spec.name, existing: existing.spec.name.clone() });
+        }
+        if tools.len() >= MAX_TOOLS {
+            return Err(RegistryError::Full);
+        }
+        tools.insert(key, Arc::new(Registered { spec, validator, tool }));
+        Ok(())
+    }
+
+    /// The tool of that name, in its own or its model-facing form.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Arc<Registered>> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner).get(&model_name(name)).cloned()
+    }
+
+    /// The specifications of all tools, by name.
+    #[must_use]
+    pub fn list(&self) -> Vec<ToolSpec> {
+        self.tools
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .map(|registered| registered.spec.clone())
+            .collect()
+    }
+
+    /// The registered name most like `name`, if any is near enough to be meant.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        let name = shortened(name, MAX_NAME).to_lowercase();
+        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        nearest(&name, tools.values().map(|registered| registered.spec.name.as_str())).map(str::to_owned)
+    }
+}
+
+impl std::fmt::Debug for ToolRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.list().iter().map(|spec| &spec.name)).finish()
+    }
+}
+
+/// The candidate most like `name` by Jaro-Winkler similarity, if above 0.7. For a namespaced or
+/// slashed candidate the last part counts too: `search` is near `corpus.search`.
+pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const NEAR: f64 = 0.7;
+    candidates
+        .map(|candidate| {
+            let last = candidate.rsplit(['.', '/']).next().unwrap_or(candidate);
+            let whole = strsim::jaro_winkler(name, candidate);
+            let part = strsim::jaro_winkler(name.rsplit(['.', '/']).next().unwrap_or(name), last) * 0.95;
+            (candidate, whole.max(part))
+        })
+        .filter(|(_, likeness)| *likeness >= NEAR)
+        .max_by(|left, right| left.1.total_cmp(&right.1))
+        .map(|(candidate, _)| candidate)
+}
+
+/// The beginning of a text, at most `most` characters.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), RegistryError> {
+    let fine = name.len() <= MAX_NAME
+        && name.split('.').all(|part| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        });
+    if fine { Ok(()) } else { Err(RegistryError::BadName(shortened(name, MAX_NAME))) }
+}
+
+fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {
+    let bad = |reason: String| RegistryError::BadSchema { name: spec.name.clone(), reason };
+    if spec.parameters.get("type").and_then(Value::as_str) != Some("object") {
+        return Err(bad("its `type` must be \"object\"".to_owned()));
+    }
+    jsonschema::validator_for(&spec.parameters).map_err(|error| bad(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use async_trait::async_trait;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::spec::{ToolContext, ToolFailure, ToolOutput};
+
+    struct Named(&'static str, Value);
+
+    #[async_trait]
+    impl Tool for Named {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::new(self.0, "A tool for tests.", self.1.clone())
+        }
+
+        async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+            Ok(ToolOutput::text(self.0))
+        }
+    }
+
+    fn register(registry: &ToolRegistry, name: &'static str) -> Result<(), RegistryError> {
+        registry.register(Arc::new(Named(name, json!({"type": "object"}))))
+    }
+
+    #[test]
+    fn a_name_can_be_taken_once_in_whatever_form() {
+        let registry = ToolRegistry::new();
+        register(&registry, "corpus.search").unwrap();
+        for again in ["corpus.search", "corpus_search"] {
+            assert_eq!(
+                register(&registry, again),
+                Err(RegistryError::Duplicate {
+                    name: again.to_owned(),
+                    existing: "corpus.search".to_owned()
+                })
+            );
+        }
+        assert_eq!(registry.list().len(), 1);
+        assert_eq!(registry.get("corpus_search").unwrap().spec().name, "corpus.search");
+    }
+
+    #[test]
+    fn malformed_names_are_refused() {
+        let registry = ToolRegistry::new();
+        let long: &'static str = Box::leak("x".repeat(65).into_boxed_str());
+        for name in ["", ".", "a..b", "a.", "a b", "söme", "a/b", long] {
+            assert!(matches!(register(&registry, name), Err(RegistryError::BadName(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn unusable_schemas_are_refused() {
+        let registry = ToolRegistry::new();
+        for schema in
+            [json!({}), json!({"type": "string"}), json!({"type": "object", "properties": 7}), json!(null)]
+        {
+            let refused = registry.register(Arc::new(Named("a.b", schema.clone())));
+            assert!(matches!(refused, Err(RegistryError::BadSchema { .. })), "{schema}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_found_when_one_is_near() {
+        let registry = ToolRegistry::new();
+        for name in ["corpus.search", "corpus.read", "calculator", "workspace.write"] {
+            register(&registry, name).unwrap();
+        }
+        for (asked, meant) in [
+            ("corpus.serach", Some("corpus.search")),
+            ("search", Some("corpus.search")),
+            ("Calculator", Some("calculator")),
+            ("calculate", Some("calculator")),
+            ("workspace_write", Some("workspace.write")),
+            ("zzz", None),
+        ] {
+            assert_eq!(registry.nearest(asked).as_deref(), meant, "{asked}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Files of a run's workspace: what tasks write down for each other and for the person who asked.
+//!
+//! Paths are relative and `/`-separated. Nothing outside the workspace can be reached: no `..`, no
+//! absolute path, and no symbolic link is ever followed, whoever made it.
+
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+pub use self::{
+    local::LocalWorkspace,
+    path::{MAX_DEPTH, MAX_PATH, WorkspacePath},
+};
+use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
+
+#[path = "workspace/local.rs"]
+mod local;
+#[path = "workspace/path.rs"]
+mod path;
+
+/// Most characters of a file that one `workspace.read` shows, in bytes.
+const MAX_SHOWN: usize = 24 * 1024;
+
+/// What a workspace may hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceLimits {
+    /// Largest file, in bytes.
+    pub max_file: u64,
+    /// Largest sum of all files, in bytes.
+    pub max_total: u64,
+    /// Most files.
+    pub max_files: usize,
+}
+
+impl Default for WorkspaceLimits {
+    fn default() -> Self {
+        Self { max_file: 1024 * 1024, max_total: 64 * 1024 * 1024, max_files: 1_000 }
+    }
+}
+
+/// Why a workspace refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The path is not one inside the workspace.
+    #[error("`{path}` is no path in the workspace: {reason}")]
+    BadPath {
+        /// The path as given.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// There is no such file.
+    #[error("there is no file `{0}` in the workspace; list it to see what there is")]
+    NotFound(String),
+    /// The path leads through a link or to something that is no ordinary file.
+    #[error("`{0}` is a link or no ordinary file; only ordinary files can be used")]
+    NotAFile(String),
+    /// The file is no text.
+    #[error("`{0}` is not a text file")]
+    NotText(String),
+    /// A limit would be passed.
+    #[error("the workspace would pass its limit of {limit} {what}; write less, or reuse a file")]
+    Full {
+        /// What is limited.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// The disk or store failed.
+    #[error("the workspace failed: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// One file of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkspaceFile {
+    /// Relative path.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// The files of one run, wherever they live.
+#[async_trait]
+pub trait Workspace: Send + Sync + 'static {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it is not there, not an ordinary text file, or cannot be read.
+    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError>;
+
+    /// Writes a file as a whole: readers see the old text or the new, never a part.
+    ///
+    /// # Errors
+    /// When a limit would be passed or the path leads through a link.
+    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError>;
+
+    /// Adds to the end of a file, which is made when it is not there. Gives the new size in bytes.
+    ///
+    /// # Errors
+    /// When a limit would be passed or the path leads through a link.
+    async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError>;
+
+    /// All files by path.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    async fn list(&self) -> Result<Vec<WorkspaceFile>, WorkspaceError>;
+}
+
+/// The four workspace tools: `workspace.read`, `workspace.list`, `workspace.write`, `workspace.append`.
+#[must_use]
+pub fn workspace_tools() -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(Read), Arc::new(List), Arc::new(Write), Arc::new(Append)]
+}
+
+struct Read;
+struct List;
+struct Write;
+struct Append;
+
+static PATH_ONLY: LazyLock<Value> = LazyLock::new(|| {
+    json!({
+        "type": "object",
+        "properties": {"path": path_schema()},
+        "required": ["path"],
+        "additionalProperties": false
+    })
+});
+
+static PATH_AND_TEXT: LazyLock<Value> = LazyLock::new(|| {
+    json!({
+        "type": "object",
+        "properties": {"path": path_schema(), "text": {"type": "string"}},
+        "required": ["path", "text"],
+        "additionalProperties": false
+    })
+});
+
+fn path_schema() -> Value {
+    json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_PATH,
+        "description": "Relative path in the workspace, such as `notes/findings.md`."
+    })
+}
+
+#[async_trait]
+impl Tool for Read {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("workspace.read", "Reads a text file of the run's workspace.", PATH_ONLY.clone())
+            .needing(Permission::ReadWorkspace)
+    }
+
+    async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let path = path_of(&args)?;
+        let mut text = workspace(ctx)?.read(&path).await?;
+        let bytes = text.len();
+        if bytes > MAX_SHOWN {
+            text.truncate(text.floor_char_boundary(MAX_SHOWN));
+            text.push_str(&format!("\n[cut: the file has {bytes} bytes, the first {MAX_SHOWN} are shown]"));
+        }
+        Ok(ToolOutput::text(text).with_data(json!({"path": path.as_str(), "bytes": bytes})))
+    }
+}
+
+#[async_trait]
+impl Tool for List {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(
+            "workspace.list",
+            "Lists the files of the run's workspace with their sizes.",
+            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        )
+        .needing(Permission::ReadWorkspace)
+    }
+
+    async fn call(&self, ctx: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+        let files = workspace(ctx)?.list().await?;
+        if files.is_empty() {
+            return Ok(ToolOutput::text("The workspace is empty.").with_data(json!([])));
+        }
+        let lines: Vec<String> =
+            files.iter().map(|file| format!("{} ({} bytes)", file.path, file.bytes)).collect();
+        let data = files.iter().map(|file| json!({"path": file.path, "bytes": file.bytes})).collect();
+        Ok(ToolOutput::text(lines.join("\n")).with_data(data))
+    }
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(
+            "workspace.write",
+            "Writes a text file in the run's workspace, replacing it when it is there.",
+            PATH_AND_TEXT.clone(),
+        )
+        .needing(Permission::WriteWorkspace)
+        .with_side_effects()
+    }
+
+    async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let (path, text) = (path_of(&args)?, text_of(&args));
+        workspace(ctx)?.write(&path, text).await?;
+        Ok(ToolOutput::text(format!("Wrote {} bytes to {path}.", text.len()))
+            .with_data(json!({"path": path.as_str(), "bytes": text.len()})))
+    }
+}
+
+#[async_trait]
+impl Tool for Append {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(
+            "workspace.append",
+            "Adds text to the end of a file in the run's workspace, which is made when it is not there.",
+            PATH_AND_TEXT.clone(),
+        )
+        .needing(Permission::WriteWorkspace)
+        .with_side_effects()
+    }
+
+    async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let (path, text) = (path_of(&args)?, text_of(&args));
+        let bytes = workspace(ctx)?.append(&path, text).await?;
+        Ok(ToolOutput::text(format!("Added {} bytes to {path}, which now has {bytes}.", text.len()))
+            .with_data(json!({"path": path.as_str(), "bytes": bytes})))
+    }
+}
+
+fn path_of(args: &Value) -> Result<WorkspacePath, ToolFailure> {
+    Ok(WorkspacePath::parse(args.get("path").and_then(Value::as_str).unwrap_or_default())?)
+}
+
+fn text_of(args: &Value) -> &str {
+    args.get("text").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn workspace(ctx: &ToolContext) -> Result<&Arc<dyn Workspace>, ToolFailure> {
+    ctx.workspace.as_ref().ok_or_else(|| ToolFailure::Unavailable("this run has no workspace".to_owned()))
+}
+
+impl From<WorkspaceError> for ToolFailure {
+    fn from(error: WorkspaceError) -> Self {
+        let message = error.to_string();
+        match error {
+            WorkspaceError::BadPath { .. } | WorkspaceError::NotAFile(_) | WorkspaceError::Full { .. } => {
+                Self::Refused(message)
+            }
+            WorkspaceError::NotFound(_) => Self::NotFound(message),
+            WorkspaceError::NotText(_) => Self::InvalidArguments(message),
+            WorkspaceError::Io(_) => Self::Unavailable(message),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "workspace/tests.rs"]
+mod tests;

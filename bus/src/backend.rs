@@ -1,0 +1,202 @@
+//! What the typed services need of a broker. Two implementations: [`crate::nats`] and [`crate::in_memory`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use muster_shared::ids::Seq;
+use muster_shared::time::Millis;
+use tokio::sync::watch;
+
+use crate::bus::ServerInfo;
+use crate::error::{AppendError, BusError};
+
+/// Headers of a message, in order. Names are unique.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
+
+impl Headers {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds a header. Line breaks, which would end it, become spaces.
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
+        self.0.push((name.to_owned(), value.replace(['\r', '\n'], " ")));
+    }
+}
+
+/// A message on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) subject: String,
+    pub(crate) headers: Headers,
+    pub(crate) payload: Bytes,
+}
+
+/// A message that a stream holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    pub(crate) seq: Seq,
+    pub(crate) at: Millis,
+    pub(crate) message: Message,
+}
+
+/// A message that a queue gave to this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Delivery {
+    pub(crate) stored: Stored,
+    /// How often it was given out, from 1.
+    pub(crate) delivered: u64,
+    /// Where its acknowledgement goes.
+    pub(crate) ack: String,
+}
+
+/// What is said about a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ack {
+    /// Done: remove it.
+    Done,
+    /// Still at it.
+    Progress,
+    /// Give it out again after a while.
+    Nak(Duration),
+    /// Remove it: it cannot be done.
+    Term,
+}
+
+/// The write happens only if the last message on `filter` has sequence `after`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fence {
+    pub(crate) filter: String,
+    pub(crate) after: Seq,
+}
+
+/// What goes with a write to a stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WriteOptions {
+    pub(crate) fence: Option<Fence>,
+    /// The message is removed after this time (whole seconds).
+    pub(crate) ttl: Option<Duration>,
+    /// A second message of the same name within the stream's window is dropped.
+    pub(crate) dedup: Option<String>,
+    /// Replaces all earlier messages of the subject.
+    pub(crate) rollup: bool,
+    /// The message is published to `target` at a time, instead of counting now.
+    pub(crate) schedule: Option<Schedule>,
+}
+
+/// When and where a scheduled message fires.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    pub(crate) at: Millis,
+    pub(crate) target: String,
+}
+
+/// Where a write stands: the positions of its first and last message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Of the first message.
+    pub first: Seq,
+    /// Of the last message.
+    pub last: Seq,
+}
+
+/// Where following begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// With the first message after this position.
+    After(Seq),
+    /// With the last message of every subject.
+    LastPerSubject,
+}
+
+/// A durable queue on a work stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueueSpec {
+    pub(crate) stream: &'static str,
+    pub(crate) name: String,
+    pub(crate) filter: String,
+    pub(crate) ack_wait: Duration,
+    /// The queue disappears when nobody asks it for this long.
+    pub(crate) idle: Option<Duration>,
+}
+
+/// What a stream holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamState {
+    pub(crate) last: Seq,
+    pub(crate) bytes: u64,
+    pub(crate) max_bytes: Option<u64>,
+    /// Messages per subject, when subjects were asked for.
+    pub(crate) subjects: BTreeMap<String, u64>,
+}
+
+/// A broker. Every call is bounded in time.
+#[async_trait]
+pub(crate) trait Backend: Send + Sync + 'static {
+    /// Creates or upgrades everything in [`crate::topology`].
+    async fn provision(&self) -> Result<(), BusError>;
+    async fn server(&self) -> Result<ServerInfo, BusError>;
+    /// The error that ended this connection for good, once there is one.
+    fn fatal(&self) -> watch::Receiver<Option<BusError>>;
+    /// Largest message, in bytes.
+    fn max_payload(&self) -> usize;
+
+    /// Stores messages: one, or an atomic batch. The options go with the first; schedules only with one.
+    async fn append(
+        &self,
+        stream: &'static str,
+        messages: Vec<Message>,
+        options: WriteOptions,
+    ) -> Result<Appended, AppendError>;
+    /// All messages on the filters after a position, up to the last at the time of the call.
+    async fn scan(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError>;
+    /// Messages on the filters as they come, in order, none missing and none twice, over reconnects too.
+    async fn follow(
+        &self,
+        stream: &'static str,
+        filters: Vec<String>,
+        begin: Begin,
+    ) -> Result<BoxStream<'static, Stored>, BusError>;
+    /// The last message of a subject.
+    async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError>;
+    async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError>;
+    /// Removes the messages of a subject (wildcards allowed) and says how many.
+    async fn purge(&self, stream: &'static str, filter: &str) -> Result<u64, BusError>;
+
+    /// Makes sure a queue exists.
+    async fn join(&self, queue: &QueueSpec) -> Result<Arc<dyn Pull>, BusError>;
+    /// Says something about a delivery; with `confirm`, waits until the broker took note.
+    async fn ack(&self, subject: &str, ack: Ack, confirm: bool) -> Result<(), BusError>;
+    /// Deliveries in hand, per queue of a stream.
+    async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError>;
+
+    async fn object_put(&self, name: &str, bytes: Bytes) -> Result<(), BusError>;
+    /// The object, if there is one; larger ones than `most` are an error.
+    async fn object_get(&self, name: &str, most: usize) -> Result<Option<Bytes>, BusError>;
+    async fn object_has(&self, name: &str) -> Result<bool, BusError>;
+    async fn object_delete(&self, name: &str) -> Result<(), BusError>;
+
+    /// Publishes to whoever listens; not stored unless a stream takes the subject.
+    async fn publish(&self, message: Message) -> Result<(), BusError>;
+    /// Messages on a subject (wildcards allowed), from now on.
+    async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError>;
+    /// The same on a connection of its own, so that a flood elsewhere does not delay it.
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError>;
+}
+
+/// A queue that this process takes from.
+#[async_trait]
+pub(crate) trait Pull: Send + Sync {
+    /// The next message; nothing when none came within `wait`.
+    async fn pull(&self, wait: Duration) -> Result<Option<Delivery>, BusError>;
+}

@@ -1,0 +1,232 @@
+//! The handle of the bus.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use muster_shared::ids::AgentId;
+use muster_shared::secret::Redactor;
+use muster_shared::time::Millis;
+use muster_shared::wire::TraceContext;
+
+use crate::backend::Backend;
+use crate::context::SharedContext;
+use crate::control::Control;
+use crate::dead::DeadLetters;
+use crate::error::BusError;
+use crate::in_memory::InMemory;
+use crate::leases::Leases;
+use crate::live::LiveFeed;
+use crate::nats::Nats;
+use crate::queue::{Commands, Tasks};
+use crate::record::Record;
+use crate::registry::Registry;
+use crate::settings::BusSettings;
+use crate::store::Store;
+use crate::tap::Tap;
+use crate::timers::Timers;
+
+/// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
+#[derive(Clone)]
+pub struct Bus {
+    pub(crate) core: Arc<Core>,
+}
+
+/// What all services of one bus share.
+#[derive(Clone)]
+pub(crate) struct Core {
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) who: AgentId,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) settings: BusSettings,
+    pub(crate) trace: Option<TraceContext>,
+    pub(crate) live: crate::live::LiveSender,
+}
+
+/// What the server says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerInfo {
+    /// Where it is, or `in memory`.
+    pub url: String,
+    /// Its version.
+    pub version: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it stores anything.
+    pub jetstream: bool,
+    /// Largest message it takes, in bytes.
+    pub max_payload: usize,
+    /// Time of one round trip.
+    pub round_trip: Duration,
+    /// Its clock minus ours, in milliseconds, where it can be told.
+    pub clock_skew: Option<i64>,
+}
+
+impl Bus {
+    /// Connects to the server that the settings name. Nothing is created; see [`Bus::provision`].
+    ///
+    /// # Errors
+    /// [`BusError::Unreachable`], [`BusError::TooOld`], [`BusError::NoJetStream`], [`BusError::Unauthorized`]
+    /// and [`BusError::Settings`], each saying what to do.
+    pub async fn connect(
+        settings: &BusSettings,
+        who: &AgentId,
+        redactor: Arc<Redactor>,
+    ) -> Result<Self, BusError> {
+        settings.check()?;
+        let backend = Arc::new(Nats::connect(settings, who).await?);
+        Ok(Self::on(backend, settings.clone(), who, redactor))
+    }
+
+    /// A bus in this process's memory, provisioned, with default settings.
+    #[must_use]
+    pub fn in_memory(who: &AgentId) -> Self {
+        Self::in_memory_with(who, BusSettings::default(), Arc::new(Redactor::default()))
+    }
+
+    /// A bus in this process's memory, provisioned, with settings and a redactor.
+    #[must_use]
+    pub fn in_memory_with(who: &AgentId, settings: BusSettings, redactor: Arc<Redactor>) -> Self {
+        Self::on(Arc::new(InMemory::new(&settings)), settings, who, redactor)
+    }
+
+    fn on(backend: Arc<dyn Backend>, settings: BusSettings, who: &AgentId, redactor: Arc<Redactor>) -> Self {
+        let live = crate::live::LiveSender::new(settings.live_buffer);
+        let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live };
+        Self { core: Arc::new(core) }
+    }
+
+    /// The same connection (or memory) in another agent's name.
+    #[must_use]
+    pub fn as_agent(&self, who: &AgentId) -> Self {
+        let core = &self.core;
+        Self::on(Arc::clone(&core.backend), core.settings.clone(), who, Arc::clone(&core.redactor))
+    }
+
+    /// The same bus; what is written through it carries this trace context.
+    #[must_use]
+    pub fn traced(&self, trace: TraceContext) -> Self {
+        Self { core: Arc::new(Core { trace: Some(trace), ..(*self.core).clone() }) }
+    }
+
+    /// Creates streams, consumers and buckets, or upgrades them in place. Doing it again changes nothing.
+    ///
+    /// # Errors
+    /// When a newer build laid the bus out, when the server refuses, or when it does not answer in time.
+    pub async fn provision(&self) -> Result<(), BusError> {
+        self.core.backend.provision().await
+    }
+
+    /// What the server says about itself, measured now.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub async fn server(&self) -> Result<ServerInfo, BusError> {
+        self.core.backend.server().await
+    }
+
+    /// Waits until the bus is of no use to this process any more (a subject was denied), and says why.
+    pub async fn failed(&self) -> BusError {
+        let mut fatal = self.core.backend.fatal();
+        match fatal.wait_for(Option::is_some).await.map(|error| error.clone()) {
+            Ok(Some(error)) => error,
+            // Without a sender nothing can fail any more.
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// In whose name this handle speaks.
+    #[must_use]
+    pub fn who(&self) -> &AgentId {
+        &self.core.who
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &BusSettings {
+        &self.core.settings
+    }
+
+    /// The record of all runs.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        Record::new(&self.core)
+    }
+
+    /// The task queues.
+    #[must_use]
+    pub fn tasks(&self) -> Tasks {
+        Tasks::new(&self.core)
+    }
+
+    /// The durable commands.
+    #[must_use]
+    pub fn commands(&self) -> Commands {
+        Commands::new(&self.core)
+    }
+
+    /// Who is on the bus.
+    #[must_use]
+    pub fn registry(&self) -> Registry {
+        Registry::new(&self.core)
+    }
+
+    /// Messages that interrupt.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control::new(&self.core)
+    }
+
+    /// What is happening right now.
+    #[must_use]
+    pub fn live(&self) -> LiveFeed {
+        LiveFeed::new(&self.core)
+    }
+
+    /// Large and shared bytes.
+    #[must_use]
+    pub fn store(&self) -> Store {
+        Store::new(&self.core)
+    }
+
+    /// The shared context of runs.
+    #[must_use]
+    pub fn context(&self) -> SharedContext {
+        SharedContext::new(&self.core)
+    }
+
+    /// One timer per run.
+    #[must_use]
+    pub fn timers(&self) -> Timers {
+        Timers::new(&self.core)
+    }
+
+    /// Who owns which run.
+    #[must_use]
+    pub fn leases(&self) -> Leases {
+        Leases::new(&self.core)
+    }
+
+    /// What could not be processed.
+    #[must_use]
+    pub fn dead(&self) -> DeadLetters {
+        DeadLetters::new(&self.core)
+    }
+
+    /// All that passes, decoded.
+    #[must_use]
+    pub fn tap(&self) -> Tap {
+        Tap::new(&self.core)
+    }
+}
+
+impl std::fmt::Debug for Bus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bus").field("who", &self.core.who).finish_non_exhaustive()
+    }
+}
+
+/// This machine's time. What counts is the broker's stamp; this one is for messages that have none.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

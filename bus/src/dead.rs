@@ -1,0 +1,141 @@
+//! Dead letters: what could not be processed is kept, as it came, with its reason.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_shared::ids::Seq;
+use muster_shared::time::Millis;
+
+use crate::backend::{Headers, Message, Stored, WriteOptions};
+use crate::bus::{Core, now};
+use crate::error::BusError;
+use crate::subject::Subject;
+use crate::topology::DEAD;
+
+const REASON: &str = "Muster-Dead-Reason";
+const SUBJECT: &str = "Muster-Dead-Subject";
+const AT: &str = "Muster-Dead-At";
+const STORED: &str = "Muster-Dead-Object";
+
+/// Longest reason that is kept, in characters.
+const REASON_LIMIT: usize = 1000;
+/// A larger payload goes to the object store.
+const PAYLOAD_LIMIT: usize = 128 * 1024;
+
+/// A message that could not be processed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Where it came in.
+    pub subject: String,
+    /// Why it could not be processed.
+    pub reason: String,
+    /// What it was.
+    pub payload: Bytes,
+    /// Its headers.
+    pub headers: Vec<(String, String)>,
+    /// When it was given up, in UTC milliseconds.
+    pub at: Millis,
+    /// Its place among the dead letters; 0 until it is there.
+    pub seq: Seq,
+}
+
+impl DeadLetter {
+    /// The dead letter that a message becomes.
+    pub(crate) fn of(message: &Message, reason: &str) -> Self {
+        Self {
+            subject: message.subject.clone(),
+            reason: reason.chars().take(REASON_LIMIT).collect(),
+            payload: message.payload.clone(),
+            headers: message.headers.0.clone(),
+            at: now(),
+            seq: Seq(0),
+        }
+    }
+}
+
+/// The dead letters.
+#[derive(Clone)]
+pub struct DeadLetters {
+    core: Arc<Core>,
+}
+
+impl DeadLetters {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Keeps a dead letter.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn put(&self, letter: DeadLetter) -> Result<(), BusError> {
+        self.core.bury(letter).await
+    }
+
+    /// The newest dead letters, oldest first, `limit` at most.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, BusError> {
+        let span = u64::try_from(limit).unwrap_or(u64::MAX);
+        let last = self.core.backend.state(DEAD, None).await?.last;
+        let after = Seq(last.0.saturating_sub(span));
+        let stored = self.core.backend.scan(DEAD, &["dlq.>".to_owned()], after).await?;
+        let mut letters = Vec::with_capacity(stored.len());
+        for message in stored {
+            letters.push(self.core.exhume(message).await?);
+        }
+        Ok(letters)
+    }
+}
+
+impl Core {
+    /// Keeps a dead letter. Its payload is kept as it came, but for secrets.
+    pub(crate) async fn bury(&self, letter: DeadLetter) -> Result<(), BusError> {
+        let mut headers = Headers::default();
+        // The broker's own headers would be obeyed again.
+        for (name, value) in letter.headers.iter().filter(|(name, _)| !is_brokers(name)) {
+            headers.add(name, &self.redactor.redact(value));
+        }
+        headers.add(REASON, &self.redactor.redact(&letter.reason));
+        headers.add(SUBJECT, &letter.subject);
+        headers.add(AT, &letter.at.to_string());
+        let mut payload = letter.payload;
+        if self.redactor.hits(&payload) {
+            payload = self.redactor.redact(&String::from_utf8_lossy(&payload)).into_owned().into();
+        }
+        if payload.len() > PAYLOAD_LIMIT {
+            let name = crate::store::hash(&payload);
+            self.backend.object_put(&name, payload).await?;
+            headers.add(STORED, &name);
+            payload = Bytes::new();
+        }
+        let subject = Subject::Dead(letter.subject).to_string();
+        let message = Message { subject, headers, payload };
+        self.backend.append(DEAD, vec![message], WriteOptions::default()).await?;
+        Ok(())
+    }
+
+    async fn exhume(&self, stored: Stored) -> Result<DeadLetter, BusError> {
+        let Message { subject, headers, payload } = stored.message;
+        let payload = match headers.get(STORED) {
+            Some(name) => {
+                self.backend.object_get(name, self.settings.object_limit).await?.unwrap_or_default()
+            }
+            None => payload,
+        };
+        let came_on = subject.strip_prefix("dlq.").unwrap_or(&subject).to_owned();
+        Ok(DeadLetter {
+            subject: headers.get(SUBJECT).map_or(came_on, str::to_owned),
+            reason: headers.get(REASON).unwrap_or("no reason was given").to_owned(),
+            at: headers.get(AT).and_then(|text| text.parse().ok()).map_or(stored.at, Millis),
+            headers: headers.0.into_iter().filter(|(name, _)| !name.starts_with("Muster-Dead-")).collect(),
+            payload,
+            seq: stored.seq,
+        })
+    }
+}
+
+fn is_brokers(name: &str) -> bool {
+    name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("nats-"))
+}

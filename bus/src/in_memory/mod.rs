@@ -1,0 +1,240 @@
+//! The bus in this process's memory, for tests: the same behaviour as on NATS, from the same layout.
+
+mod broker;
+mod queue;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::Seq;
+use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
+use tokio::sync::{Notify, watch};
+
+use self::broker::Broker;
+use self::queue::QueueKey;
+use crate::backend::{
+    Ack, Appended, Backend, Begin, Delivery, Message, Pull, QueueSpec, Stored, StreamState, WriteOptions,
+};
+use crate::bus::{ServerInfo, now};
+use crate::error::{AppendError, BusError};
+use crate::settings::BusSettings;
+
+/// A broker in memory. Provisioned from the start.
+pub(crate) struct InMemory {
+    shared: Arc<Shared>,
+    fatal: watch::Sender<Option<BusError>>,
+    subscription_buffer: usize,
+}
+
+struct Shared {
+    broker: Mutex<Broker>,
+    /// Told of every change.
+    changed: Notify,
+}
+
+impl Shared {
+    /// The broker, with everything done that time brings about.
+    fn broker(&self) -> MutexGuard<'_, Broker> {
+        let mut broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner);
+        if broker.pass_time(now()) {
+            self.changed.notify_waiters();
+        }
+        broker
+    }
+
+    /// The next message on the filters, whenever it comes.
+    async fn next_after(&self, stream: &'static str, filters: &[String], last: Seq) -> Option<Stored> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let next = self.broker().stream(stream).ok()?.next_after(filters, last);
+            if next.is_some() {
+                return next;
+            }
+            self.change(changed).await;
+        }
+    }
+
+    /// Waits until something changes, or time may bring something about.
+    async fn change(&self, changed: impl Future<Output = ()>) {
+        let next = self.broker().next_event();
+        let pause = next.map_or(IDLE, |at| at.since(now()).clamp(Duration::from_millis(1), IDLE));
+        let _ = tokio::time::timeout(pause, changed).await;
+    }
+}
+
+/// How often a waiting call looks at the clock when nothing is due.
+const IDLE: Duration = Duration::from_millis(500);
+
+impl InMemory {
+    pub(crate) fn new(settings: &BusSettings) -> Self {
+        let broker = Mutex::new(Broker::new(settings));
+        let shared = Arc::new(Shared { broker, changed: Notify::new() });
+        let subscription_buffer = settings.subscription_buffer.max(1);
+        Self { shared, fatal: watch::Sender::new(None), subscription_buffer }
+    }
+}
+
+#[async_trait]
+impl Backend for InMemory {
+    async fn provision(&self) -> Result<(), BusError> {
+        Ok(())
+    }
+
+    async fn server(&self) -> Result<ServerInfo, BusError> {
+        Ok(ServerInfo {
+            url: "in memory".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: "in memory".into(),
+            jetstream: true,
+            max_payload: MAX_MESSAGE_BYTES,
+            round_trip: Duration::ZERO,
+            clock_skew: Some(0),
+        })
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<BusError>> {
+        self.fatal.subscribe()
+    }
+
+    fn max_payload(&self) -> usize {
+        MAX_MESSAGE_BYTES
+    }
+
+    async fn append(
+        &self,
+        stream: &'static str,
+        messages: Vec<Message>,
+        options: WriteOptions,
+    ) -> Result<Appended, AppendError> {
+        let appended = self.shared.broker().append(stream, &messages, &options, now())?;
+        self.shared.changed.notify_waiters();
+        Ok(appended)
+    }
+
+    async fn scan(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError> {
+        Ok(self.shared.broker().stream(stream)?.scan(filters, after))
+    }
+
+    async fn follow(
+        &self,
+        stream: &'static str,
+        filters: Vec<String>,
+        begin: Begin,
+    ) -> Result<BoxStream<'static, Stored>, BusError> {
+        let (ready, last) = match begin {
+            Begin::After(seq) => (Vec::new(), seq),
+            Begin::LastPerSubject => self.shared.broker().stream(stream)?.last_per_subject(&filters),
+        };
+        let state = (Arc::clone(&self.shared), filters, last);
+        let rest = futures::stream::unfold(state, move |(shared, filters, last)| async move {
+            let stored = shared.next_after(stream, &filters, last).await?;
+            let seq = stored.seq;
+            Some((stored, (shared, filters, seq)))
+        });
+        Ok(futures::stream::iter(ready).chain(rest).boxed())
+    }
+
+    async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError> {
+        Ok(self.shared.broker().stream(stream)?.last_on(subject))
+    }
+
+    async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError> {
+        Ok(self.shared.broker().stream(stream)?.state(subjects))
+    }
+
+    async fn purge(&self, stream: &'static str, filter: &str) -> Result<u64, BusError> {
+        Ok(self.shared.broker().stream(stream)?.purge(filter))
+    }
+
+    async fn join(&self, queue: &QueueSpec) -> Result<Arc<dyn Pull>, BusError> {
+        let key = self.shared.broker().join(queue)?;
+        Ok(Arc::new(MemoryPull { shared: Arc::clone(&self.shared), key }))
+    }
+
+    async fn ack(&self, subject: &str, ack: Ack, _confirm: bool) -> Result<(), BusError> {
+        self.shared.broker().ack(subject, ack, now());
+        self.shared.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {
+        Ok(self.shared.broker().in_hand(stream))
+    }
+
+    async fn object_put(&self, name: &str, bytes: Bytes) -> Result<(), BusError> {
+        self.shared.broker().object_put(name, bytes)
+    }
+
+    async fn object_get(&self, name: &str, most: usize) -> Result<Option<Bytes>, BusError> {
+        let object = self.shared.broker().objects.get(name).cloned();
+        match object {
+            Some(bytes) if bytes.len() > most => {
+                Err(BusError::TooLarge { what: format!("object {name}"), bytes: bytes.len(), most })
+            }
+            object => Ok(object),
+        }
+    }
+
+    async fn object_has(&self, name: &str) -> Result<bool, BusError> {
+        Ok(self.shared.broker().objects.contains_key(name))
+    }
+
+    async fn object_delete(&self, name: &str) -> Result<(), BusError> {
+        self.shared.broker().objects.remove(name);
+        Ok(())
+    }
+
+    async fn publish(&self, message: Message) -> Result<(), BusError> {
+        self.shared.broker().publish(&message, now())?;
+        self.shared.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError> {
+        self.subscribe_apart(&[subject.to_owned()]).await
+    }
+
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
+        let receiver = self.shared.broker().subscribe(subjects, self.subscription_buffer);
+        let messages = futures::stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|message| (message, receiver))
+        });
+        Ok(messages.boxed())
+    }
+}
+
+struct MemoryPull {
+    shared: Arc<Shared>,
+    key: QueueKey,
+}
+
+#[async_trait]
+impl Pull for MemoryPull {
+    async fn pull(&self, wait: Duration) -> Result<Option<Delivery>, BusError> {
+        let until = tokio::time::Instant::now() + wait;
+        loop {
+            let changed = self.shared.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if let Some(delivery) = self.shared.broker().pull(&self.key, now())? {
+                return Ok(Some(delivery));
+            }
+            if tokio::time::timeout_at(until, self.shared.change(changed)).await.is_err() {
+                return Ok(None);
+            }
+        }
+    }
+}

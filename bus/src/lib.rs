@@ -1,0 +1,44 @@
+//! The bus: everything that passes between Muster processes, on NATS or in memory with the same behaviour.
+//!
+//! [`Bus`] is one process's access; its methods give the services. The services are written once, above a small
+//! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this
+//! crate names the NATS client.
+
+mod backend;
+mod bus;
+pub mod context;
+pub mod control;
+pub mod dead;
+mod error;
+mod in_memory;
+mod kv;
+pub mod leases;
+pub mod live;
+mod nats;
+pub mod queue;
+pub mod record;
+pub mod registry;
+mod seal;
+pub mod server;
+mod settings;
+pub mod store;
+pub mod subject;
+pub mod tap;
+pub mod timers;
+pub mod topology;
+
+pub use backend::Appended;
+pub use bus::{Bus, ServerInfo};
+pub use context::{ContextValue, SharedContext};
+pub use control::{Control, ControlTarget};
+pub use dead::{DeadLetter, DeadLetters};
+pub use error::{AppendError, BusError};
+pub use leases::{Lease, Leases};
+pub use live::LiveFeed;
+pub use queue::{CommandQueue, Commands, TakenCommand, TakenTask, TaskQueue, Tasks};
+pub use record::{Record, RecordFilter, Unreadable};
+pub use registry::{Announced, Registry, RegistryChange};
+pub use settings::BusSettings;
+pub use store::Store;
+pub use tap::{Tap, Tapped};
+pub use timers::{FiredTimer, TimerQueue, Timers};

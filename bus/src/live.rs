@@ -1,0 +1,93 @@
+//! What is happening right now, for whoever watches. May be lost; the record has what counts.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::RunId;
+use muster_shared::wire::{Body, Live};
+use tokio::sync::mpsc;
+
+use crate::bus::Core;
+use crate::error::BusError;
+use crate::seal::{About, open_inline};
+use crate::subject::Subject;
+
+/// The live feed.
+#[derive(Clone)]
+pub struct LiveFeed {
+    core: Arc<Core>,
+}
+
+/// The way to the task that publishes, which begins with the first message.
+#[derive(Clone)]
+pub(crate) struct LiveSender {
+    capacity: usize,
+    queue: Arc<Mutex<Option<mpsc::Sender<Live>>>>,
+}
+
+impl LiveSender {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), queue: Arc::default() }
+    }
+
+    /// The queue, with its task running. Nothing outside a runtime.
+    fn queue(&self, core: &Arc<Core>) -> Option<mpsc::Sender<Live>> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queue.as_ref().filter(|queue| !queue.is_closed()) {
+            return Some(queue.clone());
+        }
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let (sender, receiver) = mpsc::channel(self.capacity);
+        // The task must not keep the queue's own sender alive, else it would never end.
+        let publisher = Core { live: Self::new(1), ..(**core).clone() };
+        runtime.spawn(publish_all(publisher, receiver));
+        *queue = Some(sender.clone());
+        Some(sender)
+    }
+}
+
+async fn publish_all(core: Core, mut queue: mpsc::Receiver<Live>) {
+    while let Some(live) = queue.recv().await {
+        let subject = Subject::Live(live.run, live.role.clone(), core.who.clone(), live.task.clone());
+        let about = About::task(live.run, &live.task);
+        let sealed = core.seal(subject.to_string(), Body::Live(live), about, core.settings.encoding).await;
+        let published = match sealed {
+            Ok(message) => core.backend.publish(message).await,
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = published {
+            tracing::debug!(%error, "a live message is lost");
+        }
+    }
+}
+
+impl LiveFeed {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Says what is happening. Never waits; when too many messages wait already, this one is dropped. Says
+    /// whether it was taken.
+    pub fn publish(&self, live: &Live) -> bool {
+        let queue = self.core.live.queue(&self.core);
+        queue.is_some_and(|queue| queue.try_send(live.clone()).is_ok())
+    }
+
+    /// What is happening, in one run or in all, from now on. What cannot be read is left out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch(&self, run: Option<RunId>) -> Result<BoxStream<'static, Live>, BusError> {
+        let subject = run.map_or_else(|| "live.>".to_owned(), |run| format!("live.{run}.>"));
+        let messages = self.core.backend.subscribe(&subject).await?;
+        Ok(messages
+            .filter_map(|message| async move {
+                match open_inline(&message).map(|envelope| envelope.body) {
+                    Ok(Body::Live(live)) => Some(live),
+                    Ok(_) | Err(_) => None,
+                }
+            })
+            .boxed())
+    }
+}

@@ -1,0 +1,240 @@
+//! Connecting, and what happens to a connection.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_nats::{ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
+use muster_shared::ids::AgentId;
+use secrecy::ExposeSecret;
+use tokio::sync::{OnceCell, watch};
+
+use super::Nats;
+use crate::bus::ServerInfo;
+use crate::error::BusError;
+use crate::server::{is_recent, least};
+use crate::settings::BusSettings;
+
+/// Where a server listens when nobody says otherwise.
+const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
+
+/// What happened to the connections of this process.
+pub(super) struct Link {
+    fatal: watch::Sender<Option<BusError>>,
+    /// Rises with every connection made: what hung on the one before must be asked for again.
+    epoch: watch::Sender<u64>,
+}
+
+impl Link {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { fatal: watch::Sender::new(None), epoch: watch::Sender::new(0) })
+    }
+
+    pub(super) fn fatal(&self) -> watch::Receiver<Option<BusError>> {
+        self.fatal.subscribe()
+    }
+
+    pub(super) fn epoch(&self) -> watch::Receiver<u64> {
+        self.epoch.subscribe()
+    }
+
+    /// The error that made this connection useless, if any.
+    pub(super) fn check(&self) -> Result<(), BusError> {
+        self.fatal.borrow().clone().map_or(Ok(()), Err)
+    }
+
+    fn note(&self, name: &str, event: &Event) {
+        match event {
+            Event::Connected => {
+                self.epoch.send_modify(|epoch| *epoch += 1);
+                tracing::debug!(name, "connected to NATS");
+            }
+            Event::Disconnected => tracing::warn!(name, "cut off from NATS"),
+            Event::ServerError(ServerError::Other(text)) if is_denial(text) => {
+                tracing::error!(name, what = text, "NATS denied a subject");
+                self.fatal.send_if_modified(|fatal| {
+                    let first = fatal.is_none();
+                    fatal.get_or_insert(BusError::Denied { what: text.clone() });
+                    first
+                });
+            }
+            Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
+                tracing::warn!(name, %event, "NATS complains");
+            }
+            Event::LameDuckMode | Event::Draining | Event::Closed => tracing::debug!(name, %event, "NATS"),
+        }
+    }
+}
+
+fn is_denial(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("permissions violation")
+}
+
+impl Nats {
+    pub(crate) async fn connect(settings: &BusSettings, who: &AgentId) -> Result<Self, BusError> {
+        let url = settings.url.clone().unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let link = Link::new();
+        let client = client(settings, &url, who.as_str(), &link).await?;
+        let version = client.server_info().version;
+        if !is_recent(&version) {
+            return Err(BusError::TooOld { url: shown(&url), found: version, least: least() });
+        }
+        let mut context = jetstream::new(client.clone());
+        // Our own limit decides first: it tells a time-out from other failures.
+        context.set_timeout(settings.request_timeout * 2);
+        let objects = Arc::new(OnceCell::new());
+        let settings = Arc::new(settings.clone());
+        let nats = Self { client, context, link, settings, who: who.clone(), url, objects };
+        nats.check_jetstream().await?;
+        Ok(nats)
+    }
+
+    /// A server without JetStream does not answer, or says so.
+    async fn check_jetstream(&self) -> Result<(), BusError> {
+        if !self.client.server_info().jetstream {
+            return Err(BusError::NoJetStream { url: shown(&self.url) });
+        }
+        match self.within("JetStream", self.settings.request_timeout, self.context.query_account()).await? {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                tracing::warn!(%error, "JetStream does not answer");
+                Err(BusError::NoJetStream { url: shown(&self.url) })
+            }
+        }
+    }
+}
+
+/// Makes a connection of this name.
+pub(super) async fn client(
+    settings: &BusSettings,
+    url: &str,
+    name: &str,
+    link: &Arc<Link>,
+) -> Result<async_nats::Client, BusError> {
+    install_tls();
+    let unreachable = |reason: String| BusError::Unreachable { url: shown(url), reason };
+    let servers: Vec<&str> = url.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let connect = options(settings, name, link).await?.connect(servers);
+    let limit = settings.connect_timeout * 2;
+    let connected = tokio::time::timeout(limit, connect).await;
+    let connected =
+        connected.map_err(|_| unreachable(format!("no NATS server answered within {limit:?}")))?;
+    connected.map_err(|error| match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            BusError::Unauthorized { url: shown(url) }
+        }
+        ConnectErrorKind::ServerParse => BusError::Settings {
+            reason: format!("{:?} is not a URL such as nats://127.0.0.1:4222", shown(url)),
+        },
+        ConnectErrorKind::Dns
+        | ConnectErrorKind::TimedOut
+        | ConnectErrorKind::Tls
+        | ConnectErrorKind::Io
+        | ConnectErrorKind::MaxReconnects => unreachable(error.to_string()),
+    })
+}
+
+async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
+    let events = Arc::clone(link);
+    let called = name.to_owned();
+    let mut options = ConnectOptions::new()
+        .name(name)
+        .connection_timeout(settings.connect_timeout)
+        .request_timeout(Some(settings.request_timeout))
+        .ping_interval(settings.ping_interval)
+        .subscription_capacity(settings.subscription_buffer.max(16))
+        .reconnect_delay_callback(reconnect_delay)
+        .event_callback(move |event| {
+            events.note(&called, &event);
+            std::future::ready(())
+        });
+    if let (Some(user), Some(password)) = (&settings.user, &settings.password) {
+        options = options.user_and_password(user.clone(), password.expose_secret().to_owned());
+    }
+    if let Some(token) = &settings.token {
+        options = options.token(token.expose_secret().to_owned());
+    }
+    if let Some(path) = &settings.tls_ca {
+        options = options.add_root_certificates(path.clone());
+    }
+    if let Some(path) = &settings.credentials {
+        let reason = |e: std::io::Error| format!("the credentials file {}: {e}", path.display());
+        let read = options.credentials_file(path).await;
+        options = read.map_err(|e| BusError::Settings { reason: reason(e) })?;
+    }
+    Ok(options)
+}
+
+/// At once, then slower, two seconds at most.
+fn reconnect_delay(attempts: usize) -> Duration {
+    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
+    if attempts <= 1 {
+        Duration::ZERO
+    } else {
+        Duration::from_millis(30 << doublings).min(Duration::from_secs(2))
+    }
+}
+
+/// TLS needs a provider for the whole process. Whoever installs one first wins, which is fine.
+fn install_tls() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
+}
+
+/// A URL without the user and password that may stand in it.
+pub(super) fn shown(url: &str) -> String {
+    let clean = |one: &str| match (one.find("://"), one.rfind('@')) {
+        (Some(scheme), Some(at)) if at > scheme => format!("{}{}", &one[..scheme + 3], &one[at + 1..]),
+        (None, Some(at)) => one[at + 1..].to_owned(),
+        (_, None) | (Some(_), Some(_)) => one.to_owned(),
+    };
+    url.split(',').map(clean).collect::<Vec<_>>().join(",")
+}
+
+pub(super) async fn server(nats: &Nats) -> Result<ServerInfo, BusError> {
+    let round_trip = nats.round_trip(&nats.client).await?;
+    let info = nats.client.server_info();
+    Ok(ServerInfo {
+        url: shown(&nats.url),
+        version: info.version,
+        name: info.server_name,
+        jetstream: info.jetstream,
+        max_payload: info.max_payload,
+        round_trip,
+        clock_skew: clock_skew(nats).await,
+    })
+}
+
+/// The server's clock minus ours, by the time stamp of an API answer; unknown when there is none.
+async fn clock_skew(nats: &Nats) -> Option<i64> {
+    #[derive(serde::Deserialize)]
+    struct Stamped {
+        ts: String,
+    }
+    let subject = format!("$JS.API.STREAM.INFO.{}", crate::topology::RUNS);
+    let answer =
+        nats.limited("the server's clock", nats.client.request(subject, bytes::Bytes::new())).await.ok()?;
+    let stamped: Stamped = serde_json::from_slice(&answer.payload).ok()?;
+    let ours = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_millis();
+    let theirs: jiff::Timestamp = stamped.ts.parse().ok()?;
+    Some(theirs.as_millisecond() - i64::try_from(ours).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_urls_are_not_shown() {
+        assert_eq!(shown("nats://user:pass@host:4222"), "nats://host:4222");
+        assert_eq!(shown("nats://a:1,nats://token@b:2"), "nats://a:1,nats://b:2");
+        assert_eq!(shown("user:pass@host"), "host");
+    }
+
+    #[test]
+    fn reconnects_slow_down_to_a_limit() {
+        assert_eq!(reconnect_delay(1), Duration::ZERO);
+        assert!(reconnect_delay(2) < reconnect_delay(4));
+        assert!(reconnect_delay(usize::MAX) <= Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading streams: up to now, and from now on.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::Seq;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::{Nats, convert};
+use crate::backend::{Begin, Stored};
+use crate::error::BusError;
+
+/// Messages asked for at a time.
+const CHUNK: usize = 500;
+/// How long a consumer outlives its reader.
+const IDLE: Duration = Duration::from_secs(30);
+/// How often the server says that a follower with nothing to read is still served.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Pause before trying again after a failure.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// A reader's consumer: named, in memory, no acknowledgements.
+async fn reader(
+    nats: &Nats,
+    stream: &'static str,
+    filters: &[String],
+    begin: Begin,
+) -> Result<Consumer<pull::Config>, BusError> {
+    let deliver_policy = match begin {
+        Begin::After(Seq(0)) => DeliverPolicy::All,
+        Begin::After(seq) => DeliverPolicy::ByStartSequence { start_sequence: seq.0 + 1 },
+        Begin::LastPerSubject => DeliverPolicy::LastPerSubject,
+    };
+    let config = pull::Config {
+        name: Some(format!("read-{}", Uuid::now_v7().simple())),
+        deliver_policy,
+        ack_policy: AckPolicy::None,
+        filter_subjects: filters.to_vec(),
+        inactive_threshold: IDLE,
+        memory_storage: true,
+        num_replicas: 1,
+        ..pull::Config::default()
+    };
+    nats.limited(&format!("reading stream {stream}"), nats.context.create_consumer_on_stream(config, stream))
+        .await
+}
+
+pub(super) async fn scan(
+    nats: &Nats,
+    stream: &'static str,
+    filters: &[String],
+    after: Seq,
+) -> Result<Vec<Stored>, BusError> {
+    let consumer = reader(nats, stream, filters, Begin::After(after)).await?;
+    let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
+    let read = read_all(nats, &consumer, pending).await;
+    let (context, name) = (nats.context.clone(), consumer.cached_info().name.clone());
+    // Nobody waits for this: what is left behind disappears by itself.
+    tokio::spawn(async move { context.delete_consumer_from_stream(name, stream).await });
+    read
+}
+
+/// Reads what was there when the consumer was made.
+async fn read_all(
+    nats: &Nats,
+    consumer: &Consumer<pull::Config>,
+    pending: usize,
+) -> Result<Vec<Stored>, BusError> {
+    let mut found = Vec::with_capacity(pending.min(CHUNK));
+    while found.len() < pending {
+        let wanted = (pending - found.len()).min(CHUNK);
+        let mut batch = nats.limited("reading", consumer.fetch().max_messages(wanted).messages()).await?;
+        let before = found.len();
+        while let Some(message) = nats.limited("reading", async { batch.next().await.transpose() }).await? {
+            let read = convert::delivered(message);
+            let read = read.map_err(|reason| BusError::Other { what: "reading".into(), reason })?;
+            found.push(read.stored);
+        }
+        // What was purged or expired in the meantime does not come.
+        if found.len() == before {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A reader that goes on for ever.
+struct Follower {
+    nats: Nats,
+    stream: &'static str,
+    filters: Vec<String>,
+    begin: Begin,
+    epoch: watch::Receiver<u64>,
+    source: Option<Source>,
+}
+
+/// The server's side of a follower, until the next interruption.
+struct Source {
+    messages: pull::Stream,
+    /// What the consumer gave out so far; a gap means that something was lost on the way.
+    given: u64,
+}
+
+pub(super) async fn follow(
+    nats: &Nats,
+    stream: &'static str,
+    filters: Vec<String>,
+    begin: Begin,
+) -> Result<BoxStream<'static, Stored>, BusError> {
+    let epoch = nats.link.epoch();
+    let mut follower = Follower { nats: nats.clone(), stream, filters, begin, epoch, source: None };
+    follower.open().await?;
+    Ok(futures::stream::unfold(follower, |mut follower| async move {
+        let stored = follower.next().await?;
+        Some((stored, follower))
+    })
+    .boxed())
+}
+
+impl Follower {
+    async fn open(&mut self) -> Result<(), BusError> {
+        self.epoch.mark_unchanged();
+        let consumer = reader(&self.nats, self.stream, &self.filters, self.begin).await?;
+        let stream =
+            consumer.stream().max_messages_per_batch(CHUNK).heartbeat(HEARTBEAT).expires(HEARTBEAT * 3);
+        let messages = self.nats.limited("following", stream.messages()).await?;
+        self.source = Some(Source { messages, given: 0 });
+        Ok(())
+    }
+
+    /// The next message. Nothing only when the connection is of no use any more.
+    async fn next(&mut self) -> Option<Stored> {
+        loop {
+            if self.source.is_none()
+                && let Err(error) = self.open().await
+            {
+                if error.is_fatal() {
+                    tracing::error!(%error, stream = self.stream, "following ends");
+                    return None;
+                }
+                tracing::debug!(%error, stream = self.stream, "following tries again");
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+            match self.receive().await {
+                Some(stored) => {
+                    self.begin = Begin::After(stored.seq);
+                    return Some(stored);
+                }
+                None => self.source = None,
+            }
+        }
+    }
+
+    /// The next message of the present consumer; nothing when another one must be made.
+    async fn receive(&mut self) -> Option<Stored> {
+        let source = self.source.as_mut()?;
+        loop {
+            let message = tokio::select! {
+                message = source.messages.next() => message?.ok()?,
+                // The consumer may be gone with the server it was on.
+                changed = self.epoch.changed() => return changed.ok().and(None),
+            };
+            let read = convert::delivered(message).ok()?;
+            if read.consumer_seq != source.given + 1 {
+                return None;
+            }
+            source.given = read.consumer_seq;
+            match self.begin {
+                Begin::After(last) if read.stored.seq <= last => {}
+                Begin::After(_) | Begin::LastPerSubject => return Some(read.stored),
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The bus on NATS.
+
+mod connect;
+mod convert;
+mod follow;
+mod objects;
+mod provision;
+mod queue;
+mod write;
+
+use std::collections::BTreeMap;
+use std::future::{Future, IntoFuture};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::{AgentId, Seq};
+use tokio::sync::{OnceCell, watch};
+use tokio::time::Instant;
+
+use self::connect::Link;
+use crate::backend::{
+    Ack, Appended, Backend, Begin, Message, Pull, QueueSpec, Stored, StreamState, WriteOptions,
+};
+use crate::bus::ServerInfo;
+use crate::error::{AppendError, BusError};
+use crate::settings::BusSettings;
+
+/// A connection to a NATS server.
+#[derive(Clone)]
+pub(crate) struct Nats {
+    client: async_nats::Client,
+    context: jetstream::Context,
+    link: Arc<Link>,
+    settings: Arc<BusSettings>,
+    who: AgentId,
+    url: String,
+    objects: Arc<OnceCell<jetstream::object_store::ObjectStore>>,
+}
+
+impl Nats {
+    /// Runs a call within the time limit, unless the connection is of no use any more.
+    async fn limited<T, E: std::fmt::Display>(
+        &self,
+        what: &str,
+        call: impl IntoFuture<Output = Result<T, E>, IntoFuture: Send> + Send,
+    ) -> Result<T, BusError> {
+        self.link.check()?;
+        self.within(what, self.settings.request_timeout, call.into_future())
+            .await?
+            .map_err(|error| BusError::Other { what: what.to_owned(), reason: error.to_string() })
+    }
+
+    /// Waits for an answer within a limit. A denied request has no answer but an event: that is told instead.
+    async fn within<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        call: impl Future<Output = T> + Send,
+    ) -> Result<T, BusError> {
+        let mut fatal = self.link.fatal();
+        tokio::select! {
+            biased;
+            answer = call => Ok(answer),
+            Ok(error) = fatal.wait_for(Option::is_some) => Err(error.clone().unwrap_or_else(|| self.timed_out(what, limit))),
+            () = tokio::time::sleep(limit) => Err(self.timed_out(what, limit)),
+        }
+    }
+
+    fn timed_out(&self, what: &str, limit: Duration) -> BusError {
+        BusError::TimedOut { what: what.to_owned(), limit }
+    }
+
+    /// A stream's handle, without asking the server.
+    async fn stream(&self, name: &'static str) -> Result<jetstream::stream::Stream<()>, BusError> {
+        self.limited(name, self.context.get_stream_no_info(name)).await
+    }
+
+    /// One round trip: when it returns, the server has seen all that was sent before.
+    async fn round_trip(&self, client: &async_nats::Client) -> Result<Duration, BusError> {
+        let began = Instant::now();
+        let inbox = client.new_inbox();
+        let trip = async {
+            let mut replies = client.subscribe(inbox.clone()).await.map_err(|e| e.to_string())?;
+            client.publish(inbox, Bytes::new()).await.map_err(|e| e.to_string())?;
+            replies.next().await.ok_or_else(|| "the connection is closed".to_owned())
+        };
+        self.limited("a round trip", trip).await?;
+        Ok(began.elapsed())
+    }
+
+    async fn subscribe_on(
+        &self,
+        client: async_nats::Client,
+        subjects: &[String],
+    ) -> Result<BoxStream<'static, Message>, BusError> {
+        let mut all = futures::stream::SelectAll::new();
+        for subject in subjects {
+            all.push(self.limited("a subscription", client.subscribe(subject.clone())).await?);
+        }
+        self.round_trip(&client).await?;
+        // The client lives as long as its subscriptions.
+        Ok(all
+            .map(move |message| {
+                let _connection = &client;
+                convert::message(message)
+            })
+            .boxed())
+    }
+}
+
+#[async_trait]
+impl Backend for Nats {
+    async fn provision(&self) -> Result<(), BusError> {
+        provision::provision(self).await
+    }
+
+    async fn server(&self) -> Result<ServerInfo, BusError> {
+        connect::server(self).await
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<BusError>> {
+        self.link.fatal()
+    }
+
+    fn max_payload(&self) -> usize {
+        self.client.max_payload()
+    }
+
+    async fn append(
+        &self,
+        stream: &'static str,
+        messages: Vec<Message>,
+        options: WriteOptions,
+    ) -> Result<Appended, AppendError> {
+        write::append(self, stream, messages, options).await
+    }
+
+    async fn scan(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError> {
+        follow::scan(self, stream, filters, after).await
+    }
+
+    async fn follow(
+        &self,
+        stream: &'static str,
+        filters: Vec<String>,
+        begin: Begin,
+    ) -> Result<BoxStream<'static, Stored>, BusError> {
+        follow::follow(self, stream, filters, begin).await
+    }
+
+    async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError> {
+        use jetstream::stream::LastRawMessageErrorKind::NoMessageFound;
+        let handle = self.stream(stream).await?;
+        let get = async {
+            match handle.get_last_raw_message_by_subject(subject).await {
+                Ok(message) => Ok(Some(convert::raw(message))),
+                Err(error) if error.kind() == NoMessageFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        self.limited("the last message of a subject", get).await
+    }
+
+    async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError> {
+        let handle = self.stream(stream).await?;
+        let Some(filter) = subjects else {
+            let info = self.limited("the state of a stream", handle.get_info()).await?;
+            return Ok(state_in(&info));
+        };
+        let mut info = self.limited("the state of a stream", handle.info_with_subjects(filter)).await?;
+        let mut state = state_in(&info.info);
+        while let Some(subject) =
+            self.limited("the subjects of a stream", async { info.next().await.transpose() }).await?
+        {
+            state.subjects.insert(subject.0, subject.1 as u64);
+        }
+        Ok(state)
+    }
+
+    async fn purge(&self, stream: &'static str, filter: &str) -> Result<u64, BusError> {
+        let handle = self.stream(stream).await?;
+        Ok(self.limited("a purge", handle.purge().filter(filter)).await?.purged)
+    }
+
+    async fn join(&self, queue: &QueueSpec) -> Result<Arc<dyn Pull>, BusError> {
+        queue::join(self, queue).await
+    }
+
+    async fn ack(&self, subject: &str, ack: Ack, confirm: bool) -> Result<(), BusError> {
+        queue::ack(self, subject, ack, confirm).await
+    }
+
+    async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {
+        queue::in_hand(self, stream).await
+    }
+
+    async fn object_put(&self, name: &str, bytes: Bytes) -> Result<(), BusError> {
+        objects::put(self, name, bytes).await
+    }
+
+    async fn object_get(&self, name: &str, most: usize) -> Result<Option<Bytes>, BusError> {
+        objects::get(self, name, most).await
+    }
+
+    async fn object_has(&self, name: &str) -> Result<bool, BusError> {
+        objects::has(self, name).await
+    }
+
+    async fn object_delete(&self, name: &str) -> Result<(), BusError> {
+        objects::delete(self, name).await
+    }
+
+    async fn publish(&self, message: Message) -> Result<(), BusError> {
+        let (bytes, most) = (message.payload.len(), self.max_payload());
+        if bytes > most {
+            return Err(BusError::TooLarge { what: "a message".into(), bytes, most });
+        }
+        let headers = convert::headers(&message.headers);
+        let publish = self.client.publish_with_headers(message.subject, headers, message.payload);
+        self.limited("a publication", publish).await
+    }
+
+    async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError> {
+        self.subscribe_on(self.client.clone(), &[subject.to_owned()]).await
+    }
+
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
+        let name = format!("{} control", self.who);
+        let client = connect::client(&self.settings, &self.url, &name, &self.link).await?;
+        self.subscribe_on(client, subjects).await
+    }
+}
+
+fn state_in(info: &jetstream::stream::Info) -> StreamState {
+    StreamState {
+        last: Seq(info.state.last_sequence),
+        bytes: info.state.bytes,
+        max_bytes: u64::try_from(info.config.max_bytes).ok().filter(|&most| most > 0),
+        subjects: BTreeMap::new(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Creating what [`crate::topology`] describes, or changing it in place. Nothing is ever deleted.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_nats::jetstream::stream::{
+    Config, DiscardPolicy, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
+};
+
+use super::Nats;
+use super::write::is_missing;
+use crate::error::BusError;
+use crate::topology::{self, Retention, StreamSpec, TOPOLOGY_VERSION, WhenFull};
+
+/// Under which the version stands in a stream's metadata.
+const VERSION: &str = "muster.layout";
+/// How long the mark of an expired message stays.
+const MARK_TTL: Duration = Duration::from_secs(60);
+
+pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
+    for spec in topology::streams(&nats.settings) {
+        ensure(nats, &spec).await?;
+    }
+    Ok(())
+}
+
+async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
+    let what = format!("stream {}", spec.name);
+    let wanted = config(spec, usize::from(nats.settings.replicas));
+    let found = async {
+        match nats.context.get_stream(spec.name).await {
+            Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let Some(found) = nats.limited(&what, found).await? else {
+        // Another process may create it at this moment; the same layout is no conflict.
+        let created = nats.limited(&what, nats.context.create_stream(wanted.clone())).await;
+        return match created {
+            Ok(_) => Ok(()),
+            Err(error) => match nats.limited(&what, nats.context.get_stream(spec.name)).await {
+                Ok(_) => Ok(()),
+                Err(_) => Err(error),
+            },
+        };
+    };
+    let version = found.metadata.get(VERSION).and_then(|text| text.parse().ok()).unwrap_or(0);
+    if version > TOPOLOGY_VERSION {
+        return Err(BusError::TopologyNewer {
+            stream: spec.name.to_owned(),
+            found: version,
+            known: TOPOLOGY_VERSION,
+        });
+    }
+    if is_as_wanted(&found, &wanted) {
+        return Ok(());
+    }
+    nats.limited(&what, nats.context.update_stream(wanted)).await?;
+    Ok(())
+}
+
+/// Compares what we set; the server fills in the rest.
+fn is_as_wanted(found: &Config, wanted: &Config) -> bool {
+    let same_metadata = wanted.metadata.iter().all(|(name, value)| found.metadata.get(name) == Some(value));
+    same_metadata
+        && found.max_bytes == wanted.max_bytes
+        && found.max_age == wanted.max_age
+        && found.max_messages_per_subject == wanted.max_messages_per_subject
+        && found.num_replicas == wanted.num_replicas
+        && found.subjects == wanted.subjects
+}
+
+fn config(spec: &StreamSpec, replicas: usize) -> Config {
+    Config {
+        name: spec.name.to_owned(),
+        description: Some(spec.description.to_owned()),
+        subjects: spec.subjects.clone(),
+        max_bytes: i64::try_from(spec.max_bytes).unwrap_or(i64::MAX),
+        max_messages: -1,
+        max_messages_per_subject: spec.per_subject.map_or(-1, i64::from),
+        max_consumers: -1,
+        discard: match spec.when_full {
+            WhenFull::RefuseNew => DiscardPolicy::New,
+            WhenFull::DropOldest => DiscardPolicy::Old,
+        },
+        retention: match spec.retention {
+            Retention::Limits => RetentionPolicy::Limits,
+            Retention::WorkQueue => RetentionPolicy::WorkQueue,
+        },
+        max_age: spec.max_age.unwrap_or_default(),
+        storage: StorageType::File,
+        num_replicas: replicas,
+        duplicate_window: spec.dedup.unwrap_or_default(),
+        allow_rollup: spec.rollup,
+        deny_delete: spec.keeps,
+        allow_direct: spec.rollup,
+        allow_message_ttl: spec.expiry,
+        subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),
+        allow_atomic_publish: spec.batches,
+        allow_message_schedules: spec.schedules,
+        sources: spec.source.as_ref().map(|source| {
+            vec![Source {
+                name: source.stream.to_owned(),
+                subject_transforms: vec![SubjectTransform {
+                    source: source.filter.to_owned(),
+                    destination: source.subject.to_owned(),
+                }],
+                ..Source::default()
+            }]
+        }),
+        republish: spec.republish.map(|(from, to)| Republish {
+            source: format!("{from}>"),
+            destination: format!("{to}>"),
+            headers_only: false,
+        }),
+        metadata: HashMap::from([(VERSION.to_owned(), TOPOLOGY_VERSION.to_string())]),
+        ..Config::default()
+    }
+}

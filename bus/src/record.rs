@@ -1,0 +1,356 @@
+//! The record: the event log of every run, the only truth. Every write is fenced.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{Generation, Queue, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, EventKind, RecordEvent};
+use muster_shared::wire::{Body, Encoding, Envelope};
+
+use crate::backend::{Appended, Begin, Fence, Stored, WriteOptions};
+use crate::bus::Core;
+use crate::error::{AppendError, BusError};
+use crate::seal::About;
+use crate::subject::{self, Subject};
+use crate::topology::RUNS;
+
+/// Most messages in one batch. The server takes 1,000; larger decisions are chained by their author.
+pub const BATCH_LIMIT: usize = 500;
+
+/// Which part of the record is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordFilter {
+    /// All of a run.
+    Run(RunId),
+    /// What agents wrote about one generation of a task.
+    Task {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// The generation.
+        generation: Generation,
+    },
+    /// The decisions of a run, with the offers that they make.
+    Decisions(RunId),
+    /// The decisions of all runs, with the offers that they make.
+    AllDecisions,
+    /// What orchestrators wait for: started, released and outcome, of all runs.
+    AgentSignals,
+    /// Everything.
+    Everything,
+}
+
+impl RecordFilter {
+    fn subjects(&self) -> Vec<String> {
+        match self {
+            Self::Run(run) => vec![format!("run.{run}.>"), format!("evt.{run}.>")],
+            Self::Task { run, task, generation } => vec![subject::task_fence(*run, task, *generation)],
+            Self::Decisions(run) => vec![subject::run_fence(*run)],
+            Self::AllDecisions => vec!["run.>".into()],
+            Self::AgentSignals => [EventKind::Started, EventKind::Released, EventKind::Outcome]
+                .map(|kind| format!("evt.*.*.*.*.*.{kind}"))
+                .to_vec(),
+            Self::Everything => vec!["run.>".into(), "evt.>".into()],
+        }
+    }
+}
+
+/// A message of the record that cannot be read: foreign, damaged, or written by a newer build. Whoever folds the
+/// run it belongs to must stop, never skip.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("message {seq} of the record ({subject}) cannot be read: {reason}")]
+pub struct Unreadable {
+    /// Its place.
+    pub seq: Seq,
+    /// Its subject.
+    pub subject: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl From<Unreadable> for BusError {
+    fn from(Unreadable { seq, subject, reason }: Unreadable) -> Self {
+        Self::Unreadable { seq, subject, reason }
+    }
+}
+
+/// The record of all runs.
+#[derive(Clone)]
+pub struct Record {
+    core: Arc<Core>,
+}
+
+impl Record {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Appends a decision and its offers, all or nothing, if nothing was written under `run.<run>.>` since `after`.
+    /// Each offer is at the same time its queue entry; so is a decision with an offer inside, which is one message.
+    /// Several are an atomic batch, for which the server sets up a store of its own: some 3 ms.
+    ///
+    /// # Errors
+    /// See [`AppendError`]. A batch of more than [`BATCH_LIMIT`] messages, or with offers of another run, is a
+    /// mistake of the caller and refused.
+    pub async fn append_decision(
+        &self,
+        run: RunId,
+        after: Seq,
+        decided: &Decided,
+        offers: &[TaskOffered],
+        encoding: Encoding,
+    ) -> Result<Appended, AppendError> {
+        check_batch(run, decided, offers)?;
+        let (subject, about) = match decided.offer.as_deref() {
+            Some(offer) => place_of(offer),
+            None => (Subject::Decided(run), About::run(run)),
+        };
+        let mut messages = Vec::with_capacity(1 + offers.len());
+        let decision = Body::Decided(decided.clone());
+        messages.push(self.core.seal(subject.to_string(), decision, about, encoding).await?);
+        for offer in offers {
+            let (subject, about) = place_of(offer);
+            let body = Body::Offered(offer.clone());
+            messages.push(self.core.seal(subject.to_string(), body, about, encoding).await?);
+        }
+        self.append(messages, Fence { filter: subject::run_fence(run), after }).await
+    }
+
+    /// Appends an agent's event if nobody wrote about this generation of the task since `after`.
+    ///
+    /// # Errors
+    /// See [`AppendError`].
+    pub async fn append_agent(
+        &self,
+        run: RunId,
+        key: &AgentKey,
+        after: Seq,
+        event: &AgentEvent,
+        encoding: Encoding,
+    ) -> Result<Seq, AppendError> {
+        let subject = Subject::Event(run, key.clone(), event.kind()).to_string();
+        let about = About::task(run, &key.task);
+        let message = self.core.seal(subject, body_of(event), about, encoding).await?;
+        let filter = subject::task_fence(run, &key.task, key.generation);
+        self.append(vec![message], Fence { filter, after }).await.map(|appended| appended.last)
+    }
+
+    /// The only write to the record. The server accepts a fence that does not cover the subject and then guards
+    /// nothing, so that is checked here.
+    async fn append(
+        &self,
+        messages: Vec<crate::backend::Message>,
+        fence: Fence,
+    ) -> Result<Appended, AppendError> {
+        if let Some(stray) =
+            messages.iter().find(|message| !subject::matches(&fence.filter, &message.subject))
+        {
+            let reason = format!("the fence {} does not cover {}", fence.filter, stray.subject);
+            return Err(BusError::Other { what: "a write to the record".into(), reason }.into());
+        }
+        let options = WriteOptions { fence: Some(fence), ..WriteOptions::default() };
+        self.core.backend.append(RUNS, messages, options).await
+    }
+
+    /// All entries after a position, up to the last at the time of the call.
+    ///
+    /// # Errors
+    /// [`BusError::Unreadable`] at the first entry that cannot be read; else when the bus fails.
+    pub async fn read(&self, which: &RecordFilter, after: Seq) -> Result<Vec<Entry>, BusError> {
+        let stored = self.core.backend.scan(RUNS, &which.subjects(), after).await?;
+        let mut entries = Vec::with_capacity(stored.len());
+        for message in &stored {
+            entries.push(self.core.entry(message).await??);
+        }
+        Ok(entries)
+    }
+
+    /// Entries after a position as they come: in order, none missing and none twice, over reconnects too. The
+    /// stream ends only when the bus is of no use any more (see [`crate::Bus::failed`]).
+    ///
+    /// # Errors
+    /// When the bus fails at the start.
+    pub async fn follow(
+        &self,
+        which: &RecordFilter,
+        after: Seq,
+    ) -> Result<BoxStream<'static, Result<Entry, Unreadable>>, BusError> {
+        let messages = self.core.backend.follow(RUNS, which.subjects(), Begin::After(after)).await?;
+        let core = Arc::clone(&self.core);
+        let entries = messages.then(move |message| {
+            let core = Arc::clone(&core);
+            async move { core.entry_insisting(&message).await }
+        });
+        Ok(entries.boxed())
+    }
+
+    /// All runs in the record, newest first.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn runs(&self) -> Result<Vec<RunId>, BusError> {
+        let state = self.core.backend.state(RUNS, Some("run.*.decided")).await?;
+        let mut runs: Vec<RunId> =
+            state.subjects.keys().filter_map(|text| Subject::parse(text).ok()?.run()).collect();
+        runs.sort_unstable_by(|one, other| other.cmp(one));
+        Ok(runs)
+    }
+
+    /// The position of the last message of the record.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn last_seq(&self) -> Result<Seq, BusError> {
+        Ok(self.core.backend.state(RUNS, None).await?.last)
+    }
+
+    /// How full the record is, from 0 to 1. New goals are refused from 0.8 on.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn fullness(&self) -> Result<f64, BusError> {
+        let state = self.core.backend.state(RUNS, None).await?;
+        #[expect(clippy::cast_precision_loss, reason = "a share for people and a threshold")]
+        let share = state.max_bytes.map_or(0.0, |most| state.bytes as f64 / most as f64);
+        Ok(share)
+    }
+}
+
+fn check_batch(run: RunId, decided: &Decided, offers: &[TaskOffered]) -> Result<(), AppendError> {
+    let wrong = |reason: String| {
+        Err(AppendError::Bus(BusError::Other { what: "a write to the record".into(), reason }))
+    };
+    if offers.len() >= BATCH_LIMIT {
+        return wrong(format!(
+            "a batch of {} offers; chain decisions of {} or more",
+            offers.len(),
+            BATCH_LIMIT
+        ));
+    }
+    if usize::try_from(decided.offers).ok() != Some(offers.len()) {
+        return wrong(format!("the decision announces {} offers, {} follow", decided.offers, offers.len()));
+    }
+    if decided.offer.is_some() && (decided.tells_secret() || !offers.is_empty()) {
+        return wrong("an offer inside a decision that tells the run's secret, or has other offers".into());
+    }
+    match decided.offer.as_deref().into_iter().chain(offers).find(|offer| offer.run != run) {
+        Some(offer) => wrong(format!("an offer of run {} in a decision of run {run}", offer.run)),
+        None => Ok(()),
+    }
+}
+
+/// Where an offer is written, and what its envelope says: agents read it from there.
+fn place_of(offer: &TaskOffered) -> (Subject, About) {
+    let subject = Subject::Offer(offer.run, offer.queue.clone(), offer.task.clone());
+    (subject, About { expires: Some(offer.deadline), ..About::task(offer.run, &offer.task) })
+}
+
+fn body_of(event: &AgentEvent) -> Body {
+    match event.clone() {
+        AgentEvent::Started(started) => Body::Started(started),
+        AgentEvent::ToolStarted(started) => Body::ToolStarted(started),
+        AgentEvent::Step(step) => Body::Step(step),
+        AgentEvent::Released(released) => Body::Released(released),
+        AgentEvent::Outcome(outcome) => Body::Outcome(outcome),
+    }
+}
+
+impl Core {
+    /// Reads a message of the record.
+    async fn entry(&self, stored: &Stored) -> Result<Result<Entry, Unreadable>, BusError> {
+        let unreadable = |reason: String| {
+            let subject = stored.message.subject.clone();
+            Unreadable { seq: stored.seq, subject, reason }
+        };
+        Ok(match self.open(&stored.message).await? {
+            Ok(envelope) => entry_of(stored, envelope).map_err(unreadable),
+            Err(reason) => Err(unreadable(reason)),
+        })
+    }
+
+    /// The same, asking again while the object store cannot be reached: skipping would be a gap.
+    async fn entry_insisting(&self, stored: &Stored) -> Result<Entry, Unreadable> {
+        loop {
+            match self.entry(stored).await {
+                Ok(entry) => return entry,
+                Err(error) if error.is_transient() => {
+                    tracing::warn!(%error, seq = %stored.seq, "asking again for a body of the record");
+                    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+                }
+                Err(error) => {
+                    let (seq, subject) = (stored.seq, stored.message.subject.clone());
+                    return Err(Unreadable { seq, subject, reason: error.to_string() });
+                }
+            }
+        }
+    }
+}
+
+/// The entry that a message is, if body and subject belong together.
+fn entry_of(stored: &Stored, envelope: Envelope) -> Result<Entry, String> {
+    let subject = Subject::parse(&stored.message.subject)?;
+    let run = subject.run().ok_or("its subject names no run")?;
+    if envelope.run.is_some_and(|named| named != run) {
+        return Err("envelope and subject name different runs".into());
+    }
+    let event = match (subject, envelope.body) {
+        (Subject::Decided(_), Body::Decided(decided)) if decided.offer.is_none() => {
+            RecordEvent::Decided(decided)
+        }
+        (Subject::Offer(_, queue, task), Body::Decided(decided)) => {
+            let offer =
+                decided.offer.as_deref().ok_or("the decision on the subject of an offer makes none")?;
+            check_offer(offer, run, &queue, &task)?;
+            RecordEvent::Decided(decided)
+        }
+        (Subject::Offer(_, queue, task), Body::Offered(offer)) => {
+            check_offer(&offer, run, &queue, &task)?;
+            RecordEvent::Offered(offer)
+        }
+        (Subject::Event(_, key, kind), body) => {
+            let found = body.kind();
+            let event = agent_event(body).filter(|event| event.kind() == kind);
+            let event = event.ok_or_else(|| format!("the subject promises {kind}, the body is {found:?}"))?;
+            RecordEvent::Agent(key, event)
+        }
+        (subject, body) => {
+            return Err(format!("a body of kind {:?} does not belong on {subject}", body.kind()));
+        }
+    };
+    Ok(Entry { seq: stored.seq, at: stored.at, run, event })
+}
+
+/// An offer must be the one that its subject names.
+pub(crate) fn check_offer(
+    offer: &TaskOffered,
+    run: RunId,
+    queue: &Queue,
+    task: &TaskId,
+) -> Result<(), String> {
+    if (offer.run, &offer.queue, &offer.task) == (run, queue, task) {
+        return Ok(());
+    }
+    Err("the offer is not the one its subject names".into())
+}
+
+fn agent_event(body: Body) -> Option<AgentEvent> {
+    match body {
+        Body::Started(started) => Some(AgentEvent::Started(started)),
+        Body::ToolStarted(started) => Some(AgentEvent::ToolStarted(started)),
+        Body::Step(step) => Some(AgentEvent::Step(step)),
+        Body::Released(released) => Some(AgentEvent::Released(released)),
+        Body::Outcome(outcome) => Some(AgentEvent::Outcome(outcome)),
+        Body::Decided(_)
+        | Body::Offered(_)
+        | Body::Command(_)
+        | Body::Heartbeat(_)
+        | Body::Profile(_)
+        | Body::Live(_)
+        | Body::Control(_)
+        | Body::Context(_)
+        | Body::Stored(_) => None,
+    }
+}

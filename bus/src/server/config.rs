@@ -1,0 +1,116 @@
+//! The server's configuration file and what it leaves behind.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
+
+use super::{ServerError, ServerSettings, absolute, is_alive};
+
+/// Where the server's files are.
+pub(super) struct Files {
+    pub(super) config: PathBuf,
+    pub(super) log: PathBuf,
+    store_dir: PathBuf,
+}
+
+impl Files {
+    /// Where the server of this process id names its ports.
+    pub(super) fn ports(&self, pid: u32) -> PathBuf {
+        self.store_dir.join(format!("nats-server_{pid}.ports"))
+    }
+}
+
+/// Writes the configuration, in a directory that no other server uses.
+pub(super) fn write(settings: &ServerSettings) -> Result<Files, ServerError> {
+    let store_dir = absolute(&settings.store_dir)?;
+    fs::create_dir_all(&store_dir)
+        .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
+    let pid_file = store_dir.join("nats-server.pid");
+    if let Some(pid) = running(&pid_file) {
+        return Err(ServerError::StoreInUse { store_dir, pid });
+    }
+    forget_ports(&store_dir);
+    let files = Files {
+        config: store_dir.join("nats-server.conf"),
+        log: store_dir.join("nats-server.log"),
+        store_dir: store_dir.clone(),
+    };
+    let text = text(settings, &store_dir, &pid_file, &files.log);
+    fs::write(&files.config, text)
+        .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
+    Ok(files)
+}
+
+fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
+    let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
+    let sync = if settings.sync_always { "always" } else { "2m" };
+    let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
+    let (jetstream, ports) = (quoted(&store_dir.join("jetstream")), quoted(store_dir));
+    let (pid_file, log, disk) = (quoted(pid_file), quoted(log), settings.disk_gib);
+    format!(
+        "# Written by Muster at every start.\n\
+         server_name: muster\n\
+         listen: \"127.0.0.1:{port}\"\n\
+         ports_file_dir: {ports}\n\
+         pid_file: {pid_file}\n\
+         logfile: {log}\n\
+         logfile_size_limit: 16MB\n\
+         logfile_max_num: 2\n\
+         max_payload: {MAX_MESSAGE_BYTES}\n\
+         # A frozen process is noticed within about four seconds.\n\
+         ping_interval: \"2s\"\n\
+         ping_max: 2\n\
+         # A frozen observer must not slow down those who publish.\n\
+         no_fast_producer_stall: true\n\
+         jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
+    )
+}
+
+/// The process that a pid file names, if it is a server that runs.
+fn running(pid_file: &Path) -> Option<u32> {
+    let pid = fs::read_to_string(pid_file).ok()?.trim().parse().ok().filter(|&pid| is_alive(pid))?;
+    // The id may have passed to another program since.
+    let name = fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.map_or(true, |name| name.trim().starts_with("nats-server")).then_some(pid)
+}
+
+/// Ports files of servers that were killed.
+fn forget_ports(store_dir: &Path) {
+    for entry in fs::read_dir(store_dir).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "ports") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The port in a ports file, once it is written in full.
+pub(super) fn port_in(ports: &Path) -> Option<u16> {
+    #[derive(serde::Deserialize)]
+    struct Ports {
+        nats: Vec<String>,
+    }
+    let ports: Ports = serde_json::from_slice(&fs::read(ports).ok()?).ok()?;
+    ports.nats.first()?.rsplit(':').next()?.parse().ok()
+}
+
+pub(super) fn check_port(port: u16) -> Result<(), ServerError> {
+    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(ServerError::PortTaken { port }),
+        Err(error) => Err(ServerError::io(format!("listening on port {port}"), error)),
+    }
+}
+
+/// What the end of the log says about a server that ended at once.
+pub(super) fn why_it_ended(files: &Files, port: u16, status: &str) -> ServerError {
+    let log = fs::read_to_string(&files.log).unwrap_or_default();
+    let tail = log.lines().rev().take(20).collect::<Vec<_>>();
+    if port != 0 && tail.iter().any(|line| line.contains("address already in use")) {
+        return ServerError::PortTaken { port };
+    }
+    let complaint = tail.iter().find(|line| line.contains("[FTL]") || line.contains("[ERR]"));
+    let reason = complaint.map_or_else(|| status.to_owned(), |line| (*line).to_owned());
+    ServerError::NotReady { reason, log: files.log.clone() }
+}

@@ -1,0 +1,280 @@
+//! A NATS server of one's own: found, checked, configured, started and stopped.
+
+mod config;
+mod find;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+pub use find::{find_binary, version_of};
+pub(crate) use find::{is_recent, least};
+
+/// The oldest server that Muster works with: message schedules with a purge of their own came with it.
+pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
+
+/// How the local server runs.
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSettings {
+    /// The program; searched for when absent.
+    pub binary: Option<PathBuf>,
+    /// Where it keeps its data, configuration and log. Belongs to this server alone.
+    pub store_dir: PathBuf,
+    /// Port on 127.0.0.1; 0 means any.
+    pub port: u16,
+    /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
+    /// can lose what was acknowledged in the last two minutes.
+    pub sync_always: bool,
+    /// Memory that the server tries to stay below, in MiB.
+    pub memory_mib: u64,
+    /// Most bytes on disk, in GiB, over all streams.
+    pub disk_gib: u64,
+    /// The server outlives this process. Decided by whoever starts it, so no setting.
+    #[serde(skip)]
+    pub detached: bool,
+    /// Longest wait until it takes connections.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub start_timeout: Duration,
+    /// Longest wait for an orderly end, before it is killed.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub stop_timeout: Duration,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            binary: None,
+            store_dir: PathBuf::from(".muster/nats"),
+            port: 0,
+            sync_always: true,
+            memory_mib: 48,
+            disk_gib: 256,
+            detached: false,
+            start_timeout: Duration::from_secs(10),
+            stop_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why the local server could not be started or stopped.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ServerError {
+    /// There is no server program.
+    #[error(
+        "no nats-server was found in MUSTER_NATS_SERVER, PATH, .muster/bin or next to this program: install it with deploy/install-nats.sh (or `make nats`)"
+    )]
+    NotFound,
+    /// The program is too old.
+    #[error("{} has version {found}, Muster needs {least} or newer: install one with deploy/install-nats.sh", path.display())]
+    TooOld {
+        /// The program.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that is needed.
+        least: String,
+    },
+    /// Another program listens on the port.
+    #[error("port {port} on 127.0.0.1 is taken: choose another, or 0 for any")]
+    PortTaken {
+        /// The port.
+        port: u16,
+    },
+    /// A server works in this directory already.
+    #[error("{} belongs to a NATS server that runs (process {pid}): stop it (`muster down`), or use another store directory", store_dir.display())]
+    StoreInUse {
+        /// The directory.
+        store_dir: PathBuf,
+        /// The server's process.
+        pid: u32,
+    },
+    /// The server ended before it took connections, or did not take them in time.
+    #[error("nats-server did not come up ({reason}); its log is {}", log.display())]
+    NotReady {
+        /// What happened.
+        reason: String,
+        /// Where it logs.
+        log: PathBuf,
+    },
+    /// A file or process could not be dealt with.
+    #[error("{what}: {reason}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+impl ServerError {
+    fn io(what: impl Into<String>, error: impl std::fmt::Display) -> Self {
+        Self::Io { what: what.into(), reason: error.to_string() }
+    }
+}
+
+/// A server that runs. Dropped, it is killed, unless it is detached; better [`LocalServer::stop`].
+#[derive(Debug)]
+pub struct LocalServer {
+    child: Child,
+    pid: u32,
+    port: u16,
+    settings: ServerSettings,
+}
+
+impl LocalServer {
+    /// Finds, checks, configures and starts a server, and waits until it takes connections.
+    ///
+    /// On Linux the server dies with the thread that starts it, so call this from a worker of the runtime or the
+    /// main thread, not from `spawn_blocking`.
+    ///
+    /// # Errors
+    /// See [`ServerError`].
+    pub async fn start(settings: &ServerSettings) -> Result<Self, ServerError> {
+        let binary = match &settings.binary {
+            Some(path) => path.clone(),
+            None => find_binary()?,
+        };
+        find::check_version(&binary).await?;
+        config::check_port(settings.port)?;
+        let files = config::write(settings)?;
+        let mut command = Command::new(&binary);
+        command
+            .arg("-c")
+            .arg(&files.config)
+            .env("GOMEMLIMIT", format!("{}MiB", settings.memory_mib))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C in a terminal goes to the whole group; the server must outlive the fleet's orderly end.
+            .process_group(0)
+            .kill_on_drop(!settings.detached);
+        if !settings.detached {
+            die_with_parent(&mut command);
+        }
+        let child =
+            command.spawn().map_err(|e| ServerError::io(format!("starting {}", binary.display()), e))?;
+        let pid = child.id().unwrap_or_default();
+        let mut server = Self { child, pid, port: settings.port, settings: settings.clone() };
+        server.port = server.wait_until_ready(&files).await?;
+        Ok(server)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Its port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its process.
+    #[must_use]
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until it ends.
+    ///
+    /// # Errors
+    /// When the process cannot be waited for.
+    pub async fn wait(&mut self) -> Result<std::process::ExitStatus, ServerError> {
+        self.child.wait().await.map_err(|e| ServerError::io("waiting for nats-server", e))
+    }
+
+    /// Ends the server: in good order, and by force when it takes too long.
+    ///
+    /// # Errors
+    /// When the process cannot be signalled.
+    pub async fn stop(mut self) -> Result<(), ServerError> {
+        if !self.is_running() {
+            return Ok(());
+        }
+        signal(self.pid, Signal::SIGTERM)?;
+        if timeout(self.settings.stop_timeout, self.child.wait()).await.is_err() {
+            tracing::warn!(pid = self.pid, "nats-server does not end in good order and is killed");
+            self.child.kill().await.map_err(|e| ServerError::io("killing nats-server", e))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the file in which the server names its port.
+    async fn wait_until_ready(&mut self, files: &config::Files) -> Result<u16, ServerError> {
+        let until = Instant::now() + self.settings.start_timeout;
+        let ports = files.ports(self.pid);
+        loop {
+            if let Some(port) = config::port_in(&ports) {
+                return Ok(port);
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(config::why_it_ended(files, self.settings.port, &status.to_string()));
+            }
+            if Instant::now() > until {
+                let reason = format!("no connection within {:?}", self.settings.start_timeout);
+                return Err(ServerError::NotReady { reason, log: files.log.clone() });
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Ends a detached server by its process id.
+///
+/// # Errors
+/// When the process cannot be signalled. One that has ended already is no error.
+pub fn stop_detached(pid: u32) -> Result<(), ServerError> {
+    signal(pid, Signal::SIGTERM)
+}
+
+fn signal(pid: u32, signal: Signal) -> Result<(), ServerError> {
+    let pid = i32::try_from(pid).map_err(|e| ServerError::io("signalling nats-server", e))?;
+    match kill(Pid::from_raw(pid), signal) {
+        Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
+        Err(error) => Err(ServerError::io(format!("signalling process {pid}"), error)),
+    }
+}
+
+/// Has the system end a child when the thread that spawned it ends, so that nothing is left behind when this
+/// process is killed. Does nothing where the system cannot do it.
+pub fn die_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    #[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
+    // SAFETY: the closure allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)
+                .map_err(|errno| std::io::Error::from_raw_os_error(errno as i32))
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// Whether a process with this id runs. One that has ended and that nobody has waited for yet does not.
+fn is_alive(pid: u32) -> bool {
+    let exists = i32::try_from(pid).is_ok_and(|pid| pid > 0 && kill(Pid::from_raw(pid), None).is_ok());
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    exists && !state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))
+}
+
+/// An absolute path, without asking the file system.
+fn absolute(path: &Path) -> Result<PathBuf, ServerError> {
+    std::path::absolute(path).map_err(|e| ServerError::io(path.display().to_string(), e))
+}

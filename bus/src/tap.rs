@@ -1,0 +1,59 @@
+//! The tap: all that passes, decoded.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{BoxStream, SelectAll};
+use muster_shared::ids::RunId;
+use muster_shared::time::Millis;
+use muster_shared::wire::Envelope;
+
+use crate::bus::{Core, now};
+use crate::error::BusError;
+use crate::seal::open_inline;
+use crate::subject::watched;
+
+/// The tap.
+#[derive(Clone)]
+pub struct Tap {
+    core: Arc<Core>,
+}
+
+/// A message that passed.
+#[derive(Debug, Clone)]
+pub struct Tapped {
+    /// Its subject.
+    pub subject: String,
+    /// When it was seen, in UTC milliseconds.
+    pub at: Millis,
+    /// The message as it was.
+    pub bytes: Bytes,
+    /// The message decoded, or why it cannot be. A body in the object store stays a reference.
+    pub content: Result<Envelope, String>,
+}
+
+impl Tap {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// All that passes from now on, about one run or about anything. A watcher too slow loses messages; it never
+    /// slows anybody down.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch(&self, run: Option<RunId>) -> Result<BoxStream<'static, Tapped>, BusError> {
+        let mut all = SelectAll::new();
+        for subject in watched(run) {
+            all.push(self.core.backend.subscribe(&subject).await?);
+        }
+        let tapped = all.map(|message| Tapped {
+            content: open_inline(&message),
+            subject: message.subject,
+            at: now(),
+            bytes: message.payload,
+        });
+        Ok(tapped.boxed())
+    }
+}

@@ -1,0 +1,192 @@
+//! What the broker holds for Muster, as data: streams and buckets, with a version.
+//!
+//! Provisioning compares this with what exists, creates what is missing and changes in place what is older. It
+//! never deletes: a recreated work stream would source all of the record's history again.
+
+use std::time::Duration;
+
+use crate::settings::BusSettings;
+
+/// The version of this layout. Raise it with every change; older streams are then updated in place.
+pub const TOPOLOGY_VERSION: u32 = 1;
+
+/// The record.
+pub const RUNS: &str = "RUNS";
+/// The offers that wait or are in hand.
+pub const TASKS: &str = "TASKS";
+/// The durable commands.
+pub const COMMANDS: &str = "COMMANDS";
+/// The deadlines of runs.
+pub const TIMERS: &str = "TIMERS";
+/// What could not be processed.
+pub const DEAD: &str = "DLQ";
+/// What the broker says about deliveries that went wrong.
+pub const ADVISORIES: &str = "ADVISORIES";
+/// The registry's bucket, as a stream.
+pub const AGENTS: &str = "KV_AGENTS";
+/// The leases' bucket, as a stream.
+pub const LEASE: &str = "KV_LEASE";
+/// The shared context's bucket, as a stream.
+pub const CONTEXT: &str = "KV_BB";
+/// The object store's bucket.
+pub const OBJECTS: &str = "MUSTER";
+/// The object store's bucket, as a stream.
+pub const OBJECTS_STREAM: &str = "OBJ_MUSTER";
+
+/// A stream. A bucket is a stream with one message per key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is for, shown by tools.
+    pub description: &'static str,
+    /// What is published to it.
+    pub subjects: Vec<String>,
+    /// What it copies from another stream.
+    pub source: Option<SourceSpec>,
+    /// Whether messages are kept until a limit, or until they are done.
+    pub retention: Retention,
+    /// Most bytes.
+    pub max_bytes: u64,
+    /// What happens when it is full.
+    pub when_full: WhenFull,
+    /// How long messages are kept.
+    pub max_age: Option<Duration>,
+    /// Messages kept per subject.
+    pub per_subject: Option<u32>,
+    /// For how long names of messages are remembered.
+    pub dedup: Option<Duration>,
+    /// Takes messages that replace all earlier ones of their subject.
+    pub rollup: bool,
+    /// Takes atomic batches.
+    pub batches: bool,
+    /// Takes messages that expire by themselves, and marks what expired.
+    pub expiry: bool,
+    /// Takes messages that fire at a time.
+    pub schedules: bool,
+    /// Single messages cannot be deleted.
+    pub keeps: bool,
+    /// What is stored is also published with the first prefix replaced by the second.
+    pub republish: Option<(&'static str, &'static str)>,
+}
+
+/// A copy of part of another stream, under other subjects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceSpec {
+    /// The stream.
+    pub stream: &'static str,
+    /// Which of its subjects.
+    pub filter: &'static str,
+    /// The new subject; `{{wildcard(n)}}` stands for the nth wildcard of the filter.
+    pub subject: &'static str,
+}
+
+/// How long messages stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// Until a limit is reached.
+    Limits,
+    /// Until they are acknowledged.
+    WorkQueue,
+}
+
+/// What gives way in a full stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// New messages are refused.
+    RefuseNew,
+    /// The oldest messages go.
+    DropOldest,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+/// All streams, in the order they must be created.
+#[must_use]
+pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
+    vec![
+        StreamSpec {
+            batches: true,
+            keeps: true,
+            ..stream(RUNS, "The record of every run", &["run.>", "evt.>"], settings.record_bytes)
+        },
+        StreamSpec {
+            retention: Retention::WorkQueue,
+            source: Some(SourceSpec {
+                stream: RUNS,
+                filter: "run.*.task.*.*",
+                subject: "task.{{wildcard(2)}}.{{wildcard(1)}}.{{wildcard(3)}}",
+            }),
+            ..stream(TASKS, "Offers, one queue per role", &[], settings.tasks_bytes)
+        },
+        StreamSpec {
+            retention: Retention::WorkQueue,
+            dedup: Some(Duration::from_secs(600)),
+            ..stream(COMMANDS, "Durable commands", &["cmd.>"], settings.commands_bytes)
+        },
+        StreamSpec {
+            per_subject: Some(1),
+            schedules: true,
+            rollup: true,
+            // The server takes schedules in no other kind of stream. One message per run never fills it.
+            when_full: WhenFull::DropOldest,
+            ..stream(TIMERS, "The next deadline of every run", &["timer.>"], 16 * MIB)
+        },
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            max_age: Some(settings.dead_age),
+            ..stream(DEAD, "What could not be processed", &["dlq.>"], settings.dead_bytes)
+        },
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            max_age: Some(Duration::from_secs(24 * 3600)),
+            ..stream(ADVISORIES, "Deliveries that went wrong", &["$JS.EVENT.ADVISORY.CONSUMER.>"], 8 * MIB)
+        },
+        bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB),
+        bucket(LEASE, "Who owns which run", "$KV.LEASE.>", 16 * MIB),
+        StreamSpec {
+            republish: Some(("$KV.BB.", "bb.")),
+            ..bucket(CONTEXT, "The shared context of runs", "$KV.BB.>", settings.context_bytes)
+        },
+        StreamSpec {
+            rollup: true,
+            ..stream(
+                OBJECTS_STREAM,
+                "Documents, artifacts, snapshots and large bodies",
+                &["$O.MUSTER.C.>", "$O.MUSTER.M.>"],
+                settings.objects_bytes,
+            )
+        },
+    ]
+}
+
+fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_bytes: u64) -> StreamSpec {
+    StreamSpec {
+        name,
+        description,
+        subjects: subjects.iter().map(|&subject| subject.to_owned()).collect(),
+        source: None,
+        retention: Retention::Limits,
+        max_bytes,
+        when_full: WhenFull::RefuseNew,
+        max_age: None,
+        per_subject: None,
+        dedup: None,
+        rollup: false,
+        batches: false,
+        expiry: false,
+        schedules: false,
+        keeps: false,
+        republish: None,
+    }
+}
+
+fn bucket(name: &'static str, description: &'static str, subjects: &str, max_bytes: u64) -> StreamSpec {
+    StreamSpec {
+        per_subject: Some(1),
+        expiry: true,
+        rollup: true,
+        keeps: true,
+        ..stream(name, description, &[subjects], max_bytes)
+    }
+}

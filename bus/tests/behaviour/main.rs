@@ -1,0 +1,31 @@
+//! What the bus promises, checked on a real server and in memory alike.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod bad_input;
+mod coordination;
+mod fixture;
+mod queues;
+mod record;
+mod secrets;
+mod server;
+mod stores;
+
+/// Makes two tests of each function: one in memory, one on a server of its own.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod in_memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::fixture::in_memory()).await;
+            })*
+        }
+        mod on_nats {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::fixture::on_nats().await).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_both;

@@ -1,0 +1,265 @@
+use muster_bus::{AppendError, BusError, RecordFilter};
+use muster_shared::flow::{Goal, RunLimits, TaskOffered};
+use muster_shared::ids::{Generation, Seq};
+use muster_shared::run::{AgentEvent, Decided, Input, RecordEvent};
+use muster_shared::wire::Encoding;
+
+use crate::fixture::{Fixture, decided, key, leaf, next, offer, on_nats, released, run, started, worker};
+
+crate::on_both!(
+    a_second_writer_is_refused,
+    agents_of_one_task_exclude_each_other,
+    different_tasks_do_not_exclude_each_other,
+    a_batch_is_all_or_nothing,
+    a_batch_that_contradicts_itself_is_refused,
+    everything_reads_as_written,
+    a_decision_with_one_offer_is_one_message,
+    an_offer_inside_must_be_alone_and_tell_no_secret,
+    filters_select,
+    follow_goes_on_from_what_was_read,
+    json_is_written_when_asked_for,
+    large_events_are_spilled_and_read_back,
+    events_above_the_object_limit_are_refused,
+    runs_are_listed_newest_first,
+);
+
+async fn a_second_writer_is_refused(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let first = f.offer(run, Seq(0), &["1"]).await;
+    assert_eq!(first.last.0 - first.first.0, 1);
+    let stale = record.append_decision(run, Seq(0), &decided(0), &[], Encoding::MessagePack).await;
+    assert!(matches!(stale, Err(AppendError::Conflict)), "{stale:?}");
+    let next = record.append_decision(run, first.last, &decided(0), &[], Encoding::MessagePack).await;
+    assert_eq!(next.unwrap().first, first.last.next());
+}
+
+async fn agents_of_one_task_exclude_each_other(f: Fixture) {
+    let run = run();
+    let writes = (0..8).map(|n| {
+        let record = f.bus.record();
+        async move {
+            let key = key(&format!("worker-{n}"), "1-2");
+            record.append_agent(run, &key, Seq(0), &started(1), Encoding::MessagePack).await
+        }
+    });
+    let results = futures::future::join_all(writes).await;
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+    let conflicts = results.iter().filter(|result| matches!(result, Err(AppendError::Conflict))).count();
+    assert_eq!(conflicts, 7);
+}
+
+async fn different_tasks_do_not_exclude_each_other(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    for task in ["1", "1-2", "2", "1-2~a"] {
+        record.append_agent(run, &key("w", task), Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+    }
+    let mut again = key("w", "1");
+    again.generation = Generation(2);
+    record.append_agent(run, &again, Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+}
+
+async fn a_batch_is_all_or_nothing(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let first = f.offer(run, Seq(0), &["1"]).await;
+    let offers: Vec<_> = (2..50).map(|n| offer(run, &n.to_string(), worker())).collect();
+    let decision = decided(u32::try_from(offers.len()).unwrap());
+    let stale = record.append_decision(run, first.first, &decision, &offers, Encoding::MessagePack).await;
+    assert!(matches!(stale, Err(AppendError::Conflict)), "{stale:?}");
+    assert_eq!(record.read(&RecordFilter::Run(run), Seq(0)).await.unwrap().len(), 2);
+    let done =
+        record.append_decision(run, first.last, &decision, &offers, Encoding::MessagePack).await.unwrap();
+    assert_eq!(done.last.0 - done.first.0 + 1, 49);
+    let entries = record.read(&RecordFilter::Run(run), first.last).await.unwrap();
+    assert_eq!(
+        entries.iter().map(|entry| entry.seq.0).collect::<Vec<_>>(),
+        (done.first.0..=done.last.0).collect::<Vec<_>>()
+    );
+    assert!(matches!(entries[0].event, RecordEvent::Decided(_)));
+}
+
+async fn a_batch_that_contradicts_itself_is_refused(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let wrong_count = record.append_decision(run, Seq(0), &decided(2), &[], Encoding::MessagePack).await;
+    assert!(matches!(wrong_count, Err(AppendError::Bus(_))));
+    let stray = [offer(crate::fixture::run(), "1", worker())];
+    let wrong_run = record.append_decision(run, Seq(0), &decided(1), &stray, Encoding::MessagePack).await;
+    assert!(matches!(wrong_run, Err(AppendError::Bus(_))));
+    assert_eq!(record.last_seq().await.unwrap(), Seq(0));
+}
+
+async fn everything_reads_as_written(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let (decision, offers) = (decided(1), [offer(run, "1-2", worker())]);
+    record.append_decision(run, Seq(0), &decision, &offers, Encoding::MessagePack).await.unwrap();
+    let key = key("worker-1", "1-2");
+    let seq = record.append_agent(run, &key, Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+    record.append_agent(run, &key, seq, &released("enough"), Encoding::MessagePack).await.unwrap();
+    let entries = record.read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let expected = [
+        RecordEvent::Decided(decision),
+        RecordEvent::Offered(offers[0].clone()),
+        RecordEvent::Agent(key.clone(), started(1)),
+        RecordEvent::Agent(key, released("enough")),
+    ];
+    assert_eq!(
+        entries.iter().map(|entry| &entry.event).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
+    assert!(entries.iter().all(|entry| entry.run == run && entry.at.0 > 0));
+    assert_eq!(record.last_seq().await.unwrap(), Seq(4));
+}
+
+/// An offer inside is in the record, in its queue, and behind the fence; a large one too.
+async fn a_decision_with_one_offer_is_one_message(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let queue = f.bus.tasks().join(&worker()).await.unwrap();
+    let mut after = Seq(0);
+    for length in [10, 200_000] {
+        let task = TaskOffered { goal: "g".repeat(length), ..offer(run, "1-2", worker()) };
+        let (decision, rest) = decided(0).with_offers(vec![task.clone()]);
+        assert!(rest.is_empty());
+        let written =
+            record.append_decision(run, after, &decision, &rest, Encoding::MessagePack).await.unwrap();
+        assert_eq!(written.first, written.last);
+        let again = record.append_decision(run, after, &decided(0), &[], Encoding::MessagePack).await;
+        assert!(matches!(again, Err(AppendError::Conflict)), "{again:?}");
+        let read = record.read(&RecordFilter::Decisions(run), after).await.unwrap();
+        assert_eq!(
+            read.iter().map(|entry| &entry.event).collect::<Vec<_>>(),
+            [&RecordEvent::Decided(decision)]
+        );
+        let taken = queue.take(std::time::Duration::from_secs(5)).await.unwrap().unwrap();
+        assert_eq!(taken.offer, task);
+        taken.done().await.unwrap();
+        after = written.last;
+    }
+}
+
+async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let one = || offer(run, "1", worker());
+    let goal =
+        Input::Goal { goal: Box::new(Goal::new("g")), limits: RunLimits::default(), secret: "s".to_owned() };
+    let (telling, apart) = Decided { inputs: vec![goal], ..decided(0) }.with_offers(vec![one()]);
+    assert_eq!((telling.offers, &telling.offer, apart.len()), (1, &None, 1));
+    let secret = Decided { offers: 0, offer: Some(Box::new(one())), ..telling };
+    let (inside, _) = decided(0).with_offers(vec![one()]);
+    let two = Decided { offers: 1, ..inside.clone() };
+    let foreign = Decided { offer: Some(Box::new(offer(crate::fixture::run(), "1", worker()))), ..inside };
+    for (wrong, rest) in [(secret, vec![]), (two, vec![one()]), (foreign, vec![])] {
+        let refused = record.append_decision(run, Seq(0), &wrong, &rest, Encoding::MessagePack).await;
+        assert!(matches!(refused, Err(AppendError::Bus(BusError::Other { .. }))), "{refused:?}");
+    }
+    assert_eq!(record.last_seq().await.unwrap(), Seq(0));
+}
+
+async fn filters_select(f: Fixture) {
+    let (record, one, two) = (f.bus.record(), run(), run());
+    f.offer(one, Seq(0), &["1", "2"]).await;
+    f.offer(two, Seq(0), &["1"]).await;
+    for task in ["1", "2"] {
+        record.append_agent(one, &key("w", task), Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+    }
+    let task = RecordFilter::Task { run: one, task: leaf("1"), generation: Generation(1) };
+    let table = [
+        (RecordFilter::Run(one), 5),
+        (RecordFilter::Run(two), 2),
+        (task, 1),
+        (RecordFilter::Decisions(one), 3),
+        (RecordFilter::AllDecisions, 5),
+        (RecordFilter::AgentSignals, 2),
+        (RecordFilter::Everything, 7),
+    ];
+    for (filter, expected) in table {
+        assert_eq!(record.read(&filter, Seq(0)).await.unwrap().len(), expected, "{filter:?}");
+    }
+}
+
+async fn follow_goes_on_from_what_was_read(f: Fixture) {
+    let (record, run) = (f.bus.record(), run());
+    let first = f.offer(run, Seq(0), &["1"]).await;
+    let mut entries = record.follow(&RecordFilter::Run(run), first.first).await.unwrap();
+    assert_eq!(next(&mut entries).await.unwrap().seq, first.last);
+    let mut last = first.last;
+    for _ in 0..20 {
+        let appended =
+            record.append_decision(run, last, &decided(0), &[], Encoding::MessagePack).await.unwrap();
+        assert_eq!(next(&mut entries).await.unwrap().seq, appended.last);
+        last = appended.last;
+    }
+}
+
+async fn json_is_written_when_asked_for(f: Fixture) {
+    let run = run();
+    let mut tapped = f.bus.tap().watch(Some(run)).await.unwrap();
+    f.bus.record().append_decision(run, Seq(0), &decided(0), &[], Encoding::Json).await.unwrap();
+    let seen = next(&mut tapped).await;
+    let value: serde_json::Value = serde_json::from_slice(&seen.bytes).expect("it is JSON");
+    assert_eq!(value["body"]["type"], "decided");
+    assert_eq!(seen.content.unwrap().run, Some(run));
+    assert_eq!(f.bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap().len(), 1);
+}
+
+async fn large_events_are_spilled_and_read_back(f: Fixture) {
+    let (record, run, key) = (f.bus.record(), run(), key("w", "1"));
+    let mut tapped = f.bus.tap().watch(Some(run)).await.unwrap();
+    let mut after = Seq(0);
+    for encoding in [Encoding::MessagePack, Encoding::Json] {
+        let event = released("x".repeat(2_000_000));
+        after = record.append_agent(run, &key, after, &event, encoding).await.unwrap();
+        assert!(next(&mut tapped).await.bytes.len() < 2048);
+        let entries = record.read(&RecordFilter::Run(run), Seq(after.0 - 1)).await.unwrap();
+        assert_eq!(entries[0].event, RecordEvent::Agent(key.clone(), event));
+    }
+}
+
+async fn events_above_the_object_limit_are_refused(f: Fixture) {
+    let event = released("x".repeat(5_000_000));
+    let refused =
+        f.bus.record().append_agent(run(), &key("w", "1"), Seq(0), &event, Encoding::MessagePack).await;
+    assert!(matches!(refused, Err(AppendError::TooLarge { .. })), "{refused:?}");
+}
+
+async fn runs_are_listed_newest_first(f: Fixture) {
+    let runs = [run(), run(), run()];
+    for run in runs {
+        f.offer(run, Seq(0), &["1"]).await;
+    }
+    let listed = f.bus.record().runs().await.unwrap();
+    assert_eq!(listed, runs.iter().rev().copied().collect::<Vec<_>>());
+}
+
+/// A message in the record that nobody of ours wrote stops whoever reads, with its place and the reason.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn foreign_messages_in_the_record_are_unreadable() {
+    let f = on_nats().await;
+    let (record, run, foreigner) = (f.bus.record(), run(), f.foreigner().await.unwrap());
+    let mut entries = record.follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    for payload in [&b"\xc1\xff nonsense"[..], b"{}", b"", &[b'['; 10_000], &[0x91; 10_000]] {
+        foreigner.publish(format!("run.{run}.decided"), payload.to_vec().into()).await.unwrap();
+        let unreadable = next(&mut entries).await.unwrap_err();
+        assert_eq!(unreadable.subject, format!("run.{run}.decided"));
+        assert!(!unreadable.reason.is_empty());
+    }
+    let read = record.read(&RecordFilter::Run(run), Seq(0)).await;
+    assert!(matches!(read, Err(BusError::Unreadable { seq: Seq(1), .. })), "{read:?}");
+    let other = crate::fixture::run();
+    f.offer(other, Seq(0), &["1"]).await;
+    assert_eq!(record.read(&RecordFilter::Run(other), Seq(0)).await.unwrap().len(), 2);
+}
+
+/// An event under a subject that promises another one is not taken for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_must_be_what_its_subject_says() {
+    let f = on_nats().await;
+    let (record, run, foreigner) = (f.bus.record(), run(), f.foreigner().await.unwrap());
+    let mut tapped = f.bus.tap().watch(Some(run)).await.unwrap();
+    record.append_agent(run, &key("w", "1"), Seq(0), &started(1), Encoding::Json).await.unwrap();
+    let payload = next(&mut tapped).await.bytes;
+    foreigner.publish(format!("evt.{run}.worker.w.1.1.outcome"), payload).await.unwrap();
+    foreigner.flush().await.unwrap();
+    let mut entries = record.follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let good = next(&mut entries).await.unwrap();
+    assert!(matches!(good.event, RecordEvent::Agent(_, AgentEvent::Started(_))));
+    assert!(next(&mut entries).await.unwrap_err().reason.contains("outcome"));
+}

@@ -1,0 +1,76 @@
+use bytes::Bytes;
+use muster_bus::{AppendError, BusError};
+use muster_shared::ids::Seq;
+use serde_json::json;
+
+use crate::fixture::{Fixture, next, run};
+
+crate::on_both!(
+    objects_are_known_by_their_content,
+    named_objects_are_replaced,
+    large_objects_come_back_whole,
+    too_large_objects_are_refused,
+    the_shared_context_refuses_stale_writes,
+    the_shared_context_is_watched,
+);
+
+async fn objects_are_known_by_their_content(f: Fixture) {
+    let store = f.bus.store();
+    let name = store.put(Bytes::from_static(b"abc")).await.unwrap();
+    assert_eq!(name, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_eq!(store.put(Bytes::from_static(b"abc")).await.unwrap(), name);
+    assert_eq!(store.get(&name).await.unwrap().unwrap(), "abc");
+    assert!(store.has(&name).await.unwrap());
+    store.delete(&name).await.unwrap();
+    store.delete(&name).await.unwrap();
+    assert!(!store.has(&name).await.unwrap());
+    assert_eq!(store.get(&name).await.unwrap(), None);
+    assert!(store.get("").await.is_err());
+}
+
+async fn named_objects_are_replaced(f: Fixture) {
+    let store = f.bus.store();
+    for content in ["one", "two", ""] {
+        store.put_named("snap/run/12", Bytes::from(content)).await.unwrap();
+        assert_eq!(store.get("snap/run/12").await.unwrap().unwrap(), content);
+    }
+}
+
+async fn large_objects_come_back_whole(f: Fixture) {
+    let bytes: Bytes = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let name = f.bus.store().put(bytes.clone()).await.unwrap();
+    assert_eq!(f.bus.store().get(&name).await.unwrap().unwrap(), bytes);
+}
+
+async fn too_large_objects_are_refused(f: Fixture) {
+    let refused = f.bus.store().put(vec![0; 5 * 1024 * 1024].into()).await;
+    assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
+}
+
+async fn the_shared_context_refuses_stale_writes(f: Fixture) {
+    let (context, run) = (f.bus.context(), run());
+    assert_eq!(context.get(run, "facts").await.unwrap(), None);
+    let first = context.set(run, "facts", json!(["a"]), Seq(0)).await.unwrap();
+    let again = context.set(run, "facts", json!([]), Seq(0)).await;
+    assert!(matches!(again, Err(AppendError::Conflict)), "{again:?}");
+    let second = context.set(run, "facts", json!(["a", "b"]), first).await.unwrap();
+    let stale = context.set(run, "facts", json!([]), first).await;
+    assert!(matches!(stale, Err(AppendError::Conflict)), "{stale:?}");
+    let held = context.get(run, "facts").await.unwrap().unwrap();
+    assert_eq!((held.value, held.version), (json!(["a", "b"]), second));
+    context.remove(run, "facts", second).await.unwrap();
+    assert_eq!(context.get(run, "facts").await.unwrap(), None);
+    context.set(run, "facts", json!(1), Seq(0)).await.unwrap();
+    assert_eq!(context.list(run).await.unwrap().len(), 1);
+    assert!(context.set(run, "a.b", json!(1), Seq(0)).await.is_err());
+}
+
+async fn the_shared_context_is_watched(f: Fixture) {
+    let (context, run) = (f.bus.context(), run());
+    let version = context.set(run, "a", json!(1), Seq(0)).await.unwrap();
+    let mut values = context.watch(run).await.unwrap();
+    assert_eq!(next(&mut values).await.value, json!(1));
+    context.set(run, "a", json!(2), version).await.unwrap();
+    let seen = next(&mut values).await;
+    assert_eq!((seen.key.as_str(), seen.value), ("a", json!(2)));
+}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# The demonstration behind `make demo`: one fleet, one real question about Muster's own documents.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cd "$root"
+muster=$root/target/release/muster
+report=muster-report.md
+question="What limits delegation loops, how does a run survive the death of a worker, and which clouds is Muster certified for?"
+
+MUSTER_NATS_SERVER=$(sh deploy/install-nats.sh)
+export MUSTER_NATS_SERVER
+
+# Only the documents, so that sources of the program do not answer for them.
+documents=$(mktemp -d)
+trap 'rm -rf "$documents"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+for file in *.md; do
+    [ "$file" = "$report" ] || cp "$file" "$documents/"
+done
+if [ -d docs ]; then cp -R docs "$documents/docs"; fi
+
+echo "Question: $question"
+echo
+# `muster run` brings up a fleet of its own when none is up, and takes it down afterwards.
+"$muster" run "$question" --docs "$documents" --output "$report"
+
+echo
+echo "== $report (first screen)"
+head -n 40 "$report"
+echo
+echo "What the fleet did, step by step:  target/release/muster trace last"

@@ -1,0 +1,98 @@
+//! Deadlines. They are compared with the time of the decision, whatever woke the run.
+
+use std::time::Duration;
+
+use muster_shared::flow::{Ending, TaskStatus};
+use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
+use muster_shared::run::{RunState, StopReason};
+use muster_shared::time::Millis;
+
+use super::control;
+use super::draft::Draft;
+use super::effect::Effect;
+use super::failure::{self, Failure};
+use super::survey;
+
+/// How long after a task's deadline its agent's own word is waited for: the agent concludes at the deadline and
+/// says what it has, which is better than cutting it off.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A generation of a task whose time is up.
+struct Late {
+    task: TaskId,
+    generation: Generation,
+    agent: Option<AgentId>,
+    reason: String,
+}
+
+/// Ends what is past its deadline.
+pub(super) fn enforce(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    if run.deadline <= now {
+        let span = run.deadline.since(run.created_at);
+        let reason = format!("its time of {} is up; ask again with a longer --deadline", in_words(span));
+        return control::abort(draft, StopReason::DeadlinePassed, reason);
+    }
+    for Late { task, generation, agent, reason } in late(run, now) {
+        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
+        failure::failed(draft, &task, Failure { ending: Ending::DeadlinePassed, outcome: None, reason });
+    }
+}
+
+/// When the next deadline passes; nothing once the run has ended.
+#[must_use]
+pub fn next_deadline(run: &RunState) -> Option<Millis> {
+    if run.status.is_ended() {
+        return None;
+    }
+    let tasks = run.tasks.values().filter(|task| survey::is_in_work(task.status));
+    let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
+    Some(tasks.fold(run.deadline, Millis::min))
+}
+
+fn late(run: &RunState, now: Millis) -> Vec<Late> {
+    let in_work = run.tasks.iter().filter(|(_, task)| survey::is_in_work(task.status));
+    let late = in_work.filter(|(_, task)| task.deadline.is_some_and(|deadline| deadline.after(GRACE) <= now));
+    late.map(|(id, task)| Late {
+        task: id.clone(),
+        generation: task.generation,
+        agent: task.agent.clone(),
+        reason: match task.status {
+            TaskStatus::Queued => nobody(task.queue.as_ref()),
+            TaskStatus::Created
+            | TaskStatus::Processing
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked
+            | TaskStatus::Split => "its time was up before it ended".to_owned(),
+        },
+    })
+    .collect()
+}
+
+fn nobody(queue: Option<&Queue>) -> String {
+    match queue {
+        Some(Queue::Role(role)) => format!(
+            "no {role} took it before its time was up: see with `muster ps` whether one is there, or start one with \
+             `muster agent {role}`"
+        ),
+        Some(Queue::Agent(agent)) => format!("{agent} did not take it before its time was up"),
+        None => "nobody took it before its time was up".to_owned(),
+    }
+}
+
+/// A span as a person writes it, to the second above a minute and to the millisecond below a second.
+fn in_words(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) => format!("{} ms", span.as_millis()),
+        (0, 0, s) => format!("{s} s"),
+        (0, m, 0) => format!("{m} min"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, 0, _) => format!("{h} h"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}

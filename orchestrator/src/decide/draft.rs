@@ -1,0 +1,155 @@
+//! A decision while it is being made: a copy of the run's state, and what was decided so far.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::Queue;
+use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
+use muster_shared::time::Millis;
+
+use super::effect::Effect;
+use super::{Decision, Situation};
+
+/// A decision in the making. Every event is folded at once, so that what is decided next sees what folding the
+/// record gives later.
+pub(super) struct Draft<'a> {
+    situation: Situation<'a>,
+    run: Option<RunState>,
+    events: Vec<RunEvent>,
+    offers: Vec<TaskOffered>,
+    effects: Vec<Effect>,
+    wanted: BTreeMap<Queue, u32>,
+    most_offers: usize,
+    more: bool,
+    wrong: Option<ApplyError>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(run: Option<&RunState>, situation: Situation<'a>) -> Self {
+        Self {
+            situation,
+            run: run.cloned(),
+            events: Vec::new(),
+            offers: Vec::new(),
+            effects: Vec::new(),
+            wanted: BTreeMap::new(),
+            most_offers: 0,
+            more: false,
+            wrong: None,
+        }
+    }
+
+    /// The run as it stands, ended or not.
+    pub(super) const fn run(&self) -> Option<&RunState> {
+        self.run.as_ref()
+    }
+
+    /// The run as it stands, if anything can still be decided about it.
+    pub(super) fn open(&self) -> Option<&RunState> {
+        self.run.as_ref().filter(|run| self.wrong.is_none() && !run.status.is_ended())
+    }
+
+    pub(super) const fn situation(&self) -> &Situation<'a> {
+        &self.situation
+    }
+
+    pub(super) const fn now(&self) -> Millis {
+        self.situation.now
+    }
+
+    /// How many offers the queue takes after those made so far.
+    pub(super) fn room(&self, queue: &Queue) -> u32 {
+        let made = self.offers.iter().filter(|offer| offer.queue == *queue).count();
+        let room = self.situation.capacity.get(queue).copied().unwrap_or(0);
+        room.saturating_sub(u32::try_from(made).unwrap_or(u32::MAX))
+    }
+
+    /// Sets how many offers the decision makes at most.
+    pub(super) const fn limit_offers(&mut self, most: usize) {
+        self.most_offers = most;
+    }
+
+    /// Whether the decision makes all the offers that it may.
+    pub(super) const fn is_full(&self) -> bool {
+        self.offers.len() >= self.most_offers
+    }
+
+    /// Whether more can be offered at once, by the next decision.
+    pub(super) const fn has_more(&self) -> bool {
+        self.more
+    }
+
+    pub(super) fn emit(&mut self, event: RunEvent) {
+        if self.wrong.is_some() {
+            return;
+        }
+        match apply_event(&mut self.run, self.situation.id, &event, self.situation.now) {
+            Ok(()) => self.events.push(event),
+            Err(wrong) => self.wrong = Some(wrong),
+        }
+    }
+
+    pub(super) fn offer(&mut self, offer: TaskOffered) {
+        let Some(run) = self.run.as_mut().filter(|_| self.wrong.is_none()) else { return };
+        match apply_offer(run, &offer, self.situation.now) {
+            Ok(()) => self.offers.push(offer),
+            Err(wrong) => self.wrong = Some(wrong),
+        }
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Notes that an offer would have been made if the queue had room for it.
+    pub(super) fn want(&mut self, queue: Queue) {
+        let count = self.wanted.entry(queue).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Leaves an offer to the next decision, which follows at once.
+    pub(super) fn postpone(&mut self, queue: Queue) {
+        self.more = true;
+        self.want(queue);
+    }
+
+    pub(super) fn finish(mut self, inputs: &[Input]) -> Result<Decision, ApplyError> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        if let Some(run) = &mut self.run {
+            close_inputs(run, inputs);
+        }
+        let deferrable = self.is_deferrable();
+        let Self { run, events, offers, effects, wanted, more, .. } = self;
+        Ok(Decision { events, offers, effects, wanted, more, deferrable, after: run })
+    }
+
+    /// Whether nobody waits for what was decided: it can as well be written with the next decision. That there
+    /// will be one is certain while something is in an agent's hands.
+    fn is_deferrable(&self) -> bool {
+        self.offers.is_empty() && self.effects.is_empty() && self.events.iter().all(concerns_nobody)
+    }
+}
+
+fn concerns_nobody(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::TaskStarted { .. }
+        | RunEvent::Reflected { .. }
+        | RunEvent::RefinementWanted { .. }
+        | RunEvent::TaskCompleted { .. } => true,
+        RunEvent::RunCreated { .. }
+        | RunEvent::PlanRefused { .. }
+        | RunEvent::PlanAdopted { .. }
+        | RunEvent::TaskRetried { .. }
+        | RunEvent::TaskFailed { .. }
+        | RunEvent::TaskBlocked { .. }
+        | RunEvent::TaskAborted { .. }
+        | RunEvent::TaskSkipped { .. }
+        | RunEvent::PlanRefined { .. }
+        | RunEvent::WritingBegan
+        | RunEvent::RunCompleted { .. }
+        | RunEvent::RunFailed { .. }
+        | RunEvent::RunAborted { .. } => false,
+    }
+}

@@ -1,0 +1,35 @@
+//! What a decision asks the outside world to do.
+
+use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::time::Millis;
+
+/// Something to be done once the decision stands in the record. All of them may be done twice without harm,
+/// and all may be lost with the process: whoever takes the run over decides anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Wake the run at this time.
+    SetTimer {
+        /// The time.
+        at: Millis,
+    },
+    /// The run needs no waking any more.
+    ClearTimer,
+    /// Interrupt whoever works on a generation of a task that has been closed.
+    CancelTask {
+        /// The task.
+        task: TaskId,
+        /// The generation that was closed.
+        generation: Generation,
+        /// Who works on it, when known; everybody is told otherwise.
+        agent: Option<AgentId>,
+        /// Why.
+        reason: String,
+    },
+    /// Interrupt whoever works for this run.
+    CancelRun {
+        /// Why.
+        reason: String,
+    },
+    /// The run has ended: give up its ownership.
+    Release,
+}

@@ -1,0 +1,42 @@
+//! The first decision: a goal becomes a run, or is refused with the reason on record.
+
+use std::time::Duration;
+
+use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::run::{EVENT_VERSION, RunEvent};
+
+use super::draft::Draft;
+
+/// Creates the run. A goal that was submitted before changes nothing.
+pub(super) fn create(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, secret: &str) {
+    if draft.run().is_some() {
+        return;
+    }
+    let span = Duration::from_millis(goal.deadline_ms.unwrap_or(limits.run_deadline_ms));
+    let deadline = draft.now().after(span);
+    draft.emit(RunEvent::RunCreated {
+        goal: Box::new(goal.clone()),
+        limits: limits.clone(),
+        event_version: EVENT_VERSION,
+        secret: secret.to_owned(),
+        deadline,
+    });
+    if let Err(wrong) = goal.check() {
+        draft.emit(RunEvent::RunFailed { reason: wrong.to_string() });
+    }
+}
+
+/// Puts a goal that cannot be worked on into the record, with the reason, so that the asker sees it there.
+pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, reason: &str) {
+    if draft.run().is_some() {
+        return;
+    }
+    draft.emit(RunEvent::RunCreated {
+        goal: Box::new(goal.clone()),
+        limits: limits.clone(),
+        event_version: EVENT_VERSION,
+        secret: String::new(),
+        deadline: draft.now(),
+    });
+    draft.emit(RunEvent::RunFailed { reason: reason.to_owned() });
+}

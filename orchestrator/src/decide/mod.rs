@@ -1,0 +1,127 @@
+//! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
+//! stands in the record, so that every decision can be made again from it.
+
+mod control;
+mod deadline;
+mod draft;
+mod effect;
+mod failure;
+mod goal;
+mod nonce;
+mod outcome;
+mod planning;
+mod schedule;
+mod settle;
+mod survey;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{Queue, RunId};
+use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
+use muster_shared::time::Millis;
+
+pub use deadline::next_deadline;
+pub use effect::Effect;
+pub use schedule::next_review;
+pub use survey::in_work;
+
+use draft::Draft;
+
+/// What a decision takes into account besides the run's state and its inputs.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// The run.
+    pub id: RunId,
+    /// The time that is taken for now.
+    pub now: Millis,
+    /// How many offers each queue takes. Its keys are also the roles that the fleet knows.
+    pub capacity: &'a BTreeMap<Queue, u32>,
+}
+
+/// What was decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision {
+    /// What changes in the run.
+    pub events: Vec<RunEvent>,
+    /// What is offered to agents.
+    pub offers: Vec<TaskOffered>,
+    /// What is to be done once events and offers stand in the record.
+    pub effects: Vec<Effect>,
+    /// How many more offers would have been made if the queues had room for them.
+    pub wanted: BTreeMap<Queue, u32>,
+    /// Whether more can be offered at once, by a decision of its own: a single offer is cheaper to write than a batch.
+    pub more: bool,
+    /// Whether nobody waits for it, so that its inputs may be decided upon together with the next ones.
+    pub deferrable: bool,
+    /// The run as it stands after the decision, apart from positions in the record.
+    pub after: Option<RunState>,
+}
+
+impl Decision {
+    /// Whether there is nothing to write and nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.offers.is_empty() && self.effects.is_empty()
+    }
+}
+
+/// Decides what follows from the inputs.
+///
+/// # Errors
+/// When the inputs lead to an event that cannot follow the run's state. That is a fault of this build: nothing
+/// must be written.
+pub fn decide(
+    run: Option<&RunState>,
+    inputs: &[Input],
+    situation: Situation<'_>,
+) -> Result<Decision, ApplyError> {
+    // The alarm of a new run is set with its first offer.
+    let deadline_before = run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline);
+    let was_open = run.is_none_or(|run| !run.status.is_ended());
+    let mut draft = Draft::new(run, situation);
+    for input in inputs {
+        take_in(&mut draft, input);
+    }
+    deadline::enforce(&mut draft);
+    settle::settle(&mut draft);
+    schedule::offer_what_is_due(&mut draft, run.is_none());
+    set_alarm(&mut draft, inputs, deadline_before, was_open);
+    draft.finish(inputs)
+}
+
+fn take_in(draft: &mut Draft<'_>, input: &Input) {
+    match input {
+        Input::Goal { goal, limits, secret } => goal::create(draft, goal, limits, secret),
+        Input::Refuse { goal, limits, reason } => goal::refuse(draft, goal, limits, reason),
+        Input::Agent { seq } => outcome::take_in(draft, *seq),
+        Input::Cancel { reason, by } => control::cancel(draft, reason, by),
+        // These say that the situation changed; what follows from it is decided below in any case.
+        Input::Capacity | Input::Timer => {}
+    }
+}
+
+/// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
+/// earlier time, or when it has rung.
+fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, was_open: bool) {
+    let Some(run) = draft.run() else { return };
+    if run.status.is_ended() {
+        if was_open {
+            draft.effect(Effect::ClearTimer);
+            draft.effect(Effect::Release);
+        }
+        return;
+    }
+    if run.status == RunStatus::Created && draft.has_more() {
+        return;
+    }
+    let Some(at) = next_deadline(run) else { return };
+    let rang = inputs.contains(&Input::Timer);
+    if rang || before.is_none_or(|before| at < before) {
+        draft.effect(Effect::SetTimer { at });
+    }
+}

@@ -1,0 +1,116 @@
+//! What follows from what agents report, by kind of work.
+
+use muster_shared::flow::{Outcome, Product, RefineOperation, Reflection, Report, TaskResult};
+use muster_shared::ids::{Seq, TaskId, TaskIndex};
+use muster_shared::plan;
+use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
+
+use super::draft::Draft;
+use super::failure::{self, Failure};
+use super::planning;
+use super::survey;
+
+/// Takes in an agent's event from the record. What is about a closed generation is of no interest any more.
+pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
+    let Some((key, event)) = draft.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
+    if !draft.open().is_some_and(|run| is_current(run, &key)) {
+        return;
+    }
+    match event {
+        AgentEvent::Started(started) => began(draft, key, &started),
+        AgentEvent::Outcome(outcome) => ended(draft, &key.task, seq, outcome),
+        AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Released(_) => {}
+    }
+}
+
+fn is_current(run: &RunState, key: &AgentKey) -> bool {
+    run.tasks
+        .get(&key.task)
+        .is_some_and(|task| task.generation == key.generation && survey::is_in_work(task.status))
+}
+
+fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
+    let AgentKey { agent, task, generation, .. } = key;
+    let last = draft.open().and_then(|run| run.tasks.get(&task)).map(|state| state.attempt);
+    if last.is_none_or(|last| started.attempt <= last) {
+        return;
+    }
+    draft.emit(RunEvent::TaskStarted { task, generation, agent, attempt: started.attempt });
+}
+
+fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
+    let Outcome { ending, reason, product, .. } = outcome;
+    if !ending.is_success() {
+        let reason =
+            if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
+        return failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
+    }
+    match (task, product) {
+        (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(draft, seq, &proposal),
+        (TaskId::Leaf(index), Some(Product::Result(result))) => leaf_done(draft, index, seq, &result),
+        (TaskId::Reflect(index), Some(Product::Reflection(reflection))) => {
+            reflected(draft, index, seq, reflection);
+        }
+        (TaskId::Refine(number), Some(Product::Refinement(operations))) => {
+            refined(draft, *number, seq, &operations);
+        }
+        (TaskId::Write, Some(Product::Report(report))) => written(draft, seq, report),
+        (task, _mismatch) => {
+            let reason = "the agent called it done and did not send what the task is to give".to_owned();
+            failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
+        }
+    }
+}
+
+/// Records that a task ended well.
+pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
+    let Some(generation) = draft.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
+    else {
+        return;
+    };
+    draft.emit(RunEvent::TaskCompleted { task, generation, outcome });
+}
+
+fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
+    completed(draft, TaskId::Leaf(index.clone()), seq);
+    if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
+        want_refinement(draft, index, &advice.reason);
+    }
+}
+
+fn reflected(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, reflection: Reflection) {
+    completed(draft, TaskId::Reflect(index.clone()), seq);
+    let wish = reflection.refine.clone();
+    draft.emit(RunEvent::Reflected { task: index.clone(), reflection });
+    if let Some(reason) = wish {
+        want_refinement(draft, index, &reason);
+    }
+}
+
+/// Adds to what the next refinement is for. One that was offered already does not hear of it any more; when no
+/// further one is allowed, the wish is dropped: the reflection that holds it stands in the record.
+fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: &str) {
+    let Some(run) = draft.open() else { return };
+    let number = survey::next_refinement(run);
+    if number > run.limits.max_refinements {
+        return;
+    }
+    draft.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
+}
+
+fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOperation]) {
+    completed(draft, TaskId::Refine(number), seq);
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let Some(run) = draft.open() else { return };
+    let Some(plan) = &run.plan else { return };
+    let plan::Refined { plan, changes, refused } =
+        plan::refine(plan, &run.statuses(), operations, &run.limits, &roles);
+    draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
+}
+
+fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
+    completed(draft, TaskId::Write, seq);
+    let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
+    report.unanswered.extend(missing);
+    draft.emit(RunEvent::RunCompleted { report });
+}

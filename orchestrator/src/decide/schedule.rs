@@ -1,0 +1,152 @@
+//! What is offered, and when: everything that is due, in order, as far as the queues have room.
+
+use std::time::Duration;
+
+use muster_shared::flow::{TaskOffered, TaskStatus};
+use muster_shared::ids::{Generation, Queue, Role, TaskId};
+use muster_shared::run::{Phase, RunState, TaskState};
+use muster_shared::time::Millis;
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::nonce::nonce;
+use super::{survey, work};
+
+/// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
+const MOST_OFFERS: usize = 200;
+
+/// Up to here, offers are made by one decision after the other: each is then one message with its decision, and the
+/// first of them does not wait for the last. More go as one batch, which costs the server about as much as ten
+/// messages by themselves.
+const MOST_SINGLY: usize = 10;
+
+/// How long an offer may lie in a queue that has free slots before it counts as lost. Doubles with each
+/// generation, so that a queue that only seems free is not flooded.
+const LOST_AFTER: Duration = Duration::from_secs(5);
+
+/// How often that time is doubled at most.
+const MOST_DOUBLINGS: u32 = 6;
+
+/// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
+/// it tells the run's secret, and agents read the decisions that make offers.
+pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
+    let due = draft.open().map(due).unwrap_or_default();
+    draft.limit_offers(match due.len() {
+        _ if is_new => 0,
+        0..=MOST_SINGLY => 1,
+        _ => MOST_OFFERS,
+    });
+    for task in due {
+        offer(draft, &task);
+    }
+    offer_lost_again(draft);
+}
+
+/// What is to be offered as soon as its queue has room, in order. Reflections come first, since what was learnt
+/// reaches the tasks after them; leaves follow depth first.
+pub(super) fn due(run: &RunState) -> Vec<TaskId> {
+    match run.phase {
+        Phase::Planning => unoffered(run, TaskId::Plan),
+        Phase::Executing => {
+            let reflections = survey::unreflected(run).into_iter().map(TaskId::Reflect);
+            let leaves = survey::ready_leaves(run).into_iter().map(TaskId::Leaf);
+            let due: Vec<TaskId> = reflections.chain(leaves).collect();
+            match survey::open_refinement(run) {
+                Some(number) if due.is_empty() && !work_feeds_refinement(run) => {
+                    unoffered(run, TaskId::Refine(number))
+                }
+                Some(_) | None => due,
+            }
+        }
+        Phase::Writing => unoffered(run, TaskId::Write),
+        Phase::Ended => Vec::new(),
+    }
+}
+
+/// When an offer that nobody started should be looked at again; nothing when none waits.
+#[must_use]
+pub fn next_review(run: &RunState) -> Option<Millis> {
+    run.tasks.values().filter_map(lost_at).min()
+}
+
+/// A refinement waits for what is in work, so that it hears of everything that asks for it.
+fn work_feeds_refinement(run: &RunState) -> bool {
+    run.tasks.iter().any(|(task, state)| task.leaf().is_some() && survey::is_in_work(state.status))
+}
+
+fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
+    if survey::is_unoffered(run, &task) { vec![task] } else { Vec::new() }
+}
+
+fn offer(draft: &mut Draft<'_>, task: &TaskId) {
+    let Some(run) = draft.open() else { return };
+    let Some(queue) = queue(run, task) else { return };
+    if draft.room(&queue) == 0 {
+        return draft.want(queue);
+    }
+    if draft.is_full() {
+        return draft.postpone(queue);
+    }
+    let Some(work) = work::work(run, task, draft.situation().capacity) else { return };
+    let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
+    let deadline = draft.now().after(run.limits.task_deadline()).min(run.deadline);
+    let offer = TaskOffered {
+        run: run.id,
+        task: task.clone(),
+        generation,
+        queue,
+        work,
+        goal: run.goal.text.clone(),
+        corpus: run.goal.corpus.clone(),
+        model: run.goal.model.clone(),
+        limits: run.limits.clone(),
+        deadline,
+        nonce: nonce(&run.secret, task, generation),
+        encoding: run.goal.encoding,
+    };
+    draft.offer(offer);
+}
+
+/// The queue that a task waits in; nothing for a leaf that is not in the plan.
+fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
+    let role = match task {
+        TaskId::Plan => Role::Planner,
+        TaskId::Leaf(index) => run.plan.as_ref()?.tasks.get(index)?.role.clone(),
+        TaskId::Reflect(_) => Role::Reflector,
+        TaskId::Refine(_) => Role::Refiner,
+        TaskId::Write => Role::Writer,
+    };
+    Some(Queue::Role(role))
+}
+
+/// An offer that nobody started although its queue has room for more is made again; whoever holds the old one
+/// finds its generation closed.
+fn offer_lost_again(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    let lost = run.tasks.iter().filter(|(_, state)| lost_at(state).is_some_and(|at| at <= now));
+    let lost: Vec<(TaskId, Generation)> =
+        lost.map(|(task, state)| (task.clone(), state.generation)).collect();
+    for (task, generation) in lost {
+        let Some(queue) = draft.open().and_then(|run| queue(run, &task)) else { continue };
+        if draft.room(&queue) == 0 {
+            draft.want(queue);
+            continue;
+        }
+        if draft.is_full() {
+            draft.postpone(queue);
+            continue;
+        }
+        let reason = "it was offered again".to_owned();
+        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
+        offer(draft, &task);
+    }
+}
+
+fn lost_at(state: &TaskState) -> Option<Millis> {
+    if state.status != TaskStatus::Queued {
+        return None;
+    }
+    let doublings = state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS);
+    Some(state.offered_at?.after(LOST_AFTER * 2u32.pow(doublings)))
+}

@@ -1,0 +1,51 @@
+//! What follows when all that can be done with the plan has been done.
+
+use muster_shared::plan::order;
+use muster_shared::run::{Phase, RunEvent, RunState};
+
+use super::draft::Draft;
+use super::{schedule, survey};
+
+/// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
+pub(super) fn settle(draft: &mut Draft<'_>) {
+    if !draft.open().is_some_and(is_settled) {
+        return;
+    }
+    block_the_rest(draft);
+    let Some(run) = draft.open() else { return };
+    if survey::results(run).is_empty() {
+        let reason = nothing_to_write(run);
+        draft.emit(RunEvent::RunFailed { reason });
+    } else {
+        draft.emit(RunEvent::WritingBegan);
+    }
+}
+
+fn is_settled(run: &RunState) -> bool {
+    run.phase == Phase::Executing && !survey::anything_in_work(run) && schedule::due(run).is_empty()
+}
+
+/// Only now is it certain that no refinement will make these possible.
+fn block_the_rest(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    let blocked = run.plan.as_ref().map(|plan| order::blocked(plan, &run.statuses())).unwrap_or_default();
+    for (task, reason) in blocked {
+        draft.emit(RunEvent::TaskBlocked { task, reason });
+    }
+}
+
+fn nothing_to_write(run: &RunState) -> String {
+    let why: Vec<String> = survey::fruitless(run)
+        .into_iter()
+        .map(|(index, name, why)| format!("{index} {name}: {why}"))
+        .collect();
+    if why.is_empty() {
+        return "the plan has no task left that could give a result; ask for something more definite"
+            .to_owned();
+    }
+    format!(
+        "no task gave a result ({}). See `muster trace` for what was tried; check the models with `muster doctor`, or \
+         ask for something smaller or more definite",
+        why.join("; ")
+    )
+}

@@ -1,0 +1,164 @@
+//! Questions to a run's state that several decisions ask.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{LeafRef, Plan, PlanTask, Product, TaskResult, TaskStatus};
+use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
+use muster_shared::plan::order;
+use muster_shared::run::{RunState, TaskState};
+
+/// Whether a task is in a queue or in an agent's hands.
+pub(super) const fn is_in_work(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Queued | TaskStatus::Processing => true,
+        TaskStatus::Created
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked
+        | TaskStatus::Split => false,
+    }
+}
+
+/// How many offers of a run each queue holds, taken by an agent or not.
+#[must_use]
+pub fn in_work(run: &RunState) -> BTreeMap<Queue, u32> {
+    let mut held: BTreeMap<Queue, u32> = BTreeMap::new();
+    for task in run.tasks.values().filter(|task| is_in_work(task.status)) {
+        if let Some(queue) = &task.queue {
+            *held.entry(queue.clone()).or_default() += 1;
+        }
+    }
+    held
+}
+
+/// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.
+pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
+    let specialists = capacity.keys().filter_map(|queue| match queue {
+        Queue::Role(role @ Role::Specialist(_)) => Some(role.clone()),
+        Queue::Role(
+            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
+        )
+        | Queue::Agent(_) => None,
+    });
+    [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
+}
+
+/// Whether a task is to be offered as soon as it is due: never offered, or its last try failed.
+pub(super) fn is_unoffered(run: &RunState, task: &TaskId) -> bool {
+    run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created)
+}
+
+/// Whether anything is in a queue or in an agent's hands.
+pub(super) fn anything_in_work(run: &RunState) -> bool {
+    run.tasks.values().any(|task| is_in_work(task.status))
+}
+
+/// The leaves that ended with an outcome and wait for somebody to reflect on them, in order.
+pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
+    let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && state.outcome.is_some());
+    let indices = ended.map(|(index, _, _)| index.clone());
+    indices.filter(|index| is_unoffered(run, &TaskId::Reflect(index.clone()))).collect()
+}
+
+/// The number that a refinement wanted now would have: that of the one being collected for, else a new one.
+pub(super) fn next_refinement(run: &RunState) -> u32 {
+    match run.wanted.last_key_value() {
+        None => 1,
+        Some((number, _)) if is_untouched(run, *number) => *number,
+        Some((number, _)) => number + 1,
+    }
+}
+
+/// A refinement that is wanted and has not ended, if there is one.
+pub(super) fn open_refinement(run: &RunState) -> Option<u32> {
+    let mut open = run
+        .wanted
+        .keys()
+        .filter(|number| run.tasks.get(&TaskId::Refine(**number)).is_none_or(|task| !task.status.is_ended()));
+    open.next().copied()
+}
+
+fn is_untouched(run: &RunState, number: u32) -> bool {
+    run.tasks.get(&TaskId::Refine(number)).is_none_or(|task| task.generation.0 == 0)
+}
+
+/// The leaves that are ready to be offered, depth first.
+///
+/// While a refinement is wanted, only leaves that depend on nothing go on: the others would use results that
+/// the refinement may be about to complete.
+pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
+    let Some(plan) = &run.plan else { return Vec::new() };
+    let hold = open_refinement(run).is_some();
+    let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
+    order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index)).collect()
+}
+
+/// What leaves gave, in order.
+pub(super) fn results(run: &RunState) -> Vec<LeafRef> {
+    leaves(run).filter_map(|(index, task, state)| Some(leaf_ref(index, task, result(state)?))).collect()
+}
+
+/// What the tasks that this one depends on gave, in order.
+pub(super) fn inputs(run: &RunState, index: &TaskIndex) -> Vec<LeafRef> {
+    let Some(plan) = &run.plan else { return Vec::new() };
+    let used = order::dependencies(plan, index);
+    results(run).into_iter().filter(|leaf| used.contains(&leaf.index)).collect()
+}
+
+/// Leaves that ended without giving anything: index, name, and why.
+pub(super) fn fruitless(run: &RunState) -> Vec<(TaskIndex, String, String)> {
+    let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && result(state).is_none());
+    ended
+        .filter(|(_, _, state)| state.status != TaskStatus::Split)
+        .map(|(index, task, state)| (index.clone(), task.name.clone(), why(state)))
+        .collect()
+}
+
+/// One line for each critical leaf that gave nothing.
+pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
+    let critical = |index: &TaskIndex| {
+        run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).is_some_and(|task| task.critical)
+    };
+    let failed = fruitless(run).into_iter().filter(|(index, _, _)| critical(index));
+    failed
+        .map(|(index, name, why)| format!("{index} {name}, which the goal cannot do without, failed: {why}"))
+        .collect()
+}
+
+/// What reflections found uncovered and no finding answers, without repetition.
+pub(super) fn uncovered(run: &RunState) -> Vec<String> {
+    let results = results(run);
+    let answered = |facet: &str| {
+        results.iter().any(|leaf| leaf.result.findings.iter().any(|found| found.facet == facet))
+    };
+    let mut uncovered: Vec<String> = Vec::new();
+    for facet in run.reflections.values().flat_map(|reflection| &reflection.uncovered) {
+        if !answered(facet) && !uncovered.contains(facet) {
+            uncovered.push(facet.clone());
+        }
+    }
+    uncovered
+}
+
+/// The leaves of the plan with their states, depth first.
+fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
+    let leaves = run.plan.iter().flat_map(Plan::leaves);
+    leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&TaskId::Leaf(index.clone()))?)))
+}
+
+fn result(state: &TaskState) -> Option<&TaskResult> {
+    match (state.status, state.outcome.as_ref()?.product.as_ref()?) {
+        (TaskStatus::Completed, Product::Result(result)) => Some(result),
+        _ => None,
+    }
+}
+
+fn leaf_ref(index: &TaskIndex, task: &PlanTask, result: &TaskResult) -> LeafRef {
+    LeafRef { index: index.clone(), name: task.name.clone(), goal: task.goal.clone(), result: result.clone() }
+}
+
+fn why(state: &TaskState) -> String {
+    state.reasons.last().cloned().unwrap_or_else(|| "it did not take place".to_owned())
+}

@@ -1,0 +1,307 @@
+//! A fleet in memory: one run, its record, and agents that answer as a test says.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{
+    Advice, Ending, Finding, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, Work,
+};
+use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
+use muster_shared::run::{
+    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent, RunState, RunStatus, Started, apply,
+};
+use muster_shared::time::Millis;
+use uuid::Uuid;
+
+use crate::decide::{Decision, Effect, Situation, decide, in_work};
+
+pub(super) struct Fleet {
+    pub(super) run: Option<RunState>,
+    pub(super) record: Vec<Entry>,
+    pub(super) now: Millis,
+    pub(super) slots: BTreeMap<Queue, u32>,
+    /// Offers that no agent has ended.
+    pub(super) open: Vec<TaskOffered>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) deferred: Vec<Input>,
+    /// Whether decisions that nobody waits for are put off, as the driver does.
+    pub(super) defer: bool,
+}
+
+pub(super) const ID: RunId = RunId::from_uuid(Uuid::from_u128(7));
+
+pub(super) fn queue(role: Role) -> Queue {
+    Queue::Role(role)
+}
+
+impl Fleet {
+    pub(super) fn new() -> Self {
+        let slots = Role::BUILT_IN.into_iter().map(|role| (queue(role), 8)).collect();
+        Self {
+            run: None,
+            record: Vec::new(),
+            now: Millis(1_000_000),
+            slots,
+            open: Vec::new(),
+            effects: Vec::new(),
+            deferred: Vec::new(),
+            defer: true,
+        }
+    }
+
+    pub(super) fn submitted(limits: RunLimits) -> Self {
+        let mut fleet = Self::new();
+        fleet.submit("Which limits are there?", limits);
+        fleet
+    }
+
+    pub(super) fn submit(&mut self, goal: &str, limits: RunLimits) {
+        self.turn(vec![Input::Goal { goal: Box::new(Goal::new(goal)), limits, secret: "ab".repeat(32) }]);
+    }
+
+    pub(super) fn run(&self) -> &RunState {
+        self.run.as_ref().unwrap()
+    }
+
+    pub(super) fn status(&self) -> RunStatus {
+        self.run().status
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        self.run().reason.as_deref().unwrap_or_default()
+    }
+
+    /// Decides as the driver does: first to see what is wanted, then with what the queues have room for.
+    pub(super) fn turn(&mut self, inputs: Vec<Input>) {
+        let mut all = std::mem::take(&mut self.deferred);
+        all.extend(inputs);
+        let none: BTreeMap<Queue, u32> = self.slots.keys().map(|queue| (queue.clone(), 0)).collect();
+        let dry = self.decide(&all, &none);
+        let mut capacity: BTreeMap<Queue, u32> =
+            self.slots.iter().map(|(queue, slots)| (queue.clone(), slots + 1)).collect();
+        for (queue, held) in dry.after.as_ref().map(in_work).unwrap_or_default() {
+            let room = capacity.entry(queue).or_insert(1);
+            *room = room.saturating_sub(held);
+        }
+        let decision = self.decide(&all, &capacity);
+        self.check(&decision, &capacity);
+        if self.defer && decision.deferrable {
+            self.deferred = all;
+            return;
+        }
+        let more = decision.more;
+        self.write(decision, all, capacity);
+        if more {
+            self.turn(vec![Input::Capacity]);
+        }
+    }
+
+    fn decide(&self, inputs: &[Input], capacity: &BTreeMap<Queue, u32>) -> Decision {
+        let situation = Situation { id: ID, now: self.now, capacity };
+        decide(self.run.as_ref(), inputs, situation).unwrap()
+    }
+
+    fn check(&self, decision: &Decision, capacity: &BTreeMap<Queue, u32>) {
+        for (queue, room) in capacity {
+            let made = decision.offers.iter().filter(|offer| offer.queue == *queue).count();
+            assert!(made <= *room as usize, "{made} offers for {queue}, which has room for {room}");
+        }
+    }
+
+    fn write(&mut self, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
+        let Decision { events, offers, effects, after, .. } = decision;
+        let decided = Decided {
+            batch: Uuid::from_u128(self.record.len() as u128),
+            by: "orchestrator-1".parse().unwrap(),
+            inputs,
+            now: self.now,
+            basis: self.run.as_ref().map_or(Seq(0), |run| run.folded),
+            capacity,
+            offers: 0,
+            continues: false,
+            events,
+            offer: None,
+        };
+        self.open.retain(|open| offers.iter().all(|offer| open.task != offer.task));
+        self.open.extend(offers.iter().cloned());
+        let (decided, rest) = decided.with_offers(offers);
+        self.append(RecordEvent::Decided(decided));
+        for offer in rest {
+            self.append(RecordEvent::Offered(offer));
+        }
+        self.effects.extend(effects);
+        assert_eq!(self.positionless(self.run.as_ref()), self.positionless(after.as_ref()));
+        if self.status().is_ended() {
+            self.open.clear();
+        }
+    }
+
+    /// The run without what a decision cannot know: positions in the record, and what is for people only.
+    pub(super) fn positionless(&self, run: Option<&RunState>) -> Option<RunState> {
+        let mut run = run.cloned()?;
+        (run.folded, run.decided, run.decided_at, run.batch) = (Seq(0), Seq(0), Millis(0), None);
+        run.seen.clear();
+        Some(run)
+    }
+
+    fn append(&mut self, event: RecordEvent) -> Seq {
+        let seq = Seq(self.record.last().map_or(0, |entry| entry.seq.0) + 1);
+        let entry = Entry { seq, at: self.now, run: ID, event };
+        apply(&mut self.run, &entry).unwrap();
+        self.record.push(entry);
+        seq
+    }
+
+    /// An agent reports, and the run decides upon it.
+    pub(super) fn report(&mut self, offer: &TaskOffered, event: AgentEvent) {
+        let input = self.report_only(offer, event);
+        self.turn(vec![input]);
+    }
+
+    /// An agent reports, and nobody has decided yet.
+    pub(super) fn report_only(&mut self, offer: &TaskOffered, event: AgentEvent) -> Input {
+        let role = match &offer.queue {
+            Queue::Role(role) => role.clone(),
+            Queue::Agent(_) => Role::Worker,
+        };
+        let agent = AgentId::new(&role.to_string(), 1);
+        let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
+        Input::Agent { seq: self.append(RecordEvent::Agent(key, event)) }
+    }
+
+    pub(super) fn start(&mut self, offer: &TaskOffered) {
+        self.report(offer, started());
+    }
+
+    pub(super) fn end(&mut self, offer: &TaskOffered, outcome: Outcome) {
+        self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
+        self.report(offer, AgentEvent::Outcome(outcome));
+    }
+
+    /// Lets agents do everything that is offered, oldest first, until nothing is.
+    pub(super) fn work(&mut self, mut answer: impl FnMut(&TaskOffered) -> Outcome) {
+        self.work_in_order(|_| 0, &mut answer);
+    }
+
+    /// The same, where `pick` says which of the open offers ends next.
+    pub(super) fn work_in_order(
+        &mut self,
+        mut pick: impl FnMut(usize) -> usize,
+        mut answer: impl FnMut(&TaskOffered) -> Outcome,
+    ) {
+        let mut rounds = 0;
+        while !self.open.is_empty() {
+            let offer = self.open[pick(self.open.len()) % self.open.len()].clone();
+            self.now = Millis(self.now.0 + 10);
+            self.start(&offer);
+            let outcome = answer(&offer);
+            self.end(&offer, outcome);
+            rounds += 1;
+            assert!(rounds < 1000, "the run does not come to an end");
+        }
+    }
+
+    /// Events of all decisions, in order.
+    pub(super) fn events(&self) -> Vec<&RunEvent> {
+        let decided = self.record.iter().filter_map(|entry| match &entry.event {
+            RecordEvent::Decided(decided) => Some(decided),
+            RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+        });
+        decided.flat_map(|decided| &decided.events).collect()
+    }
+
+    pub(super) fn offered(&self) -> Vec<&TaskOffered> {
+        let offers = self.record.iter().filter_map(|entry| match &entry.event {
+            RecordEvent::Offered(offer) => Some(offer),
+            RecordEvent::Decided(decided) => decided.offer.as_deref(),
+            RecordEvent::Agent(..) => None,
+        });
+        offers.collect()
+    }
+
+    pub(super) fn find(&self, task: &str) -> TaskOffered {
+        let task: TaskId = task.parse().unwrap();
+        self.open
+            .iter()
+            .find(|offer| offer.task == task)
+            .cloned()
+            .unwrap_or_else(|| panic!("{task} is not offered"))
+    }
+}
+
+pub(super) fn started() -> AgentEvent {
+    AgentEvent::Started(Started {
+        attempt: Attempt(1),
+        ack: "ack".into(),
+        pid: 1,
+        host: "here".into(),
+        after_step: 0,
+    })
+}
+
+pub(super) fn done(product: Product) -> Outcome {
+    Outcome {
+        ending: Ending::Done,
+        reason: String::new(),
+        product: Some(product),
+        last_step: None,
+        steps: Vec::new(),
+        usage: muster_shared::flow::Usage { model_calls: 1, ..Default::default() },
+    }
+}
+
+pub(super) fn failed(ending: Ending, reason: &str) -> Outcome {
+    Outcome { ending, reason: reason.into(), product: None, ..done(Product::Report(Report::default())) }
+}
+
+pub(super) fn leaf(name: &str, needs: &[&str]) -> TaskDraft {
+    TaskDraft {
+        name: name.into(),
+        goal: format!("find out about {name}"),
+        role: Some("worker".into()),
+        expected_output: "a sentence".into(),
+        depends_on: needs.iter().map(|on| (*on).to_owned()).collect(),
+        ..TaskDraft::default()
+    }
+}
+
+pub(super) fn plan(tasks: Vec<TaskDraft>) -> Outcome {
+    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks }))
+}
+
+pub(super) fn result(conclusion: &str) -> Outcome {
+    let finding = Finding { text: conclusion.into(), ..Finding::default() };
+    let result =
+        TaskResult { conclusion: conclusion.into(), findings: vec![finding], ..TaskResult::default() };
+    done(Product::Result(result))
+}
+
+pub(super) fn advising(conclusion: &str, reason: &str) -> Outcome {
+    let advice = Advice { refine: true, reason: reason.into(), suggestions: Vec::new() };
+    let result = TaskResult { conclusion: conclusion.into(), advice: Some(advice), ..TaskResult::default() };
+    done(Product::Result(result))
+}
+
+pub(super) fn reflection(refine: Option<&str>) -> Outcome {
+    let refine = refine.map(str::to_owned);
+    done(Product::Reflection(Reflection { summary: "so it went".into(), refine, ..Reflection::default() }))
+}
+
+pub(super) fn refinement(operations: Vec<RefineOperation>) -> Outcome {
+    done(Product::Refinement(operations))
+}
+
+pub(super) fn report() -> Outcome {
+    done(Product::Report(Report { title: "Report".into(), body: "# Report".into(), ..Report::default() }))
+}
+
+/// Answers as a fleet does in which everything goes well, with this plan.
+pub(super) fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
+    match &offer.work {
+        Work::Plan { .. } => plan(tasks.to_vec()),
+        Work::Execute { task, .. } => result(&format!("{} is so", task.name)),
+        Work::Reflect { .. } => reflection(None),
+        Work::Refine { .. } => refinement(vec![RefineOperation::Exit { reason: "fine".into() }]),
+        Work::Write { .. } => report(),
+    }
+}

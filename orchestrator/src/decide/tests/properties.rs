@@ -1,0 +1,145 @@
+//! What holds for every run, whatever agents do and in whatever order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_shared::flow::{Ending, Outcome, RunLimits, TaskDraft, TaskOffered, TaskStatus};
+use muster_shared::ids::{Queue, Role, TaskId};
+use muster_shared::run::{Input, RecordEvent, RunState, RunStatus, apply};
+use proptest::prelude::*;
+
+use super::fleet::{Fleet, ID, advising, failed, good, leaf, queue};
+use crate::decide::{Situation, decide};
+
+/// Plans in which every task may depend on earlier ones.
+fn plans() -> impl Strategy<Value = Vec<TaskDraft>> {
+    let needs = proptest::collection::vec(proptest::collection::vec(any::<bool>(), 5), 1..=5);
+    needs.prop_map(|rows| {
+        let tasks = rows.iter().enumerate().map(|(at, row)| {
+            let on: Vec<String> =
+                (0..at).filter(|before| row[*before]).map(|before| (before + 1).to_string()).collect();
+            leaf(&format!("part {at}"), &on.iter().map(String::as_str).collect::<Vec<_>>())
+        });
+        tasks.collect()
+    })
+}
+
+/// How each leaf behaves: well, failing for good, failing once, or asking for a refinement.
+fn behave(offer: &TaskOffered, tasks: &[TaskDraft], manners: &[u8]) -> Outcome {
+    let TaskId::Leaf(index) = &offer.task else { return good(offer, tasks) };
+    let at = usize::from(index.position()).saturating_sub(1);
+    match manners.get(at).copied().unwrap_or(0) % 4 {
+        1 => failed(Ending::GaveUp, "nothing found"),
+        2 if offer.generation.0 == 1 => failed(Ending::AgentFailed, "crashed"),
+        3 => advising("found", "there is more"),
+        _ => good(offer, tasks),
+    }
+}
+
+fn finish(tasks: &[TaskDraft], manners: &[u8], picks: &[u8], slots: u32) -> Fleet {
+    let mut fleet = Fleet::new();
+    let slots: BTreeMap<Queue, u32> = Role::BUILT_IN.into_iter().map(|role| (queue(role), slots)).collect();
+    fleet.slots = slots;
+    fleet.submit("everything", RunLimits::default());
+    let mut at = 0;
+    let pick = |_| {
+        at += 1;
+        usize::from(picks[at % picks.len()])
+    };
+    fleet.work_in_order(pick, |offer| behave(offer, tasks, manners));
+    fleet
+}
+
+fn with_status(fleet: &Fleet, status: TaskStatus) -> BTreeSet<TaskId> {
+    let tasks = fleet.run().tasks.iter().filter(|(task, _)| matches!(task, TaskId::Leaf(_)));
+    tasks.filter(|(_, state)| state.status == status).map(|(task, _)| task.clone()).collect()
+}
+
+/// Every decision of a record, made again from what stands before it.
+fn replay(fleet: &Fleet) {
+    let mut run: Option<RunState> = None;
+    for (at, entry) in fleet.record.iter().enumerate() {
+        if let RecordEvent::Decided(decided) = &entry.event {
+            let situation = Situation { id: ID, now: decided.now, capacity: &decided.capacity };
+            let again = decide(run.as_ref(), &decided.inputs, situation).unwrap();
+            assert_eq!(again.events, decided.events);
+            let offers = fleet.record[at + 1..].iter().map_while(|entry| match &entry.event {
+                RecordEvent::Offered(offer) => Some(offer.clone()),
+                RecordEvent::Decided(_) | RecordEvent::Agent(..) => None,
+            });
+            let offers = decided.offer.iter().map(|offer| TaskOffered::clone(offer)).chain(offers);
+            assert_eq!(again.offers, offers.collect::<Vec<_>>());
+        }
+        apply(&mut run, entry).unwrap();
+    }
+    assert_eq!(run, fleet.run);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_run_ends_and_replays_to_the_same(
+        tasks in plans(),
+        manners in proptest::collection::vec(any::<u8>(), 5),
+        picks in proptest::collection::vec(any::<u8>(), 1..40),
+        slots in 0_u32..9,
+    ) {
+        let fleet = finish(&tasks, &manners, &picks, slots);
+        prop_assert!(fleet.status().is_ended());
+        replay(&fleet);
+    }
+
+    #[test]
+    fn the_order_in_which_agents_end_does_not_matter(
+        tasks in plans(),
+        manners in proptest::collection::vec(any::<u8>(), 5),
+        one in proptest::collection::vec(any::<u8>(), 1..40),
+        other in proptest::collection::vec(any::<u8>(), 1..40),
+    ) {
+        let (one, other) = (finish(&tasks, &manners, &one, 8), finish(&tasks, &manners, &other, 2));
+        prop_assert_eq!(one.status(), other.status());
+        for status in [TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Blocked] {
+            prop_assert_eq!(with_status(&one, status), with_status(&other, status));
+        }
+    }
+
+    #[test]
+    fn a_run_goes_on_after_its_orchestrator_died_at_any_entry(
+        tasks in plans(),
+        manners in proptest::collection::vec(any::<u8>(), 5),
+        picks in proptest::collection::vec(any::<u8>(), 1..40),
+        died in any::<prop::sample::Index>(),
+    ) {
+        let whole = finish(&tasks, &manners, &picks, 8);
+        let batches: Vec<usize> = whole.record.iter().enumerate()
+            .filter(|(_, entry)| !matches!(entry.event, RecordEvent::Offered(_)))
+            .map(|(at, _)| at).skip(1).collect();
+        let mut fleet = Fleet { now: whole.now, ..Fleet::new() };
+        fleet.record = whole.record[..batches[died.index(batches.len())]].to_vec();
+        for entry in &fleet.record {
+            apply(&mut fleet.run, entry).unwrap();
+        }
+        take_over(&mut fleet);
+        fleet.work(|offer| behave(offer, &tasks, &manners));
+        prop_assert_eq!(fleet.status(), whole.status());
+        if whole.status() == RunStatus::Completed {
+            let done = TaskStatus::Completed;
+            prop_assert_eq!(with_status(&fleet, done), with_status(&whole, done));
+        }
+        replay(&fleet);
+    }
+}
+
+/// What another orchestrator does: decide upon what no decision has named. Agents hold what they held.
+fn take_over(fleet: &mut Fleet) {
+    let run = fleet.run();
+    let mut inputs: Vec<Input> = run.pending.keys().map(|seq| Input::Agent { seq: *seq }).collect();
+    inputs.push(Input::Capacity);
+    let newest = |offer: &TaskOffered| run.tasks[&offer.task].generation == offer.generation;
+    let ended = |offer: &TaskOffered| {
+        run.seen.get(&offer.task).is_some_and(|seen| seen.ended && seen.generation == offer.generation)
+    };
+    let held = |offer: &&TaskOffered| newest(offer) && !ended(offer);
+    fleet.open = fleet.offered().into_iter().filter(held).cloned().collect();
+    fleet.turn(inputs);
+}

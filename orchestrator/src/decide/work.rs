@@ -1,0 +1,119 @@
+//! What an agent is told of the run, by kind of work.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{PlanTask, Product, TaskResult, Work};
+use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
+use muster_shared::plan::{progress, reference};
+use muster_shared::run::{RunState, TaskState};
+
+use super::survey;
+
+/// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
+const MOST_LESSONS: usize = 12;
+
+/// The work of a task that is due; nothing when the run does not have what it is about.
+pub(super) fn work(run: &RunState, task: &TaskId, capacity: &BTreeMap<Queue, u32>) -> Option<Work> {
+    match task {
+        TaskId::Plan => Some(planning(run, capacity)),
+        TaskId::Leaf(index) => execute(run, index),
+        TaskId::Reflect(index) => reflect(run, index),
+        TaskId::Refine(number) => refine(run, *number),
+        TaskId::Write => Some(write(run)),
+    }
+}
+
+fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>) -> Work {
+    let roles = survey::leaf_roles(capacity);
+    Work::Plan {
+        refused: run.refused_plans.last().cloned().unwrap_or_default(),
+        roles: roles.iter().map(Role::to_string).collect(),
+    }
+}
+
+fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
+    let plan = run.plan.as_ref()?;
+    let mut task = plan.tasks.get(index)?.clone();
+    let inputs = survey::inputs(run, index);
+    // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
+    // reads it as it stands.
+    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run)) {
+        task.goal = goal;
+    }
+    let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
+    Some(Work::Execute {
+        task,
+        inputs,
+        parents: parents(run, index),
+        progress: progress_tree(run),
+        lessons: lessons(run),
+        failed_before,
+    })
+}
+
+fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
+    let above = std::iter::successors(index.parent(), TaskIndex::parent);
+    let goals = above.filter_map(|index| Some(run.plan.as_ref()?.tasks.get(&index)?.goal.clone()));
+    let mut goals: Vec<String> = goals.collect();
+    goals.reverse();
+    goals
+}
+
+fn lessons(run: &RunState) -> Vec<String> {
+    let of_plan = run.reflections.values().flat_map(|reflection| reflection.on_plan.iter().cloned());
+    let notes = run.reflections.values().flat_map(|reflection| &reflection.on_tools);
+    let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
+    let mut lessons: Vec<String> = Vec::new();
+    for lesson in of_plan.chain(of_tools) {
+        if !lessons.contains(&lesson) {
+            lessons.push(lesson);
+        }
+    }
+    let surplus = lessons.len().saturating_sub(MOST_LESSONS);
+    lessons.split_off(surplus)
+}
+
+fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
+    let task: PlanTask = run.plan.as_ref()?.tasks.get(index)?.clone();
+    let TaskState { outcome, .. } = run.planned(index)?;
+    let outcome = outcome.as_ref()?;
+    Some(Work::Reflect {
+        index: index.clone(),
+        task,
+        ending: outcome.ending,
+        reason: outcome.reason.clone(),
+        result: outcome.product.as_ref().and_then(as_result).cloned(),
+        steps: outcome.steps.clone(),
+        progress: progress_tree(run),
+    })
+}
+
+const fn as_result(product: &Product) -> Option<&TaskResult> {
+    match product {
+        Product::Result(result) => Some(result),
+        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+    }
+}
+
+fn refine(run: &RunState, number: u32) -> Option<Work> {
+    Some(Work::Refine {
+        plan: run.plan.clone()?,
+        progress: progress_tree(run),
+        reasons: run.wanted.get(&number).cloned().unwrap_or_default(),
+        reflections: run.reflections.iter().map(|(index, lesson)| (index.clone(), lesson.clone())).collect(),
+        results: survey::results(run),
+        operations_left: run.limits.max_refine_operations,
+    })
+}
+
+fn write(run: &RunState) -> Work {
+    Work::Write {
+        results: survey::results(run),
+        failed: survey::fruitless(run),
+        uncovered: survey::uncovered(run),
+    }
+}
+
+fn progress_tree(run: &RunState) -> String {
+    progress::render(&progress::lines(run, progress::Detail::Decided))
+}

@@ -1,0 +1,155 @@
+//! Takes commands from their queue. A command is acknowledged only when what it asks stands in the record, or when
+//! it is refused with a reason on record; one that is given out twice does no harm.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_bus::{BusError, TakenCommand};
+use muster_shared::flow::Goal;
+use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::ids::RunId;
+use muster_shared::run::Input;
+use muster_shared::wire::Command;
+use sha2::{Digest, Sha256};
+use tokio::sync::{Semaphore, oneshot};
+use uuid::Uuid;
+
+use super::OrchestratorSettings;
+use super::office::Office;
+use super::registry::Registry;
+use super::run_actor::Mail;
+use super::turn::{Answer, Order};
+
+/// Commands that are in hand at once.
+const AT_ONCE: usize = 32;
+
+/// Longest wait for one command before asking again.
+const POLL: Duration = Duration::from_secs(5);
+
+/// Longest wait for a command to be on record.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// After how long a command is given out again that cannot be dealt with now.
+const LATER: Duration = Duration::from_millis(250);
+
+/// After how long a goal is given out again while too many runs are going on.
+const CROWDED: Duration = Duration::from_secs(1);
+
+/// How often a command for a run that does not exist is given out before it becomes a dead letter: its goal may
+/// be on the way.
+const UNKNOWN_TRIES: u64 = 8;
+
+/// How much of a goal that is too long is kept, in bytes.
+const KEPT: usize = 200;
+
+/// Takes commands for as long as it is polled.
+///
+/// # Errors
+/// When the queue cannot be joined.
+pub(super) async fn take_commands(office: Arc<Office>) -> Result<(), BusError> {
+    let queue = office.bus.commands().join().await?;
+    let hands = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        let Ok(hand) = Arc::clone(&hands).acquire_owned().await else { return Ok(()) };
+        match queue.take(POLL).await {
+            Ok(Some(command)) => {
+                let office = Arc::clone(&office);
+                tokio::spawn(async move {
+                    if let Err(error) = handle(&office, command).await {
+                        tracing::warn!(%error, "a command could not be acknowledged; it will be given out again");
+                    }
+                    drop(hand);
+                });
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "no commands can be taken; trying again");
+                tokio::time::sleep(LATER).await;
+            }
+        }
+    }
+}
+
+async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusError> {
+    let run = taken.command.run();
+    if office.is_set_aside(run) {
+        return taken.hand_back(CROWDED).await;
+    }
+    let input = match &taken.command {
+        Command::Submit { run, goal } => match admit(office, *run, goal, taken.delivered).await? {
+            Some(input) => input,
+            None => return taken.hand_back(CROWDED).await,
+        },
+        Command::Cancel { reason, .. } => {
+            Input::Cancel { reason: reason.clone(), by: taken.sender.to_string() }
+        }
+    };
+    match ask(office, run, input).await {
+        Answer::Recorded => taken.done().await,
+        Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
+            taken.reject(&format!("there is no run {run}: see `muster runs`")).await
+        }
+        Answer::NoSuchRun | Answer::Later => taken.hand_back(LATER).await,
+    }
+}
+
+/// Hands an input to the actor of a run and waits until it is on record.
+async fn ask(office: &Arc<Office>, run: RunId, input: Input) -> Answer {
+    let (answer, answered) = oneshot::channel();
+    let actor = Registry::open(office, run);
+    if actor.send(Mail::Order(Order { input, answer })).timeout(PATIENCE).await.is_err() {
+        return Answer::Later;
+    }
+    match tokio::time::timeout(PATIENCE, answered).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) | Err(_) => Answer::Later,
+    }
+}
+
+/// The input that a goal becomes; nothing while it has to wait.
+async fn admit(office: &Office, run: RunId, goal: &Goal, delivered: u64) -> Result<Option<Input>, BusError> {
+    let limits = office.settings.limits_for(goal);
+    if let Err(wrong) = goal.check() {
+        return Ok(Some(refusal(office, goal, wrong.to_string())));
+    }
+    if office.bus.record().fullness().await? * 100.0 >= f64::from(office.settings.record_percent) {
+        let reason =
+            "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
+        return Ok(Some(refusal(office, goal, reason.to_owned())));
+    }
+    if !office.registry.has(run) && office.registry.len() >= office.settings.max_runs {
+        if delivered <= office.settings.patience.as_secs() {
+            return Ok(None);
+        }
+        let most = office.settings.max_runs;
+        let reason = format!(
+            "{most} runs are going on, which is the most at once: ask again later, or raise \
+             `orchestrator.max_runs`"
+        );
+        return Ok(Some(refusal(office, goal, reason)));
+    }
+    let longest = OrchestratorSettings::longest_deadline_ms();
+    let mut goal = Box::new(goal.clone());
+    goal.deadline_ms = goal.deadline_ms.map(|wanted| wanted.min(longest));
+    Ok(Some(Input::Goal { goal, limits, secret: secret() }))
+}
+
+fn refusal(office: &Office, goal: &Goal, reason: String) -> Input {
+    let limits = office.settings.limits_for(goal);
+    let mut goal = Box::new(goal.clone());
+    if goal.text.len() > MAX_GOAL_BYTES {
+        let end = goal.text.floor_char_boundary(KEPT);
+        goal.text.truncate(end);
+        goal.text.push('…');
+    }
+    Input::Refuse { goal, limits, reason }
+}
+
+/// 32 random bytes in hexadecimal.
+fn secret() -> String {
+    let mut hash = Sha256::new();
+    for _ in 0..4 {
+        hash.update(Uuid::new_v4().as_bytes());
+    }
+    hex::encode(hash.finalize())
+}

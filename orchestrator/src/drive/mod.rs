@@ -1,0 +1,134 @@
+//! Drives runs: actors that build inputs, have them decided, write the decision, and carry it out.
+//!
+//! Everything here may die at any time. What counts stands in the record, and whoever takes a run over folds it.
+
+mod book;
+mod capacity;
+mod intake;
+mod office;
+mod ownership;
+mod perform;
+mod registry;
+mod run_actor;
+mod settings;
+mod signals;
+mod takeover;
+mod turn;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Arbiter;
+use muster_bus::{Bus, BusError};
+use muster_shared::run::EVENT_VERSION;
+use muster_shared::wire::Profile;
+use tokio_util::sync::CancellationToken;
+
+use office::Office;
+pub use settings::OrchestratorSettings;
+
+/// How often the registry hears how many runs are in hand.
+const COUNT: Duration = Duration::from_secs(1);
+/// Threads for tasks, whatever the machine has; actors live on the main thread, what blocks has threads of its own.
+/// A fleet spreads over cores by its processes: more threads in one mostly hand short pieces of work to each other.
+const WORKERS: usize = 1;
+
+/// Why an orchestrator stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum OrchestratorError {
+    /// The bus failed for good.
+    #[error("the orchestrator cannot go on: {0}")]
+    Bus(#[from] BusError),
+    /// There is no actor system, or none could be built.
+    #[error("no actor system: {0}")]
+    System(String),
+}
+
+/// Orchestrates runs until told to stop. Must be polled inside an actix system, see [`with_system`].
+///
+/// # Errors
+/// When the bus is of no use any more.
+pub async fn run(
+    bus: Bus,
+    settings: OrchestratorSettings,
+    stop: CancellationToken,
+) -> Result<(), OrchestratorError> {
+    let arbiter = Arbiter::try_current()
+        .ok_or_else(|| OrchestratorError::System("run it inside `with_system`".into()))?;
+    let announced = bus.registry().announce(profile(&bus, &settings)).await?;
+    let office = Arc::new(Office::new(bus.clone(), settings, arbiter));
+    for agent in bus.registry().list().await? {
+        drop(office.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
+    }
+    // Signals are followed from before the first run is read, so that none falls between.
+    let after = bus.record().last_seq().await?;
+    let lost = |run| office.registry.tell(run, run_actor::Mail::Reload);
+    let ended = tokio::select! {
+        () = stop.cancelled() => Ok(()),
+        error = bus.failed() => Err(error),
+        ended = signals::follow_agents(Arc::clone(&office), after) => ended,
+        ended = signals::watch_agents(Arc::clone(&office)) => ended,
+        ended = signals::take_timers(Arc::clone(&office)) => ended,
+        ended = intake::take_commands(Arc::clone(&office)) => ended,
+        ended = takeover::adopt_orphans(Arc::clone(&office)) => ended,
+        () = office.ownership.keep(lost) => Ok(()),
+        () = count(&office, &announced) => Ok(()),
+    };
+    office.closed.cancel();
+    office.ownership.release_all().await;
+    if let Err(error) = announced.leave().await {
+        tracing::warn!(%error, "the registry forgets this orchestrator only after a while");
+    }
+    Ok(ended?)
+}
+
+/// Builds an actix system on a multi-thread runtime and runs a future in it to its end.
+///
+/// # Errors
+/// When the runtime cannot be built.
+pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, OrchestratorError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .map_err(|error| OrchestratorError::System(error.to_string()))?;
+    let runtime = std::cell::Cell::new(Some(runtime));
+    let system = actix::System::with_tokio_rt(|| {
+        #[expect(clippy::expect_used, reason = "the factory of the system is called once")]
+        runtime.take().expect("the runtime is taken once")
+    });
+    Ok(system.block_on(async move { work().await }))
+}
+
+async fn count(office: &Office, announced: &muster_bus::Announced) {
+    loop {
+        announced.set_busy(u32::try_from(office.registry.len()).unwrap_or(u32::MAX));
+        tokio::time::sleep(COUNT).await;
+    }
+}
+
+fn profile(bus: &Bus, settings: &OrchestratorSettings) -> Profile {
+    Profile {
+        agent: bus.who().clone(),
+        role: capacity::ORCHESTRATOR.into(),
+        pid: std::process::id(),
+        host: hostname(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        event_version: EVENT_VERSION,
+        slots: u32::try_from(settings.max_runs).unwrap_or(u32::MAX),
+        busy: 0,
+        model: String::new(),
+        tools: Vec::new(),
+        started_at: office::now().0,
+        resident_bytes: 0,
+    }
+}
+
+/// The machine's name, for people.
+fn hostname() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map(|name| name.trim().to_owned())
+        .or_else(|_| std::env::var("HOSTNAME"))
+        .unwrap_or_default()
+}

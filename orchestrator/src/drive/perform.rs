@@ -1,0 +1,38 @@
+//! Carries effects out. All are hints to others that the record backs: one that fails is logged, not retried.
+
+use muster_bus::{BusError, ControlTarget};
+use muster_shared::ids::RunId;
+use muster_shared::wire::ControlMessage;
+
+use super::office::Office;
+use crate::decide::Effect;
+
+/// Carries out what a decision that stands in the record asks for, in order.
+pub(super) async fn perform(office: &Office, run: RunId, effects: Vec<Effect>) {
+    for effect in effects {
+        if let Err(error) = carry_out(office, run, &effect).await {
+            tracing::warn!(%run, ?effect, %error, "an effect could not be carried out");
+        }
+    }
+}
+
+async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), BusError> {
+    match effect {
+        Effect::SetTimer { at } => office.bus.timers().set(run, *at).await,
+        Effect::ClearTimer => office.bus.timers().clear(run).await,
+        Effect::CancelTask { task, generation, agent, reason } => {
+            let to = agent.clone().map_or(ControlTarget::All, ControlTarget::Agent);
+            let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+            let message = ControlMessage::CancelTask { run, task, generation, reason };
+            office.bus.control().send(&to, &message).await
+        }
+        Effect::CancelRun { reason } => {
+            let message = ControlMessage::CancelRun { run, reason: reason.clone() };
+            office.bus.control().send(&ControlTarget::All, &message).await
+        }
+        Effect::Release => {
+            office.ownership.release(run).await;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The actor of one run. It keeps the run's inbox and starts one turn after the other; all work happens in turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::fut::WrapFuture;
+use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle};
+use muster_shared::ids::RunId;
+use muster_shared::run::{Entry, Input};
+use muster_shared::time::Millis;
+use tokio::task::JoinError;
+
+use super::book::Book;
+use super::office::{Office, now};
+use super::turn::{Fate, Order, TurnEnd, turn, wake_others};
+
+/// Messages that wait in the mailbox; senders wait above it.
+const MAILBOX: usize = 256;
+
+/// Messages that wait for the turn to end; above it they are dropped and the record is read again.
+const INBOX: usize = 4096;
+
+/// Faults in a row after which a run is left alone.
+const MOST_FAULTS: u32 = 3;
+
+/// Wait after the first failure; doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+
+/// Most doublings of the wait.
+const MOST_DOUBLINGS: u32 = 5;
+
+/// What an actor is told.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// An agent wrote to the run's record.
+    Signal(Box<Entry>),
+    /// Something that the run's record does not tell may have changed.
+    Wake(Input),
+    /// An order from outside.
+    Order(Order),
+    /// Something may have been missed: read the record again.
+    Reload,
+}
+
+impl actix::Message for Mail {
+    type Result = ();
+}
+
+/// The actor of one run.
+pub(crate) struct RunActor {
+    office: Arc<Office>,
+    id: RunId,
+    book: Option<Book>,
+    inbox: Vec<Mail>,
+    busy: bool,
+    failures: u32,
+    faults: u32,
+    alarm: Option<SpawnHandle>,
+}
+
+impl RunActor {
+    pub(crate) const fn new(office: Arc<Office>, id: RunId) -> Self {
+        Self { office, id, book: None, inbox: Vec::new(), busy: false, failures: 0, faults: 0, alarm: None }
+    }
+
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        if self.busy {
+            return;
+        }
+        self.busy = true;
+        if let Some(alarm) = self.alarm.take() {
+            ctx.cancel_future(alarm);
+        }
+        let mail = std::mem::take(&mut self.inbox);
+        let work = tokio::spawn(turn(Arc::clone(&self.office), self.id, self.book.take(), mail));
+        ctx.spawn(work.into_actor(self).map(|end, actor, ctx| actor.ended(end, ctx)));
+    }
+
+    fn ended(&mut self, end: Result<TurnEnd, JoinError>, ctx: &mut Context<Self>) {
+        self.busy = false;
+        match end {
+            Ok(TurnEnd { book, fate }) => {
+                self.book = book;
+                self.faults = 0;
+                self.go_on(fate, ctx);
+            }
+            Err(fault) => self.recover(&fault, ctx),
+        }
+    }
+
+    fn go_on(&mut self, fate: Fate, ctx: &mut Context<Self>) {
+        match fate {
+            Fate::GoOn { wake, more } => {
+                self.failures = 0;
+                if more {
+                    self.inbox.push(Mail::Wake(Input::Capacity));
+                }
+                if !self.inbox.is_empty() {
+                    self.begin(ctx);
+                } else if let Some(at) = wake {
+                    self.set_alarm(at, ctx);
+                }
+            }
+            Fate::Ended | Fate::Elsewhere => ctx.stop(),
+            Fate::Retry => {
+                self.failures = self.failures.saturating_add(1);
+                self.begin_later(ctx);
+            }
+            Fate::GiveUp { reason } => {
+                tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
+                self.office.set_aside(self.id);
+                ctx.stop();
+            }
+        }
+    }
+
+    /// A fault in a turn: what it knew is lost, the record is not.
+    fn recover(&mut self, fault: &JoinError, ctx: &mut Context<Self>) {
+        self.faults += 1;
+        self.failures = self.faults;
+        tracing::error!(run = %self.id, %fault, times = self.faults, "a turn of the run broke off");
+        if self.faults >= MOST_FAULTS {
+            self.office.set_aside(self.id);
+            return ctx.stop();
+        }
+        self.begin_later(ctx);
+    }
+
+    fn begin_later(&self, ctx: &mut Context<Self>) {
+        let doublings = self.failures.saturating_sub(1).min(MOST_DOUBLINGS);
+        ctx.run_later(FIRST_WAIT * 2u32.pow(doublings), |actor, ctx| actor.begin(ctx));
+    }
+
+    fn set_alarm(&mut self, at: Millis, ctx: &mut Context<Self>) {
+        let ring = |actor: &mut Self, ctx: &mut Context<Self>| {
+            actor.alarm = None;
+            actor.inbox.push(Mail::Wake(Input::Timer));
+            actor.begin(ctx);
+        };
+        self.alarm = Some(ctx.run_later(at.since(now()), ring));
+    }
+}
+
+impl Actor for RunActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+
+    fn stopped(&mut self, ctx: &mut Self::Context) {
+        self.office.registry.close(self.id, &ctx.address());
+        wake_others(&self.office, self.office.capacity.forget(self.id));
+        // When the whole system goes down there is no runtime any more; the lease then runs out by itself.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (office, id) = (Arc::clone(&self.office), self.id);
+            runtime.spawn(async move { office.ownership.release(id).await });
+        }
+    }
+}
+
+impl Handler<Mail> for RunActor {
+    type Result = ();
+
+    fn handle(&mut self, mail: Mail, ctx: &mut Self::Context) {
+        if self.inbox.len() >= INBOX {
+            self.inbox.retain(|mail| matches!(mail, Mail::Order(_)));
+            self.inbox.truncate(INBOX / 2);
+            self.inbox.push(Mail::Reload);
+        }
+        self.inbox.push(mail);
+        self.begin(ctx);
+    }
+}

@@ -1,0 +1,79 @@
+//! Settings of an orchestrator.
+
+use std::time::Duration;
+
+use muster_shared::flow::{Goal, RunLimits};
+use serde::{Deserialize, Serialize};
+
+/// How an orchestrator works, and its limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OrchestratorSettings {
+    /// Most runs at once; goals above it wait in the queue of commands.
+    pub max_runs: usize,
+    /// How long a goal is put back in the queue, a second at a time, before it is refused because too many runs
+    /// are going on.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub patience: Duration,
+    /// Limits of a run whose goal names none. Not a setting of its own: the section `limits` is copied here.
+    #[serde(skip)]
+    pub limits: RunLimits,
+    /// How full the record may be, in percent, before new goals are refused.
+    pub record_percent: u8,
+    /// How many of the newest runs are looked through at the start for unfinished ones.
+    pub scan_runs: usize,
+    /// Most inputs that are put off to be decided together.
+    pub max_deferred: usize,
+}
+
+impl Default for OrchestratorSettings {
+    fn default() -> Self {
+        Self {
+            max_runs: 64,
+            patience: Duration::from_secs(60),
+            limits: RunLimits::default(),
+            record_percent: 80,
+            scan_runs: 500,
+            max_deferred: 256,
+        }
+    }
+}
+
+/// Nobody gains from more than this; each keeps one run from taking more than its share of the fleet.
+const CEILING: RunLimits = RunLimits {
+    max_width: 50,
+    max_depth: 20,
+    max_tasks: 500,
+    max_steps: 1000,
+    max_generations: 10,
+    max_refinements: 20,
+    max_refine_operations: 20,
+    task_deadline_ms: 7 * 24 * 3600 * 1000,
+    run_deadline_ms: 30 * 24 * 3600 * 1000,
+};
+
+impl OrchestratorSettings {
+    /// The limits of a run: those its goal names, else these, none above what any run may have.
+    #[must_use]
+    pub fn limits_for(&self, goal: &Goal) -> RunLimits {
+        let wanted = goal.limits.as_ref().unwrap_or(&self.limits);
+        RunLimits {
+            max_width: wanted.max_width.clamp(1, CEILING.max_width),
+            max_depth: wanted.max_depth.clamp(1, CEILING.max_depth),
+            max_tasks: wanted.max_tasks.clamp(1, CEILING.max_tasks),
+            max_steps: wanted.max_steps.clamp(1, CEILING.max_steps),
+            max_generations: wanted.max_generations.clamp(1, CEILING.max_generations),
+            max_refinements: wanted.max_refinements.min(CEILING.max_refinements),
+            max_refine_operations: wanted.max_refine_operations.clamp(1, CEILING.max_refine_operations),
+            task_deadline_ms: wanted.task_deadline_ms.clamp(1, CEILING.task_deadline_ms),
+            run_deadline_ms: wanted.run_deadline_ms.clamp(1, CEILING.run_deadline_ms),
+        }
+    }
+
+    /// The longest deadline that a goal may name, in milliseconds.
+    #[must_use]
+    pub const fn longest_deadline_ms() -> u64 {
+        CEILING.run_deadline_ms
+    }
+}

@@ -1,0 +1,95 @@
+//! What happens on the bus reaches the actors of the runs it concerns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use muster_bus::{BusError, RecordFilter, Unreadable};
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::{Entry, Input};
+
+use super::office::Office;
+use super::registry::Registry;
+use super::run_actor::Mail;
+use super::turn::wake_others;
+
+/// Longest wait for one timer before asking again.
+const POLL: Duration = Duration::from_secs(5);
+
+/// Pause after an error that asking again may mend.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Dispatches what agents write after a position to the runs that are driven here.
+///
+/// # Errors
+/// When the record cannot be followed, or cannot be followed any more.
+pub(super) async fn follow_agents(office: Arc<Office>, after: Seq) -> Result<(), BusError> {
+    let mut signals = office.bus.record().follow(&RecordFilter::AgentSignals, after).await?;
+    while let Some(signal) = signals.next().await {
+        match signal {
+            Ok(entry) => dispatch(&office, entry),
+            Err(unreadable) => warn(&office, &unreadable),
+        }
+    }
+    Err(BusError::Other {
+        what: "following the record".into(),
+        reason: "the bus gave no more entries".into(),
+    })
+}
+
+fn dispatch(office: &Office, entry: Entry) {
+    office.registry.tell(entry.run, Mail::Signal(Box::new(entry)));
+}
+
+/// A run with an entry that cannot be read must not be decided upon: reading its record again finds that out.
+fn warn(office: &Office, unreadable: &Unreadable) {
+    tracing::error!(%unreadable, "an agent's entry cannot be read");
+    if let Some(run) = unreadable.subject.split('.').nth(1).and_then(|run| run.parse::<RunId>().ok()) {
+        office.registry.tell(run, Mail::Reload);
+    }
+}
+
+/// Keeps count of the agents that are there, and wakes runs that can go on.
+///
+/// An agent that leaves while it holds a task is not replaced from here yet: its queue gives the task out again
+/// after `ack_wait`.
+///
+/// # Errors
+/// When the registry cannot be watched, or cannot be watched any more.
+pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
+    let mut changes = office.bus.registry().watch().await?;
+    while let Some(change) = changes.next().await {
+        wake_others(&office, office.capacity.agents_changed(change));
+    }
+    Err(BusError::Other {
+        what: "watching the registry".into(),
+        reason: "the bus gave no more changes".into(),
+    })
+}
+
+/// Wakes runs whose timer fired. A firing is a hint: the run compares its deadlines with the clock, and one that
+/// nobody drives is taken over.
+///
+/// # Errors
+/// When the queue of timers cannot be joined.
+pub(super) async fn take_timers(office: Arc<Office>) -> Result<(), BusError> {
+    let timers = office.bus.timers().join().await?;
+    loop {
+        match timers.take(POLL).await {
+            Ok(Some(fired)) => {
+                if !office.is_set_aside(fired.run) {
+                    drop(Registry::open(&office, fired.run));
+                    office.registry.tell(fired.run, Mail::Wake(Input::Timer));
+                }
+                if let Err(error) = fired.done().await {
+                    tracing::warn!(%error, "a timer could not be acknowledged");
+                }
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "no timers can be taken; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}

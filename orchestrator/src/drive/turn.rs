@@ -1,0 +1,307 @@
+//! One turn of a run: take in what came, decide, write, carry out.
+//!
+//! A turn runs in a task of its own, so that a fault in it takes nothing else along: the actor reads the record
+//! again and goes on from there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_bus::{AppendError, BusError};
+use muster_shared::ids::{Queue, RunId, Seq};
+use muster_shared::run::{ApplyError, Decided, Entry, Input, RunState};
+use muster_shared::time::Millis;
+use muster_shared::wire::Encoding;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::book::{Book, ReadError};
+use super::office::{Office, now};
+use super::perform::perform;
+use super::run_actor::Mail;
+use crate::decide::{Decision, Situation, decide, in_work, next_deadline, next_review};
+
+/// How often a decision is made anew because somebody else wrote first.
+const MOST_ATTEMPTS: u32 = 5;
+
+/// When to look again at something that is overdue and cannot be helped now.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// An order from outside the record, and whom to tell what became of it.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) input: Input,
+    pub(crate) answer: oneshot::Sender<Answer>,
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It stands in the record, or changes nothing any more.
+    Recorded,
+    /// There is no such run.
+    NoSuchRun,
+    /// Not now, or not here: it should be given to somebody again.
+    Later,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) struct TurnEnd {
+    /// What is known of the run now; nothing if the record must be read again.
+    pub(super) book: Option<Book>,
+    pub(super) fate: Fate,
+}
+
+/// What becomes of the actor.
+#[derive(Debug)]
+pub(super) enum Fate {
+    /// It goes on when something comes, at this time, or at once if there is more to offer.
+    GoOn { wake: Option<Millis>, more: bool },
+    /// There is nothing more to do.
+    Ended,
+    /// Somebody else owns the run.
+    Elsewhere,
+    /// The bus failed for now.
+    Retry,
+    /// The run cannot be handled here.
+    GiveUp { reason: String },
+}
+
+/// Why a turn could not be finished.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("another orchestrator owns the run")]
+    Elsewhere,
+    #[error("others kept writing first")]
+    Contended,
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+impl From<ReadError> for Trouble {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Bus(error) => Self::Bus(error),
+            ReadError::Apply(error) => Self::Apply(error),
+        }
+    }
+}
+
+/// What came in since the last turn, sorted.
+#[derive(Debug, Default)]
+struct Post {
+    signals: Vec<Entry>,
+    orders: Vec<Order>,
+    wakes: Vec<Input>,
+    reload: bool,
+}
+
+impl Post {
+    fn sort(mail: Vec<Mail>) -> Self {
+        let mut post = Self::default();
+        for mail in mail {
+            match mail {
+                Mail::Signal(entry) => post.signals.push(*entry),
+                Mail::Order(order) => post.orders.push(order),
+                Mail::Wake(input) if post.wakes.contains(&input) => {}
+                Mail::Wake(input) => post.wakes.push(input),
+                Mail::Reload => post.reload = true,
+            }
+        }
+        post
+    }
+}
+
+/// Takes one turn.
+pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mail: Vec<Mail>) -> TurnEnd {
+    let Post { signals, orders, wakes, reload } = Post::sort(mail);
+    let commands: Vec<Input> = orders.iter().map(|order| order.input.clone()).collect();
+    let done = go(&office, id, book.filter(|_| !reload), &signals, commands, wakes).await;
+    let answer = match &done {
+        Ok(Done { book, .. }) if book.run.is_none() => Answer::NoSuchRun,
+        Ok(_) => Answer::Recorded,
+        Err(_) => Answer::Later,
+    };
+    for order in orders {
+        // Whoever asked may have stopped waiting; the order is then given to somebody again, which is harmless.
+        let _gone = order.answer.send(answer);
+    }
+    match done {
+        Ok(Done { book, wake, more }) => {
+            let over = book.run.as_ref().is_none_or(|run| run.status.is_ended());
+            let fate = if over { Fate::Ended } else { Fate::GoOn { wake, more } };
+            TurnEnd { book: Some(book), fate }
+        }
+        Err(trouble) => TurnEnd { book: None, fate: fate_after(trouble) },
+    }
+}
+
+fn fate_after(trouble: Trouble) -> Fate {
+    match trouble {
+        Trouble::Elsewhere => Fate::Elsewhere,
+        Trouble::Contended => Fate::Retry,
+        Trouble::Bus(error) if error.is_transient() => Fate::Retry,
+        Trouble::Bus(error) => Fate::GiveUp { reason: error.to_string() },
+        Trouble::Apply(error) => Fate::GiveUp { reason: error.to_string() },
+    }
+}
+
+/// How a turn was finished.
+struct Done {
+    book: Book,
+    wake: Option<Millis>,
+    more: bool,
+}
+
+async fn go(
+    office: &Office,
+    id: RunId,
+    book: Option<Book>,
+    signals: &[Entry],
+    commands: Vec<Input>,
+    wakes: Vec<Input>,
+) -> Result<Done, Trouble> {
+    if office.closed.is_cancelled() || !office.ownership.acquire(id).await? {
+        return Err(Trouble::Elsewhere);
+    }
+    let fresh = book.is_none();
+    let mut book = match book {
+        Some(book) => book,
+        // The fence tells if the run is there already.
+        None if commands.iter().any(begins_run) => Book::default(),
+        None => Book::read(office, id).await?,
+    };
+    let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
+    agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
+    for _ in 0..MOST_ATTEMPTS {
+        let inputs: Vec<Input> = agents.iter().chain(&commands).chain(&wakes).cloned().collect();
+        let draft = Draft::make(office, id, book.run.as_ref(), inputs)?;
+        let (wake, more) = (draft.wake(), draft.decision.more);
+        if draft.can_wait(office) {
+            book.deferred =
+                draft.inputs.into_iter().filter(|input| matches!(input, Input::Agent { .. })).collect();
+            return Ok(Done { book, wake, more });
+        }
+        match draft.write(office, id, &mut book).await? {
+            Written::Done => return Ok(Done { book, wake, more }),
+            Written::Again => {
+                book = Book::read(office, id).await?;
+                agents = book.left_over();
+            }
+        }
+    }
+    Err(Trouble::Contended)
+}
+
+const fn begins_run(input: &Input) -> bool {
+    matches!(input, Input::Goal { .. } | Input::Refuse { .. })
+}
+
+/// A decision with what it was made from.
+struct Draft {
+    inputs: Vec<Input>,
+    now: Millis,
+    basis: Seq,
+    after: Seq,
+    capacity: BTreeMap<Queue, u32>,
+    decision: Decision,
+}
+
+/// What became of a write.
+enum Written {
+    Done,
+    Again,
+}
+
+impl Draft {
+    /// Decides, first to see what would be offered, then with what the queues have room for.
+    fn make(
+        office: &Office,
+        id: RunId,
+        run: Option<&RunState>,
+        inputs: Vec<Input>,
+    ) -> Result<Self, ApplyError> {
+        let now = run.map_or(Millis(0), |run| run.decided_at).max(now());
+        let mut capacity = office.capacity.none();
+        let mut decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+        if !decision.wanted.is_empty() {
+            capacity = office.capacity.lend(id, held(&decision), &decision.wanted);
+            decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+        }
+        wake_others(office, office.capacity.settle(id, held(&decision), &decision.wanted));
+        let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
+        Ok(Self { inputs, now, basis, after, capacity, decision })
+    }
+
+    /// Whether nothing is lost when this is decided again with what comes next.
+    fn can_wait(&self, office: &Office) -> bool {
+        self.decision.is_empty() && !self.names_agents()
+            || self.decision.deferrable && self.inputs.len() <= office.settings.max_deferred
+    }
+
+    fn names_agents(&self) -> bool {
+        self.inputs.iter().any(|input| matches!(input, Input::Agent { .. }))
+    }
+
+    /// When the run should be looked at again if nothing comes.
+    fn wake(&self) -> Option<Millis> {
+        let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
+        let at = next_deadline(run).into_iter().chain(next_review(run)).min()?;
+        Some(if at <= self.now { self.now.after(LOOK_AGAIN) } else { at })
+    }
+
+    /// Writes the decision if nobody else has written, folds it, and carries its effects out.
+    async fn write(self, office: &Office, id: RunId, book: &mut Book) -> Result<Written, Trouble> {
+        let Self { inputs, now, basis, after, capacity, decision } = self;
+        let encoding = decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding);
+        let Decision { events, offers, effects, .. } = decision;
+        let batch = Uuid::new_v4();
+        let decided = Decided {
+            batch,
+            by: office.bus.who().clone(),
+            inputs,
+            now,
+            basis,
+            capacity,
+            offers: 0,
+            continues: false,
+            events,
+            offer: None,
+        };
+        let (decided, offers) = decided.with_offers(offers);
+        let record = office.bus.record();
+        match record.append_decision(id, after, &decided, &offers, encoding).await {
+            Ok(appended) => book.wrote(id, appended, decided, offers)?,
+            Err(AppendError::Conflict) => {
+                return if office.ownership.holds(id) { Ok(Written::Again) } else { Err(Trouble::Elsewhere) };
+            }
+            Err(AppendError::Ambiguous { .. }) => {
+                *book = Book::read(office, id).await?;
+                let landed =
+                    book.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
+                if !landed {
+                    return Ok(Written::Again);
+                }
+                book.deferred = book.left_over();
+            }
+            Err(error @ AppendError::TooLarge { .. }) => return Err(BusError::from(error).into()),
+            Err(AppendError::Bus(error)) => return Err(error.into()),
+        }
+        perform(office, id, effects).await;
+        Ok(Written::Done)
+    }
+}
+
+fn held(decision: &Decision) -> BTreeMap<Queue, u32> {
+    decision.after.as_ref().map(in_work).unwrap_or_default()
+}
+
+/// Wakes runs whose turn it is to offer something.
+pub(super) fn wake_others(office: &Office, runs: Vec<RunId>) {
+    for run in runs {
+        office.registry.tell(run, Mail::Wake(Input::Capacity));
+    }
+}

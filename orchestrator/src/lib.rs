@@ -1,0 +1,7 @@
+//! The orchestrator: pure decisions over a run's record ([`decide`]), and the actors that carry them out
+//! ([`drive`]).
+
+pub mod decide;
+pub mod drive;
+
+pub use drive::{OrchestratorError, OrchestratorSettings, run, with_system};

@@ -1,0 +1,140 @@
+//! What a person asks.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Encoding;
+
+/// Longest goal that is accepted, in bytes.
+pub const MAX_GOAL_BYTES: usize = 16 * 1024;
+
+/// What a person asks, with what belongs to the asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Goal {
+    /// The person's own words.
+    pub text: String,
+    /// The documents given with the goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corpus: Option<CorpusRef>,
+    /// Time allowed for the whole run, in milliseconds; the fleet's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Model for every role of this run (`provider/model`), instead of what the fleet's settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Who asks: a user name or the id of a program.
+    #[serde(default)]
+    pub asked_by: String,
+    /// How the events of this run are encoded, so that a JSON-only client can read what it asked for.
+    #[serde(default)]
+    pub encoding: Encoding,
+    /// Limits of this run instead of the fleet's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<RunLimits>,
+}
+
+/// Why a goal is refused before any work starts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GoalError {
+    /// Nothing was asked.
+    #[error("the goal is empty: say in a sentence or two what you want to know or have done")]
+    Empty,
+    /// More was written than a goal may hold.
+    #[error(
+        "the goal has {bytes} bytes, {MAX_GOAL_BYTES} is the most: put long material in a file and give its folder with --docs"
+    )]
+    TooLong {
+        /// The goal's length in bytes.
+        bytes: usize,
+    },
+}
+
+impl Goal {
+    /// A goal with nothing but its words.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            corpus: None,
+            deadline_ms: None,
+            model: None,
+            asked_by: String::new(),
+            encoding: Encoding::default(),
+            limits: None,
+        }
+    }
+
+    /// Checks what can be checked before work starts.
+    ///
+    /// # Errors
+    /// When the goal is empty or longer than [`MAX_GOAL_BYTES`].
+    pub fn check(&self) -> Result<(), GoalError> {
+        if self.text.trim().is_empty() {
+            return Err(GoalError::Empty);
+        }
+        if self.text.len() > MAX_GOAL_BYTES {
+            return Err(GoalError::TooLong { bytes: self.text.len() });
+        }
+        Ok(())
+    }
+}
+
+/// The documents of a run: a manifest in the object store, by content hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CorpusRef {
+    /// Content hash that names the corpus.
+    pub id: String,
+    /// Number of files.
+    pub files: u64,
+    /// Bytes of text.
+    pub bytes: u64,
+}
+
+/// Limits of one run. Fixed when the run is created, so that a replay decides alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunLimits {
+    /// Most children of one task (P3).
+    pub max_width: u16,
+    /// Most levels of the plan (P3).
+    pub max_depth: u16,
+    /// Most tasks in the plan; more counts as over-decomposed (P3).
+    pub max_tasks: u16,
+    /// Most steps of one task (W5).
+    pub max_steps: u32,
+    /// Offers of one task before it counts as failed.
+    pub max_generations: u32,
+    /// Most refinements of the plan (P5).
+    pub max_refinements: u32,
+    /// Most operations in one refinement (P4).
+    pub max_refine_operations: u32,
+    /// Time for one task, in milliseconds.
+    pub task_deadline_ms: u64,
+    /// Time for the run when the goal names none, in milliseconds.
+    pub run_deadline_ms: u64,
+}
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            max_width: 5,
+            max_depth: 3,
+            max_tasks: 20,
+            max_steps: 10,
+            max_generations: 3,
+            max_refinements: 3,
+            max_refine_operations: 4,
+            task_deadline_ms: 10 * 60 * 1000,
+            run_deadline_ms: 60 * 60 * 1000,
+        }
+    }
+}
+
+impl RunLimits {
+    /// Time for one task.
+    #[must_use]
+    pub const fn task_deadline(&self) -> Duration {
+        Duration::from_millis(self.task_deadline_ms)
+    }
+}

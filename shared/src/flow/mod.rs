@@ -1,0 +1,23 @@
+//! The pipeline, in the order a run passes through it.
+
+pub mod goal;
+pub mod outcome;
+pub mod plan;
+pub mod refinement;
+pub mod reflection;
+pub mod report;
+pub mod step;
+pub mod task;
+pub mod usage;
+
+pub use goal::{CorpusRef, Goal, RunLimits};
+pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
+pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
+pub use refinement::{RefineOperation, RefusedOperation};
+pub use reflection::{Reflection, ToolNote};
+pub use report::Report;
+pub use step::{
+    Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
+};
+pub use task::{LeafRef, TaskOffered, TaskStatus, Work};
+pub use usage::Usage;

@@ -1,0 +1,165 @@
+//! How a task ended, and what it gave.
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::PlanDraft;
+use super::refinement::RefineOperation;
+use super::reflection::Reflection;
+use super::report::Report;
+use super::step::{ObservationStatus, Step};
+use super::usage::Usage;
+
+/// The end of one generation of a task. Terminal: the fence lets only the first through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Why, in a sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What it gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product: Option<Product>,
+    /// The last step: the answer that ended the task is journaled with its outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_step: Option<Box<Step>>,
+    /// What all its steps did, in brief, for whoever reflects on it.
+    #[serde(default)]
+    pub steps: Vec<StepDigest>,
+    /// What the whole generation used.
+    #[serde(default)]
+    pub usage: Usage,
+}
+
+/// How a task ended (W6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It was done.
+    Done,
+    /// Part of it was done; the product says what.
+    DonePartial,
+    /// A person must decide something first.
+    Escalate,
+    /// Another agent should do it.
+    Delegate,
+    /// It cannot go on.
+    Blocked,
+    /// The model said it gives up, or the limit of steps was reached with nothing to show.
+    GaveUp,
+    /// The model could not be reached or would not answer; trying again later may help.
+    ModelFailed,
+    /// The agent itself failed (a fault of ours), with the reason.
+    AgentFailed,
+    /// The deadline passed.
+    DeadlinePassed,
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl Ending {
+    /// Whether the product counts.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        match self {
+            Self::Done | Self::DonePartial => true,
+            Self::Escalate
+            | Self::Delegate
+            | Self::Blocked
+            | Self::GaveUp
+            | Self::ModelFailed
+            | Self::AgentFailed
+            | Self::DeadlinePassed
+            | Self::Cancelled => false,
+        }
+    }
+}
+
+/// What a task gave, by its kind of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Product {
+    /// Of planning.
+    Plan(PlanDraft),
+    /// Of executing a leaf.
+    Result(TaskResult),
+    /// Of reflecting.
+    Reflection(Reflection),
+    /// Of refining: operations, to be checked one by one.
+    Refinement(Vec<RefineOperation>),
+    /// Of writing.
+    Report(Report),
+}
+
+/// What a leaf found or made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct TaskResult {
+    /// The answer in a few sentences; what `{{1-2.result}}` stands for.
+    pub conclusion: String,
+    /// Single statements with where they come from.
+    pub findings: Vec<Finding>,
+    /// Milestones that were reached.
+    pub milestones: Vec<String>,
+    /// What was asked and could not be answered.
+    pub unanswered: Vec<String>,
+    /// What the agent says of the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+}
+
+/// A statement and where it comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Finding {
+    /// The statement.
+    pub text: String,
+    /// Where it stands.
+    pub citations: Vec<Citation>,
+    /// Which facet of the goal it answers.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub facet: String,
+    /// How sure, in percent.
+    pub confidence: u8,
+    /// Whether somebody other than the finder looked the citation up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verified: bool,
+}
+
+/// A place in a document.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Citation {
+    /// Path relative to the folder given with `--docs`.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// The words there, as they stand.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quote: String,
+}
+
+/// What an agent says of the plan when it submits (W6).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Advice {
+    /// Whether the plan should be refined.
+    pub refine: bool,
+    /// Why.
+    pub reason: String,
+    /// For later tasks.
+    pub suggestions: Vec<String>,
+}
+
+/// One step in brief.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StepDigest {
+    /// The step's number.
+    pub number: u32,
+    /// What was done: the tool and its main argument, cut short.
+    pub action: String,
+    /// How it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ObservationStatus>,
+    /// Time of the step, in milliseconds.
+    pub millis: u64,
+}

@@ -1,0 +1,120 @@
+//! The plan: a tree of tasks. A draft comes from a planner and nests; a plan is checked and flat.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Role, TaskIndex};
+
+/// What a planner proposes, before any check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanDraft {
+    /// The goal in the planner's words.
+    #[serde(default)]
+    pub goal: String,
+    /// The tasks at the top of the plan.
+    pub tasks: Vec<TaskDraft>,
+}
+
+/// One proposed task, with its subtasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskDraft {
+    /// A few words that name it.
+    pub name: String,
+    /// What is to be achieved.
+    pub goal: String,
+    /// Who should do it; a worker when absent. Ignored on tasks with subtasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// What could go wrong with it.
+    #[serde(default)]
+    pub criticism: String,
+    /// What must be reached on the way.
+    #[serde(default)]
+    pub milestones: Vec<String>,
+    /// What the result must be.
+    #[serde(default)]
+    pub expected_output: String,
+    /// Capabilities or tools that are needed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Indices or names of tasks whose results this one uses.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Whether the run cannot succeed without it.
+    #[serde(default)]
+    pub critical: bool,
+    /// Smaller tasks that together make up this one.
+    #[serde(default)]
+    pub subtasks: Vec<TaskDraft>,
+}
+
+/// A checked plan: every task under its index.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Plan {
+    /// The goal in the planner's words.
+    pub goal: String,
+    /// All tasks, depth first.
+    pub tasks: BTreeMap<TaskIndex, PlanTask>,
+}
+
+/// A node of the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanTask {
+    /// A few words that name it.
+    pub name: String,
+    /// What is to be achieved. May refer to results of other tasks: `{{1-2.result}}`.
+    pub goal: String,
+    /// Who does it, if it is a leaf.
+    pub role: Role,
+    /// What could go wrong with it.
+    #[serde(default)]
+    pub criticism: String,
+    /// What must be reached on the way.
+    #[serde(default)]
+    pub milestones: Vec<String>,
+    /// What the result must be.
+    #[serde(default)]
+    pub expected_output: String,
+    /// Capabilities or tools that are needed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Tasks that must end before this one starts.
+    #[serde(default)]
+    pub depends_on: Vec<TaskIndex>,
+    /// Whether the run cannot succeed without it.
+    #[serde(default)]
+    pub critical: bool,
+}
+
+impl Plan {
+    /// The direct children of a task, or the top of the plan.
+    pub fn children<'a>(
+        &'a self,
+        parent: Option<&'a TaskIndex>,
+    ) -> impl Iterator<Item = (&'a TaskIndex, &'a PlanTask)> {
+        self.tasks.iter().filter(move |(index, _)| index.parent().as_ref() == parent)
+    }
+
+    /// Whether a task is executed, as opposed to standing for those below it.
+    #[must_use]
+    pub fn is_leaf(&self, index: &TaskIndex) -> bool {
+        // Depth-first order: what lies below a task comes right after it and its members.
+        let after = self.tasks.range((Bound::Excluded(index), Bound::Unbounded)).map(|(other, _)| other);
+        let mut elsewhere = after.skip_while(|other| other.is_same_place(index));
+        self.tasks.contains_key(index) && !elsewhere.next().is_some_and(|other| other.is_below(index))
+    }
+
+    /// The leaves that a task stands for: those below it, or itself when it is a leaf.
+    pub fn leaves_of<'a>(&'a self, index: &'a TaskIndex) -> impl Iterator<Item = &'a TaskIndex> {
+        let from = self.tasks.range(index..).map(|(leaf, _)| leaf);
+        from.take_while(|leaf| leaf.is_same_place(index) || leaf.is_below(index))
+            .filter(move |leaf| (*leaf == index || leaf.is_below(index)) && self.is_leaf(leaf))
+    }
+
+    /// All tasks that are executed, depth first.
+    pub fn leaves(&self) -> impl Iterator<Item = (&TaskIndex, &PlanTask)> {
+        self.tasks.iter().filter(|(index, _)| self.is_leaf(index))
+    }
+}

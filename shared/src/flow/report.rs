@@ -1,0 +1,17 @@
+//! The answer.
+
+use serde::{Deserialize, Serialize};
+
+/// The answer of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Report {
+    /// One line.
+    pub title: String,
+    /// The whole report in Markdown.
+    pub body: String,
+    /// What was asked and could not be answered.
+    pub unanswered: Vec<String>,
+    /// Whether it was made without a language model.
+    pub offline: bool,
+}

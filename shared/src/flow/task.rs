@@ -1,0 +1,179 @@
+//! Tasks: what is offered to agents, and the states they pass through.
+
+use serde::{Deserialize, Serialize};
+
+use super::goal::{CorpusRef, RunLimits};
+use super::outcome::{Ending, StepDigest, TaskResult};
+use super::plan::{Plan, PlanTask};
+use super::reflection::Reflection;
+use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
+use crate::time::Millis;
+use crate::wire::Encoding;
+
+/// The state of a task (R3).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    /// In the plan, not offered yet.
+    Created,
+    /// Offered; nobody has started it as far as the run has decided.
+    Queued,
+    /// An agent works on it.
+    Processing,
+    /// It ended well.
+    Completed,
+    /// It failed for good.
+    Failed,
+    /// It was cut off by a deadline or a cancellation.
+    Aborted,
+    /// Somebody decided to leave it out. Not a failure.
+    Skipped,
+    /// It cannot start because a task it needs failed.
+    Blocked,
+    /// It was split into smaller tasks.
+    Split,
+}
+
+impl TaskStatus {
+    /// Whether nothing more will happen to the task by itself.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        match self {
+            Self::Created | Self::Queued | Self::Processing => false,
+            Self::Completed | Self::Failed | Self::Aborted | Self::Skipped | Self::Blocked | Self::Split => {
+                true
+            }
+        }
+    }
+
+    /// The mark of a leaf in the progress tree (R8): not started, in work, done, or ended otherwise.
+    #[must_use]
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::Created | Self::Queued => "[ ]",
+            Self::Processing => "[-]",
+            Self::Completed | Self::Split => "[x]",
+            Self::Failed | Self::Aborted | Self::Skipped | Self::Blocked => "[~]",
+        }
+    }
+}
+
+/// An offer of a task. Its record entry is at the same time its queue entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskOffered {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: TaskId,
+    /// Which offer of it, from 1.
+    pub generation: Generation,
+    /// Where it waits.
+    pub queue: Queue,
+    /// What is to be done.
+    pub work: Work,
+    /// The person's own words.
+    pub goal: String,
+    /// The run's documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corpus: Option<CorpusRef>,
+    /// Model to use instead of the agent's own setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Limits of the run.
+    pub limits: RunLimits,
+    /// When the task's time is up.
+    pub deadline: Millis,
+    /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
+    pub nonce: String,
+    /// How events of this run are encoded.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// What is to be done, by kind. Carries all that the agent needs to know of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Split the goal into a plan.
+    Plan {
+        /// Why an earlier plan of this run was refused.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refused: Vec<String>,
+        /// Roles that leaves may be given to.
+        roles: Vec<String>,
+    },
+    /// Do a leaf.
+    Execute {
+        /// The leaf; references in its goal are resolved.
+        task: PlanTask,
+        /// Results of the tasks it depends on.
+        inputs: Vec<LeafRef>,
+        /// Goals of the tasks above it, outermost first.
+        parents: Vec<String>,
+        /// The progress tree, as text.
+        progress: String,
+        /// Lessons from tasks that ended before.
+        #[serde(default)]
+        lessons: Vec<String>,
+        /// How an earlier generation of this task failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_before: Option<String>,
+    },
+    /// Reflect on a leaf that ended.
+    Reflect {
+        /// The leaf.
+        index: TaskIndex,
+        /// The leaf as planned.
+        task: PlanTask,
+        /// How it ended.
+        ending: Ending,
+        /// Why, in a sentence.
+        reason: String,
+        /// What it gave.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<TaskResult>,
+        /// What it did.
+        steps: Vec<StepDigest>,
+        /// The progress tree, as text.
+        progress: String,
+    },
+    /// Change the plan.
+    Refine {
+        /// The plan as it stands.
+        plan: Plan,
+        /// The progress tree, as text.
+        progress: String,
+        /// What the reflections ask for.
+        reasons: Vec<String>,
+        /// Reflections so far.
+        reflections: Vec<(TaskIndex, Reflection)>,
+        /// Results so far.
+        results: Vec<LeafRef>,
+        /// Operations that may be used.
+        operations_left: u32,
+    },
+    /// Write the report.
+    Write {
+        /// What every leaf gave, in order.
+        results: Vec<LeafRef>,
+        /// Leaves that gave nothing: index, name, and why.
+        failed: Vec<(TaskIndex, String, String)>,
+        /// What the reflections found uncovered in the end.
+        uncovered: Vec<String>,
+    },
+}
+
+/// A leaf and what it gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LeafRef {
+    /// The leaf.
+    pub index: TaskIndex,
+    /// Its name.
+    pub name: String,
+    /// Its goal.
+    pub goal: String,
+    /// What it gave.
+    pub result: TaskResult,
+}

@@ -1,0 +1,411 @@
+//! Names of things: runs, tasks, agents, roles, queues. All of them are safe as one token of a subject.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use crate::text_form::text_form;
+
+/// Why a text is not the name of the thing asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not {wanted}")]
+pub struct NameError {
+    text: String,
+    wanted: &'static str,
+}
+
+impl NameError {
+    fn new(text: &str, wanted: &'static str) -> Self {
+        let text = text.chars().take(80).collect();
+        Self { text, wanted }
+    }
+}
+
+/// A run: one goal being worked on. Shown as 32 hexadecimal digits; UUID hyphens are accepted when read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(Uuid);
+
+impl RunId {
+    /// Wraps a UUID that the caller made (version 7, so that ids sort by time of creation).
+    #[must_use]
+    pub const fn from_uuid(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+
+    /// The UUID itself.
+    #[must_use]
+    pub const fn as_uuid(&self) -> Uuid {
+        self.0
+    }
+
+    /// The first twelve digits, enough for a person to tell runs apart.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(12);
+        text
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.as_simple())
+    }
+}
+
+impl FromStr for RunId {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Uuid::try_parse(text).map(Self).map_err(|_| NameError::new(text, "a run id (32 hexadecimal digits)"))
+    }
+}
+text_form!(RunId, "RunId", "^[0-9a-fA-F-]{32,36}$", "A run, as a UUID without hyphens");
+
+/// The place of a task in the plan tree, such as `1-2-3`; a member of a committee or of a redundant
+/// group carries a letter: `1-2~a`. Orders depth first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskIndex {
+    path: Vec<u16>,
+    member: Option<char>,
+}
+
+impl TaskIndex {
+    /// Deepest index that is accepted anywhere.
+    pub const MAX_DEPTH: usize = 20;
+
+    /// The `n`th task (from 1) at the top of the plan.
+    #[must_use]
+    pub fn top(n: u16) -> Self {
+        Self { path: vec![n], member: None }
+    }
+
+    /// The `n`th child (from 1) of this task.
+    #[must_use]
+    pub fn child(&self, n: u16) -> Self {
+        let mut path = self.path.clone();
+        path.push(n);
+        Self { path, member: None }
+    }
+
+    /// The task above, or nothing at the top.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let (_, above) = self.path.split_last()?;
+        (!above.is_empty()).then(|| Self { path: above.to_vec(), member: None })
+    }
+
+    /// 1 at the top of the plan.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.path.len()
+    }
+
+    /// The position among its siblings, from 1.
+    #[must_use]
+    pub fn position(&self) -> u16 {
+        self.path.last().copied().unwrap_or(0)
+    }
+
+    /// Whether both are the same place in the tree, whichever member they name.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+
+    /// Whether `self` lies anywhere below `other`.
+    #[must_use]
+    pub fn is_below(&self, other: &Self) -> bool {
+        self.path.len() > other.path.len() && self.path.starts_with(&other.path)
+    }
+}
+
+impl fmt::Display for TaskIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, part) in self.path.iter().enumerate() {
+            let dash = if at == 0 { "" } else { "-" };
+            write!(f, "{dash}{part}")?;
+        }
+        self.member.map_or(Ok(()), |member| write!(f, "~{member}"))
+    }
+}
+
+impl FromStr for TaskIndex {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let wrong = || NameError::new(text, "a task index such as 1-2-3");
+        let (path, member) = match text.split_once('~') {
+            None => (text, None),
+            Some((path, member)) => {
+                let mut letters = member.chars();
+                let letter = letters.next().filter(char::is_ascii_lowercase).ok_or_else(wrong)?;
+                if letters.next().is_some() {
+                    return Err(wrong());
+                }
+                (path, Some(letter))
+            }
+        };
+        let path = path.split('-').map(parse_position).collect::<Option<Vec<u16>>>().ok_or_else(wrong)?;
+        if path.len() > Self::MAX_DEPTH {
+            return Err(wrong());
+        }
+        Ok(Self { path, member })
+    }
+}
+text_form!(
+    TaskIndex,
+    "TaskIndex",
+    "^[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?$",
+    "The place of a task in the plan"
+);
+
+/// Only the canonical form counts (no sign, no leading zero), so that one task has one subject.
+fn parse_position(text: &str) -> Option<u16> {
+    let canonical = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
+    canonical.then(|| text.parse().ok()).flatten()
+}
+
+/// What an agent can be given to do: a leaf of the plan, or one of the run's own phases.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskId {
+    /// Make the plan.
+    Plan,
+    /// Execute a leaf.
+    Leaf(TaskIndex),
+    /// Reflect on a leaf that ended.
+    Reflect(TaskIndex),
+    /// Change the plan, for the nth time in this run (from 1).
+    Refine(u32),
+    /// Write the report.
+    Write,
+}
+
+impl TaskId {
+    /// The index of the leaf this task is about, if it is about one.
+    #[must_use]
+    pub const fn leaf(&self) -> Option<&TaskIndex> {
+        match self {
+            Self::Leaf(index) | Self::Reflect(index) => Some(index),
+            Self::Plan | Self::Refine(_) | Self::Write => None,
+        }
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plan => f.write_str("plan"),
+            Self::Leaf(index) => index.fmt(f),
+            Self::Reflect(index) => write!(f, "reflect-{index}"),
+            Self::Refine(n) => write!(f, "refine-{n}"),
+            Self::Write => f.write_str("write"),
+        }
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let wrong = || NameError::new(text, "a task (1-2-3, plan, reflect-1-2, refine-1 or write)");
+        match text {
+            "plan" => Ok(Self::Plan),
+            "write" => Ok(Self::Write),
+            _ => match (text.strip_prefix("reflect-"), text.strip_prefix("refine-")) {
+                (Some(index), _) => index.parse().map(Self::Reflect).map_err(|_| wrong()),
+                (_, Some(n)) => parse_position(n).map(|n| Self::Refine(n.into())).ok_or_else(wrong),
+                (None, None) => text.parse().map(Self::Leaf).map_err(|_| wrong()),
+            },
+        }
+    }
+}
+text_form!(
+    TaskId,
+    "TaskId",
+    "^(plan|write|refine-[0-9]+|(reflect-)?[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?)$",
+    "A task: the index of a leaf, or a phase of the run"
+);
+
+/// A kind of agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Splits a goal into a tree of tasks.
+    Planner,
+    /// Does leaves that act and check.
+    Worker,
+    /// Draws lessons from what ended.
+    Reflector,
+    /// Changes the plan while it runs.
+    Refiner,
+    /// Does leaves that find things out.
+    Researcher,
+    /// Delivers the answer.
+    Writer,
+    /// A role that a user defined.
+    Specialist(RoleName),
+}
+
+impl Role {
+    /// The roles that come with Muster, in the order a run meets them.
+    pub const BUILT_IN: [Self; 6] =
+        [Self::Planner, Self::Researcher, Self::Worker, Self::Reflector, Self::Refiner, Self::Writer];
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Planner => "planner",
+            Self::Worker => "worker",
+            Self::Reflector => "reflector",
+            Self::Refiner => "refiner",
+            Self::Researcher => "researcher",
+            Self::Writer => "writer",
+            Self::Specialist(name) => &name.0,
+        })
+    }
+}
+
+impl FromStr for Role {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match Self::BUILT_IN.iter().find(|role| role.to_string() == text) {
+            Some(role) => Ok(role.clone()),
+            None => text.parse().map(Self::Specialist),
+        }
+    }
+}
+text_form!(Role, "Role", "^[a-z][a-z0-9_]{0,31}$", "A kind of agent");
+
+/// The name of a role that a user defined: lower-case letters, digits and `_`, 32 at most.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoleName(String);
+
+impl FromStr for RoleName {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let first = text.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
+        let rest = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if first && rest && text.len() <= 32 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NameError::new(text, "a role (a lower-case letter, then letters, digits or _, 32 at most)"))
+        }
+    }
+}
+
+/// One process of the fleet, such as `worker-5f3a9c21`. Letters, digits, `-` and `_`, 64 at most.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(String);
+
+impl AgentId {
+    /// The id of a process of `role`, told apart from others by `token` (random, chosen by the caller).
+    #[must_use]
+    pub fn new(role: &str, token: u32) -> Self {
+        Self(format!("{role}-{token:08x}"))
+    }
+
+    /// Whoever sends a message without saying who.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self("anonymous".to_owned())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for AgentId {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if good && !text.is_empty() && text.len() <= 64 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(NameError::new(text, "an agent id (letters, digits, - and _, 64 at most)"))
+        }
+    }
+}
+text_form!(AgentId, "AgentId", "^[A-Za-z0-9_-]{1,64}$", "One process of the fleet");
+
+/// Where an offer waits: for anybody of a role, or for one agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Queue {
+    /// Any agent of the role may take it.
+    Role(Role),
+    /// Only this agent may take it (an addressed offer).
+    Agent(AgentId),
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Role(role) => role.fmt(f),
+            Self::Agent(agent) => write!(f, "@{agent}"),
+        }
+    }
+}
+
+impl FromStr for Queue {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match text.strip_prefix('@') {
+            Some(agent) => agent.parse().map(Self::Agent),
+            None => text.parse().map(Self::Role),
+        }
+    }
+}
+text_form!(Queue, "Queue", "^@?[A-Za-z0-9_-]{1,64}$", "A queue: a role, or @ and an agent");
+
+macro_rules! counter {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// The one after this.
+            #[must_use]
+            pub const fn next(self) -> Self {
+                Self(self.0.saturating_add(1))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+counter! {
+    /// One offer of a task by decision, from 1. Rises with every new offer (redo, edit, re-offer).
+    Generation(u32)
+}
+counter! {
+    /// One agent's try within a generation, from 1. Rises with each `started`.
+    Attempt(u32)
+}
+counter! {
+    /// A position in the record, given by the broker. 0 is before everything.
+    Seq(u64)
+}
+
+impl FromStr for Generation {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        text.parse().map(Self).map_err(|_| NameError::new(text, "a generation (a number from 1)"))
+    }
+}

@@ -1,0 +1,16 @@
+//! Types and pure rules that every Muster process shares.
+//!
+//! Read [`flow`] in order (goal, plan, task, step, outcome, reflection, refinement, report) to follow a run,
+//! then [`run`] for the record and how it is folded. No clock, randomness, network or runtime lives here:
+//! whatever depends on those comes in as an argument.
+
+pub mod flow;
+pub mod ids;
+pub mod plan;
+pub mod run;
+pub mod secret;
+pub mod span;
+pub mod time;
+pub mod wire;
+
+mod text_form;

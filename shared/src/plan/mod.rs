@@ -1,0 +1,16 @@
+//! Pure rules about plans: check, repair, refine, order, progress, references.
+
+pub mod check;
+pub mod order;
+pub mod progress;
+pub mod reference;
+pub mod refine;
+pub mod repair;
+
+mod draft;
+mod tree;
+
+pub use check::{PlanProblem, check, check_plan};
+pub use progress::{Mark, ProgressLine};
+pub use refine::{Refined, refine};
+pub use repair::repair;

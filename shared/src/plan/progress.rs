@@ -1,0 +1,194 @@
+//! The progress tree as text (R8), for people and for prompts.
+
+use std::fmt;
+
+use crate::flow::{Plan, TaskStatus};
+use crate::ids::{TaskId, TaskIndex};
+use crate::run::{RunState, Statuses, TaskState};
+
+/// One line of the progress tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgressLine {
+    /// Levels above it; 0 at the top.
+    pub depth: usize,
+    /// How far it is.
+    pub mark: Mark,
+    /// The task.
+    pub index: TaskIndex,
+    /// Its name.
+    pub name: String,
+    /// A few words on its state; empty when the mark says it all.
+    pub note: String,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// `[ ]`: not started.
+    NotStarted,
+    /// `[-]`: in work.
+    InWork,
+    /// `[~]`: partly done, or ended otherwise than well.
+    Partly,
+    /// `[x]`: done.
+    Done,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotStarted => "[ ]",
+            Self::InWork => "[-]",
+            Self::Partly => "[~]",
+            Self::Done => "[x]",
+        })
+    }
+}
+
+impl fmt::Display for ProgressLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { depth, mark, index, name, note } = self;
+        write!(f, "{:width$}{mark} {index} {name}", "", width = depth * 2)?;
+        if note.is_empty() { Ok(()) } else { write!(f, " ({note})") }
+    }
+}
+
+/// How much the tree says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What was decided. For prompts: the same record always gives the same text.
+    Decided,
+    /// Also what agents were last seen doing. For people.
+    Seen,
+}
+
+/// The progress tree of a run; empty before there is a plan.
+#[must_use]
+pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
+    let Some(plan) = &state.plan else { return Vec::new() };
+    let statuses = statuses(state, detail);
+    plan.tasks
+        .iter()
+        .map(|(index, task)| ProgressLine {
+            depth: index.depth().saturating_sub(1),
+            mark: mark(plan, &statuses, index),
+            index: index.clone(),
+            name: one_line(&task.name),
+            note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
+        })
+        .collect()
+}
+
+/// The states of leaves; for people, a leaf that an agent was seen to have taken is in work.
+fn statuses(state: &RunState, detail: Detail) -> Statuses {
+    let mut statuses = state.statuses();
+    match detail {
+        Detail::Decided => {}
+        Detail::Seen => {
+            for (index, status) in &mut statuses {
+                if state.seen_with(&TaskId::Leaf(index.clone())).is_some() {
+                    *status = TaskStatus::Processing;
+                }
+            }
+        }
+    }
+    statuses
+}
+
+/// The progress tree as plain text, one line per task, each ended by a line feed.
+#[must_use]
+pub fn render(lines: &[ProgressLine]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// How far a task is, by the leaves it stands for.
+#[must_use]
+pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex) -> Mark {
+    let marks: Vec<Mark> = plan
+        .leaves_of(index)
+        .map(|leaf| leaf_mark(statuses.get(leaf).copied().unwrap_or(TaskStatus::Created)))
+        .collect();
+    let all = |wanted: Mark| marks.iter().all(|mark| *mark == wanted);
+    if marks.contains(&Mark::InWork) {
+        Mark::InWork
+    } else if all(Mark::NotStarted) {
+        Mark::NotStarted
+    } else if all(Mark::Done) {
+        Mark::Done
+    } else {
+        Mark::Partly
+    }
+}
+
+/// How many leaves ended, and how many there are.
+#[must_use]
+pub fn count(plan: &Plan, statuses: &Statuses) -> (usize, usize) {
+    let ended = |leaf: &&TaskIndex| statuses.get(*leaf).is_some_and(|status| status.is_ended());
+    let leaves: Vec<&TaskIndex> = plan.leaves().map(|(leaf, _)| leaf).collect();
+    (leaves.iter().filter(|leaf| ended(leaf)).count(), leaves.len())
+}
+
+const fn leaf_mark(status: TaskStatus) -> Mark {
+    match status {
+        TaskStatus::Created | TaskStatus::Queued => Mark::NotStarted,
+        TaskStatus::Processing => Mark::InWork,
+        TaskStatus::Completed | TaskStatus::Split => Mark::Done,
+        TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
+    }
+}
+
+fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
+    let Some(task) = state.planned(index) else { return String::new() };
+    let why = |word: &str| match task.reasons.last() {
+        Some(reason) => format!("{word}: {}", one_line(reason)),
+        None => word.to_owned(),
+    };
+    match task.status {
+        TaskStatus::Created => {
+            if task.reasons.is_empty() {
+                String::new()
+            } else {
+                why("to be tried again")
+            }
+        }
+        TaskStatus::Queued => match (detail, state.seen_with(&TaskId::Leaf(index.clone()))) {
+            (Detail::Seen, Some(agent)) => in_work(state, index, task, agent.as_str(), detail),
+            (Detail::Seen | Detail::Decided, _) => "waiting for an agent".to_owned(),
+        },
+        TaskStatus::Processing => {
+            let agent = task.agent.as_ref().map_or("an agent", |agent| agent.as_str());
+            in_work(state, index, task, agent, detail)
+        }
+        TaskStatus::Completed | TaskStatus::Split => String::new(),
+        TaskStatus::Failed => why("failed"),
+        TaskStatus::Aborted => why("stopped"),
+        TaskStatus::Skipped => why("skipped"),
+        TaskStatus::Blocked => why("blocked"),
+    }
+}
+
+fn in_work(state: &RunState, index: &TaskIndex, task: &TaskState, agent: &str, detail: Detail) -> String {
+    let mut note = format!("with {agent}");
+    if task.generation.0 > 1 {
+        note.push_str(&format!(", try {}", task.generation));
+    }
+    let seen = state.seen.get(&TaskId::Leaf(index.clone())).filter(|seen| seen.generation == task.generation);
+    match (detail, seen) {
+        (Detail::Seen, Some(seen)) if seen.step > 0 => {
+            note.push_str(&format!(", step {} {}", seen.step, one_line(&seen.doing)));
+        }
+        (Detail::Seen | Detail::Decided, _) => {}
+    }
+    note
+}
+
+/// Texts of models must not break the tree: one line, cut at 100 characters.
+fn one_line(text: &str) -> String {
+    const MOST: usize = 100;
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}

@@ -1,0 +1,418 @@
+//! Mending a draft by rule, when asking the planner again did not help (P2, P3).
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan, cycles};
+use super::draft::{self, normal};
+use super::tree::{Id, Piece, Tree, cut, words};
+use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
+use crate::ids::Role;
+
+/// Makes a plan of any draft, and says what was mended, one line each. The plan has no task when the draft
+/// holds nothing that could be done; otherwise [`check_plan`] finds nothing wrong with it.
+#[must_use]
+pub fn repair(draft: &PlanDraft, limits: &RunLimits, roles: &[Role]) -> (Plan, Vec<String>) {
+    let (mut plan, problems) = draft::read(draft);
+    let mut notes: Vec<String> = problems.iter().map(unreadable).collect();
+    keep_readable(&mut plan, Bounds::of(limits).readable(), &mut notes);
+    for _ in 0..PASSES {
+        let mut mender = Mender { tree: Tree::of(&plan), bounds: Bounds::of(limits), notes: &mut notes };
+        mender.mend(roles);
+        plan = mender.tree.plan();
+        let left = check_plan(&plan, limits, roles);
+        if left.is_empty() || left == [PlanProblem::Empty] {
+            return (plan, notes);
+        }
+    }
+    notes.push("the plan could not be kept together: only its first step is left".to_owned());
+    (first_leaf(&plan, roles), notes)
+}
+
+/// Mending one thing can bring up another (two goals that are alike once they are cut to their limit); that
+/// settles in the second pass.
+const PASSES: usize = 4;
+
+/// Above this many candidates only neighbours are compared.
+const ALL_PAIRS: usize = 200;
+
+struct Mender<'a> {
+    tree: Tree,
+    bounds: Bounds,
+    notes: &'a mut Vec<String>,
+}
+
+impl Mender<'_> {
+    fn mend(&mut self, roles: &[Role]) {
+        self.fill_or_drop_empty();
+        self.fit_texts();
+        self.fit_roles(roles);
+        self.lift_deep();
+        self.collapse();
+        self.merge_duplicates();
+        self.shrink();
+        self.fit_width();
+        self.shrink();
+        self.merge_duplicates();
+        self.settle_dependencies();
+    }
+
+    fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+
+    /// A task without a name is named by its goal, and the other way round; one with neither goes.
+    fn fill_or_drop_empty(&mut self) {
+        // Last first, so that a parent is looked at when what is left below it is known.
+        for id in self.tree.all().into_iter().rev() {
+            let goal = self.tree.comparable_goal(id);
+            let name = self.tree.item(id).task.name.trim().to_owned();
+            match (name.is_empty(), goal.is_empty()) {
+                (false, false) => {}
+                (false, true) => self.tree.item_mut(id).goal = vec![Piece::Text(name)],
+                (true, false) => {
+                    let name = cut(goal.replace(['{', '}'], "").trim(), 60);
+                    let name = if name.is_empty() { "unnamed".to_owned() } else { name };
+                    self.tree.item_mut(id).task.name = name;
+                }
+                (true, true) if self.tree.is_leaf(id) => {
+                    self.note("left out a task without name and goal".to_owned());
+                    self.tree.remove(id, None);
+                }
+                (true, true) => {
+                    self.note("lifted the subtasks of a task without name and goal".to_owned());
+                    self.tree.dissolve(id);
+                }
+            }
+        }
+    }
+
+    fn fit_texts(&mut self) {
+        for id in self.tree.all() {
+            let goal = self.tree.item(id).goal.iter().map(|piece| match piece {
+                Piece::Text(text) => text.len(),
+                Piece::Given(..) => "{{1.result}}".len(),
+            });
+            let mut too_long = goal.sum::<usize>() > MAX_TEXT_BYTES;
+            let task = &mut self.tree.item_mut(id).task;
+            let PlanTask { name, criticism, expected_output, milestones, needs, .. } = task;
+            too_long |= milestones.len() > MAX_ITEMS || needs.len() > MAX_ITEMS;
+            milestones.truncate(MAX_ITEMS);
+            needs.truncate(MAX_ITEMS);
+            let texts =
+                [(name, MAX_NAME_BYTES), (criticism, MAX_TEXT_BYTES), (expected_output, MAX_TEXT_BYTES)];
+            let items = milestones.iter_mut().chain(needs).map(|text| (text, MAX_TEXT_BYTES));
+            for (text, most) in texts.into_iter().chain(items) {
+                too_long |= text.len() > most;
+                *text = cut(text, most);
+            }
+            if too_long {
+                let name = words(&self.tree.item(id).task.name);
+                self.note(format!("shortened the texts of {name}"));
+            }
+        }
+    }
+
+    fn fit_roles(&mut self, roles: &[Role]) {
+        let instead = substitute(roles);
+        for id in self.tree.all() {
+            if !roles.contains(&self.tree.item(id).task.role) {
+                let is_leaf = self.tree.is_leaf(id);
+                let task = &mut self.tree.item_mut(id).task;
+                let role = std::mem::replace(&mut task.role, instead.clone());
+                let name = words(&task.name);
+                if is_leaf {
+                    self.note(format!("gave {name} to a {instead}, there is no {role}"));
+                }
+            }
+        }
+    }
+
+    /// Cuts the depth by lifting: what lies too deep takes the place of what it was part of.
+    fn lift_deep(&mut self) {
+        for id in self.tree.all().into_iter().rev() {
+            if !self.tree.is_leaf(id) && self.tree.depth(id) >= self.bounds.depth {
+                let name = words(&self.tree.item(id).task.name);
+                self.note(format!("put the subtasks of {name} in its place, the plan was too deep"));
+                self.tree.dissolve(id);
+            }
+        }
+    }
+
+    /// A parent with a single child says nothing that the child does not.
+    fn collapse(&mut self) {
+        for id in self.tree.all().into_iter().rev() {
+            if let [only] = *self.tree.children(Some(id)) {
+                let name = words(&self.tree.item(id).task.name);
+                let only = words(&self.tree.item(only).task.name);
+                self.note(format!("put {only} in the place of {name}, whose only subtask it was"));
+                self.tree.dissolve(id);
+            }
+        }
+    }
+
+    fn merge_duplicates(&mut self) {
+        let mut seen: HashMap<(Role, String), Id> = HashMap::new();
+        for id in self.tree.leaves() {
+            let key = (self.tree.item(id).task.role.clone(), self.tree.comparable_goal(id));
+            match seen.get(&key) {
+                Some(first) => {
+                    let name = words(&self.tree.item(id).task.name);
+                    self.note(format!("left out {name}, which another task does already"));
+                    self.tree.merge_leaves(*first, id);
+                }
+                None => {
+                    seen.insert(key, id);
+                }
+            }
+        }
+        self.collapse();
+    }
+
+    /// Too many tasks count as over-decomposed: those most alike become one.
+    fn shrink(&mut self) {
+        let mut likeness = Likeness::default();
+        while self.tree.all().len() > self.bounds.tasks {
+            let Some((kept, gone)) = likeness.closest(&self.tree, &self.tree.leaves()) else { return };
+            self.note_merge(kept, gone);
+            self.tree.merge_leaves(kept, gone);
+            likeness.forget(kept);
+            self.collapse();
+        }
+    }
+
+    /// Splits what is too wide into groups where depth and number of tasks allow it, else merges.
+    fn fit_width(&mut self) {
+        let mut open = vec![None];
+        let mut likeness = Likeness::default();
+        while let Some(parent) = open.pop() {
+            while self.tree.children(parent).len() > self.bounds.width {
+                if self.group_children(parent) {
+                    break;
+                }
+                let siblings = self.tree.children(parent).to_vec();
+                let Some((one, other)) = likeness.closest(&self.tree, &siblings) else { break };
+                self.note_merge(one, other);
+                self.tree.merge_siblings(one, other);
+                likeness.forget(one);
+                likeness.forget(other);
+            }
+            let below = self.tree.children(parent).iter().filter(|child| !self.tree.is_leaf(**child));
+            open.extend(below.map(|child| Some(*child)));
+        }
+        self.collapse();
+    }
+
+    fn group_children(&mut self, parent: Option<Id>) -> bool {
+        let children = self.tree.children(parent).to_vec();
+        let groups = children.len().div_ceil(self.bounds.width);
+        let above = parent.map_or(0, |id| self.tree.depth(id));
+        let height = children.iter().map(|child| self.tree.height(*child)).max().unwrap_or(0);
+        let fits = self.bounds.width >= 2
+            && groups <= self.bounds.width
+            && above + 1 + height <= self.bounds.depth
+            && self.tree.all().len() + groups <= self.bounds.tasks;
+        if !fits {
+            return false;
+        }
+        let size = children.len().div_ceil(groups);
+        for members in children.chunks(size).filter(|members| members.len() > 1) {
+            let names: Vec<&str> = members.iter().map(|id| self.tree.item(*id).task.name.as_str()).collect();
+            let name = cut(&names.join("; ").replace(['{', '}'], ""), MAX_NAME_BYTES);
+            self.notes.push(format!("put tasks below a new one, there were too many side by side: {name}"));
+            let role = self.tree.item(members[0]).task.role.clone();
+            self.tree.group(members, group_task(name, role));
+        }
+        true
+    }
+
+    fn note_merge(&mut self, one: Id, other: Id) {
+        let (one, other) = (&self.tree.item(one).task.name, &self.tree.item(other).task.name);
+        let text = format!("merged {} with {}, the plan was too large", words(one), words(other));
+        self.note(text);
+    }
+
+    fn settle_dependencies(&mut self) {
+        self.drop_family();
+        self.depend_on_references();
+        self.cut_cycles();
+        self.unlink_references();
+    }
+
+    fn drop_family(&mut self) {
+        for id in self.tree.all() {
+            let needs = &self.tree.item(id).needs;
+            let family = |other: &&Id| self.is_family(id, **other);
+            let wrong: Vec<Id> = needs.iter().filter(family).copied().collect();
+            for other in wrong {
+                self.tree.item_mut(id).needs.remove(&other);
+                self.note_cut(id, other, "is part of it or the other way round");
+            }
+        }
+    }
+
+    fn depend_on_references(&mut self) {
+        for id in self.tree.all() {
+            for target in self.targets(id) {
+                if !self.is_family(id, target) && !self.waits_for(id, target) {
+                    self.tree.item_mut(id).needs.insert(target);
+                    let (name, other) = (self.name(id), self.name(target));
+                    self.note(format!("{name} now waits for {other}, whose result it uses"));
+                }
+            }
+        }
+    }
+
+    /// Cuts, of every knot, dependencies that point forward in the plan until it is none any more.
+    fn cut_cycles(&mut self) {
+        while let Some((id, needed)) = self.forward_in_a_knot() {
+            self.tree.item_mut(id).needs.remove(&needed);
+            self.note_cut(id, needed, "waits for it as well");
+        }
+    }
+
+    fn forward_in_a_knot(&self) -> Option<(Id, Id)> {
+        let plan = self.tree.plan();
+        let knots = cycles(&plan);
+        if knots.is_empty() {
+            return None;
+        }
+        let order = self.tree.all();
+        let ids: HashMap<_, Id> = plan.tasks.keys().zip(order.iter().copied()).collect();
+        let position: HashMap<Id, usize> = order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let knots: Vec<BTreeSet<Id>> = knots
+            .iter()
+            .map(|knot| knot.iter().filter_map(|index| ids.get(index).copied()).collect())
+            .collect();
+        let forward = order.iter().flat_map(|id| self.tree.item(*id).needs.iter().map(move |to| (*id, *to)));
+        let mut forward = forward.filter(|(from, to)| position.get(to) > position.get(from));
+        forward.find(|(from, to)| {
+            let within =
+                |knot: &BTreeSet<Id>, id: Id| self.tree.leaves_of(id).iter().any(|leaf| knot.contains(leaf));
+            knots.iter().any(|knot| within(knot, *from) && within(knot, *to))
+        })
+    }
+
+    /// What a task refers to without waiting for it becomes words.
+    fn unlink_references(&mut self) {
+        for id in self.tree.all() {
+            for target in self.targets(id) {
+                if self.is_family(id, target) || !self.waits_for(id, target) {
+                    let name = self.name(target);
+                    for piece in &mut self.tree.item_mut(id).goal {
+                        if matches!(piece, Piece::Given(other, _) if *other == target) {
+                            *piece = Piece::Text(name.clone());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn targets(&self, id: Id) -> BTreeSet<Id> {
+        let given = self.tree.item(id).goal.iter().filter_map(|piece| match piece {
+            Piece::Given(other, _) => Some(*other),
+            Piece::Text(_) => None,
+        });
+        given.collect()
+    }
+
+    /// Whether all leaves of `target` end before `id` starts, by its own needs or those of a task above.
+    fn waits_for(&self, id: Id, target: Id) -> bool {
+        let own_and_above = std::iter::successors(Some(id), |at| self.tree.parent(*at));
+        let needed: BTreeSet<Id> = own_and_above
+            .flat_map(|at| self.tree.item(at).needs.iter().flat_map(|to| self.tree.leaves_of(*to)))
+            .collect();
+        self.tree.leaves_of(target).iter().all(|leaf| needed.contains(leaf))
+    }
+
+    fn is_family(&self, one: Id, other: Id) -> bool {
+        self.tree.is_within(one, other) || self.tree.is_within(other, one)
+    }
+
+    fn note_cut(&mut self, id: Id, needed: Id, why: &str) {
+        let (name, other) = (self.name(id), self.name(needed));
+        self.note(format!("{name} no longer waits for {other}, which {why}"));
+    }
+
+    fn name(&self, id: Id) -> String {
+        words(&self.tree.item(id).task.name)
+    }
+}
+
+/// How alike tasks are, from 0 up. Computed once per pair.
+#[derive(Default)]
+struct Likeness(HashMap<(Id, Id), f64>);
+
+impl Likeness {
+    /// The two that are most alike, the earlier one first.
+    fn closest(&mut self, tree: &Tree, candidates: &[Id]) -> Option<(Id, Id)> {
+        let reach = if candidates.len() > ALL_PAIRS { 1 } else { candidates.len() };
+        let mut best: Option<((Id, Id), f64)> = None;
+        for (at, one) in candidates.iter().enumerate() {
+            for other in candidates.iter().skip(at + 1).take(reach) {
+                let likeness = self.of(tree, *one, *other);
+                if best.is_none_or(|(_, most)| likeness > most) {
+                    best = Some(((*one, *other), likeness));
+                }
+            }
+        }
+        best.map(|(pair, _)| pair)
+    }
+
+    fn forget(&mut self, id: Id) {
+        self.0.retain(|(one, other), _| *one != id && *other != id);
+    }
+
+    fn of(&mut self, tree: &Tree, one: Id, other: Id) -> f64 {
+        *self.0.entry((one, other)).or_insert_with(|| {
+            let text = |id: Id| {
+                let text = format!("{} {}", normal(&tree.item(id).task.name), tree.comparable_goal(id));
+                text.chars().take(100).collect::<String>()
+            };
+            let same_parent = if tree.parent(one) == tree.parent(other) { 0.2 } else { 0.0 };
+            let same_role = if tree.item(one).task.role == tree.item(other).task.role { 0.2 } else { 0.0 };
+            strsim::sorensen_dice(&text(one), &text(other)) + same_parent + same_role
+        })
+    }
+}
+
+fn substitute(roles: &[Role]) -> Role {
+    match roles.first() {
+        Some(first) if !roles.contains(&Role::Worker) => first.clone(),
+        Some(_) | None => Role::Worker,
+    }
+}
+
+fn unreadable(problem: &PlanProblem) -> String {
+    format!("left out: {problem}")
+}
+
+fn keep_readable(plan: &mut Plan, most: usize, notes: &mut Vec<String>) {
+    // A task comes after the one it is part of, so that what is kept is a tree.
+    if let Some(first_gone) = plan.tasks.keys().nth(most).cloned() {
+        let gone = plan.tasks.split_off(&first_gone);
+        notes.push(format!("left out {} tasks from {first_gone} on, the plan was far too large", gone.len()));
+    }
+}
+
+fn group_task(name: String, role: Role) -> PlanTask {
+    PlanTask {
+        goal: name.clone(),
+        name,
+        role,
+        criticism: String::new(),
+        milestones: Vec::new(),
+        expected_output: String::new(),
+        needs: Vec::new(),
+        depends_on: Vec::new(),
+        critical: false,
+    }
+}
+
+fn first_leaf(plan: &Plan, roles: &[Role]) -> Plan {
+    let first = plan.leaves().next().map(|(_, task)| {
+        let goal = cut(&words(&task.name), MAX_TEXT_BYTES);
+        (crate::ids::TaskIndex::top(1), group_task(goal, substitute(roles)))
+    });
+    Plan { goal: plan.goal.clone(), tasks: first.into_iter().collect() }
+}

@@ -1,0 +1,192 @@
+//! What must hold of every run at every position of its record, by name.
+//!
+//! Each rule looks at the state before an entry, the entry, and the state after it. Tests and simulations check
+//! all of [`ALL`] after every entry they fold.
+
+use super::event::{Entry, RecordEvent, RunEvent};
+use super::state::RunState;
+use crate::flow::{TaskOffered, TaskStatus, Usage};
+use crate::ids::{TaskId, TaskIndex};
+use crate::plan::{check, order};
+
+/// A rule with a name.
+#[derive(Debug, Clone, Copy)]
+pub struct Invariant {
+    /// What it is called in reports.
+    pub name: &'static str,
+    /// Says what is wrong, if something is: state before, entry, state after.
+    pub check: fn(&RunState, &Entry, &RunState) -> Result<(), String>,
+}
+
+/// All rules.
+pub const ALL: [Invariant; 10] = [
+    Invariant { name: "positions only rise", check: positions_rise },
+    Invariant { name: "a generation never falls", check: generations_rise },
+    Invariant { name: "no task is in work without an offer", check: work_needs_an_offer },
+    Invariant { name: "one outcome per generation", check: one_outcome_per_generation },
+    Invariant { name: "a leaf is offered after what it needs ended", check: dependencies_ended },
+    Invariant { name: "what ended well stays", check: completed_stays },
+    Invariant { name: "an ended run has no further events", check: ended_is_ended },
+    Invariant { name: "a completed run has one report", check: one_report },
+    Invariant { name: "usage never falls", check: usage_rises },
+    Invariant { name: "the plan has no cycle and every task of it a state", check: plan_is_sound },
+];
+
+/// Checks all rules.
+///
+/// # Errors
+/// The name of each rule that is broken, and how.
+pub fn check_all(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), Vec<String>> {
+    let broken = ALL.iter().filter_map(|rule| {
+        let problem = (rule.check)(before, entry, after).err()?;
+        Some(format!("at {}: {}: {problem}", entry.seq, rule.name))
+    });
+    let broken: Vec<String> = broken.collect();
+    if broken.is_empty() { Ok(()) } else { Err(broken) }
+}
+
+fn positions_rise(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    ensure(after.folded >= before.folded && after.decided >= before.decided, || "one fell".to_owned())?;
+    ensure(after.decided <= after.folded, || {
+        format!("decided at {}, folded up to {}", after.decided, after.folded)
+    })
+}
+
+fn generations_rise(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    for (task, old) in &before.tasks {
+        if let Some(new) = after.tasks.get(task) {
+            let rises = (new.generation, new.attempt) >= (old.generation, old.attempt);
+            ensure(rises, || format!("task {task} fell back to generation {}", new.generation))?;
+        }
+    }
+    Ok(())
+}
+
+fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let derived = |task: &TaskId| match (task, &after.plan) {
+        (TaskId::Leaf(index), Some(plan)) => !plan.is_leaf(index),
+        _ => false,
+    };
+    for (task, state) in after.tasks.iter().filter(|(task, _)| !derived(task)) {
+        let offered = state.generation.0 > 0 && state.queue.is_some() && state.deadline.is_some();
+        match state.status {
+            TaskStatus::Processing => {
+                ensure(offered && state.agent.is_some(), || format!("task {task}"))?;
+            }
+            TaskStatus::Queued | TaskStatus::Completed => ensure(offered, || format!("task {task}"))?,
+            TaskStatus::Created
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked
+            | TaskStatus::Split => {}
+        }
+    }
+    Ok(())
+}
+
+fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) -> Result<(), String> {
+    let mut ended = std::collections::BTreeSet::new();
+    for event in events(entry) {
+        if let RunEvent::TaskCompleted { task, generation, .. }
+        | RunEvent::TaskRetried { task, generation, .. }
+        | RunEvent::TaskFailed { task, generation, .. } = event
+        {
+            ensure(ended.insert((task, generation)), || format!("task {task} generation {generation}"))?;
+            let over = before
+                .tasks
+                .get(task)
+                .is_some_and(|state| state.generation == *generation && state.status.is_ended());
+            ensure(!over, || format!("task {task} generation {generation} had ended"))?;
+        }
+    }
+    Ok(())
+}
+
+fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    let (Some(offer), Some(plan)) = (offer_in(entry), &after.plan) else { return Ok(()) };
+    let TaskId::Leaf(leaf) = &offer.task else { return Ok(()) };
+    // A leaf that was offered before had its turn: a later change of plan does not take it back.
+    if before.planned(leaf).is_some_and(|state| state.generation.0 > 0) {
+        return Ok(());
+    }
+    // A decision may end the last dependency and make the offer.
+    let statuses = after.statuses();
+    let open = |needed: &TaskIndex| !statuses.get(needed).is_some_and(|status| status.is_ended());
+    match order::dependencies(plan, leaf).into_iter().find(open) {
+        Some(needed) => Err(format!("{leaf} was offered before {needed} ended")),
+        None => Ok(()),
+    }
+}
+
+fn completed_stays(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let Some(plan) = &before.plan else { return Ok(()) };
+    for (leaf, _) in plan.leaves() {
+        let (old, new) = (before.planned(leaf), after.planned(leaf));
+        if old.is_some_and(|old| old.status == TaskStatus::Completed) {
+            let same = new.is_some_and(|new| new.status == TaskStatus::Completed)
+                && new.and_then(|new| new.outcome.as_ref()) == old.and_then(|old| old.outcome.as_ref());
+            ensure(same, || format!("{leaf} had ended well"))?;
+        }
+    }
+    Ok(())
+}
+
+fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    if !before.status.is_ended() {
+        return Ok(());
+    }
+    let silent = match &entry.event {
+        RecordEvent::Decided(decided) => {
+            decided.events.is_empty() && decided.offers == 0 && decided.offer.is_none()
+        }
+        RecordEvent::Offered(_) => false,
+        RecordEvent::Agent(..) => true,
+    };
+    ensure(silent, || "something was decided".to_owned())?;
+    let same = before.status == after.status && before.tasks == after.tasks && before.report == after.report;
+    ensure(same, || "its state changed".to_owned())
+}
+
+fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted { .. })).count();
+    ensure(usize::from(before.report.is_some()) + reports <= 1, || "it was reported again".to_owned())?;
+    let completed = after.status == super::RunStatus::Completed;
+    ensure(completed == after.report.is_some(), || format!("it is {:?}", after.status))
+}
+
+fn usage_rises(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let parts = |usage: &Usage| {
+        [usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens, usage.cost_micros]
+    };
+    let falls = parts(&before.usage).into_iter().zip(parts(&after.usage)).any(|(old, new)| new < old);
+    ensure(!falls, || format!("from {:?} to {:?}", before.usage, after.usage))
+}
+
+fn plan_is_sound(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let Some(plan) = &after.plan else { return Ok(()) };
+    ensure(check::cycles(plan).is_empty(), || "tasks wait for each other".to_owned())?;
+    match plan.tasks.keys().find(|index| after.planned(index).is_none()) {
+        Some(index) => Err(format!("{index} has no state")),
+        None => Ok(()),
+    }
+}
+
+fn offer_in(entry: &Entry) -> Option<&TaskOffered> {
+    match &entry.event {
+        RecordEvent::Decided(decided) => decided.offer.as_deref(),
+        RecordEvent::Offered(offer) => Some(offer),
+        RecordEvent::Agent(..) => None,
+    }
+}
+
+fn events(entry: &Entry) -> &[RunEvent] {
+    match &entry.event {
+        RecordEvent::Decided(decided) => &decided.events,
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
+    }
+}
+
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(problem()) }
+}

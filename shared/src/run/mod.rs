@@ -1,0 +1,20 @@
+//! The record of a run, and how it is folded.
+//!
+//! The record is the only truth. Two kinds of author write to it: orchestrators write decisions and offers
+//! (`run.<run>.>`), agents write what happens to the task they hold (`evt.<run>.…`). An agent's event changes
+//! the run's state only when a decision names it.
+
+pub mod apply;
+pub mod event;
+pub mod invariants;
+pub mod state;
+
+pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs};
+pub use event::{
+    AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, RunEvent, Started,
+    StopReason, ToolStarted,
+};
+pub use state::{Phase, RunState, RunStatus, Seen, Statuses, TaskState};
+
+/// The version of the event format that this build writes and the newest it can fold.
+pub const EVENT_VERSION: u32 = 1;

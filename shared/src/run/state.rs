@@ -1,0 +1,203 @@
+//! The state of a run: what folding its record gives.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::event::{AgentEvent, AgentKey, StopReason};
+use crate::flow::{Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage};
+use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
+use crate::time::Millis;
+
+/// The state of a run (R3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It exists; nothing was offered yet.
+    Created,
+    /// It is being worked on.
+    Processing,
+    /// It ended with a report.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was stopped.
+    Aborted(StopReason),
+}
+
+impl RunStatus {
+    /// Whether nothing more will happen.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        match self {
+            Self::Created | Self::Processing => false,
+            Self::Completed | Self::Failed | Self::Aborted(_) => true,
+        }
+    }
+}
+
+/// What a run is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Making the plan.
+    Planning,
+    /// Doing the leaves, reflecting on them, refining the plan.
+    Executing,
+    /// Writing the report.
+    Writing,
+    /// Nothing any more.
+    Ended,
+}
+
+/// The state of a run. Only [`apply`](super::apply()) changes it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunState {
+    /// The run.
+    pub id: RunId,
+    /// Its state.
+    pub status: RunStatus,
+    /// What it is busy with.
+    pub phase: Phase,
+    /// What was asked.
+    pub goal: Goal,
+    /// Limits in force.
+    pub limits: RunLimits,
+    /// The version of its events.
+    pub event_version: u32,
+    /// Its secret, in hexadecimal. Never shown.
+    #[serde(skip)]
+    pub secret: String,
+    /// When it was created.
+    pub created_at: Millis,
+    /// When it ended.
+    pub ended_at: Option<Millis>,
+    /// When it must be finished.
+    pub deadline: Millis,
+    /// The plan as it stands.
+    pub plan: Option<Plan>,
+    /// Why plans were refused.
+    pub refused_plans: Vec<Vec<String>>,
+    /// Every task that was planned or offered.
+    pub tasks: BTreeMap<TaskId, TaskState>,
+    /// What was learnt, by leaf.
+    pub reflections: BTreeMap<TaskIndex, Reflection>,
+    /// What each refinement is to be for, by its number.
+    pub wanted: BTreeMap<u32, Vec<String>>,
+    /// Changes of plan: what was changed, and what was refused.
+    pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// What its tasks used.
+    pub usage: Usage,
+    /// The answer.
+    pub report: Option<Report>,
+    /// Why it failed or was stopped.
+    pub reason: Option<String>,
+    /// The highest position folded.
+    pub folded: Seq,
+    /// The last position that an orchestrator wrote: what its next write compares with.
+    pub decided: Seq,
+    /// The time that the last decision took for now.
+    pub decided_at: Millis,
+    /// The batch written last, and how many of its offers are still to come.
+    pub batch: Option<(Uuid, u32)>,
+    /// Events of agents that no decision has named yet.
+    #[serde(skip)]
+    pub pending: BTreeMap<Seq, (AgentKey, AgentEvent)>,
+    /// What agents were seen doing. For people only: no decision reads it.
+    #[serde(skip)]
+    pub seen: BTreeMap<TaskId, Seen>,
+}
+
+impl RunState {
+    /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them.
+    #[must_use]
+    pub fn statuses(&self) -> Statuses {
+        let leaf = |(task, state): (&TaskId, &TaskState)| match task {
+            TaskId::Leaf(index) => Some((index.clone(), state.status)),
+            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+        };
+        self.tasks.iter().filter_map(leaf).collect()
+    }
+
+    /// The agent that was seen to have taken an offer, though no decision names it yet. For people only.
+    #[must_use]
+    pub fn seen_with(&self, task: &TaskId) -> Option<&AgentId> {
+        let offered = self.tasks.get(task).filter(|state| state.status == TaskStatus::Queued)?;
+        let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation && !seen.ended)?;
+        seen.agent.as_ref()
+    }
+
+    /// The state of a planned task.
+    #[must_use]
+    pub fn planned(&self, index: &TaskIndex) -> Option<&TaskState> {
+        self.tasks.get(&TaskId::Leaf(index.clone()))
+    }
+}
+
+/// The states of planned tasks by index. A task that is missing counts as not offered yet.
+pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
+
+/// The state of one task.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskState {
+    /// Its state.
+    pub status: TaskStatus,
+    /// The newest offer of it; 0 before the first.
+    pub generation: Generation,
+    /// Where the newest offer waits.
+    pub queue: Option<Queue>,
+    /// When the newest offer was decided.
+    pub offered_at: Option<Millis>,
+    /// When the newest offer's time is up.
+    pub deadline: Option<Millis>,
+    /// Who works on it.
+    pub agent: Option<AgentId>,
+    /// Which try of the newest generation.
+    pub attempt: Attempt,
+    /// How it ended; kept of the newest generation that ended.
+    pub outcome: Option<Outcome>,
+    /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
+    pub reasons: Vec<String>,
+}
+
+impl TaskState {
+    /// A task that was planned and not offered yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            status: TaskStatus::Created,
+            generation: Generation(0),
+            queue: None,
+            offered_at: None,
+            deadline: None,
+            agent: None,
+            attempt: Attempt(0),
+            outcome: None,
+            reasons: Vec::new(),
+        }
+    }
+}
+
+impl Default for TaskState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What an agent was seen doing with a task, decided upon or not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seen {
+    /// The generation that this is about.
+    pub generation: Generation,
+    /// The agent.
+    pub agent: Option<AgentId>,
+    /// The last step journaled.
+    pub step: u32,
+    /// What the steps used so far.
+    pub usage: Usage,
+    /// The last action, in brief.
+    pub doing: String,
+    /// Whether the outcome is in the record.
+    pub ended: bool,
+}

@@ -1,0 +1,230 @@
+//! The envelope that every message travels in (F7).
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use crate::flow::{Outcome, Step, TaskOffered};
+use crate::ids::{AgentId, RunId, TaskId};
+use crate::run::{Decided, Released, Started, ToolStarted};
+use crate::time::Millis;
+
+/// The version of the envelope that this build writes.
+pub const WIRE_VERSION: u16 = 1;
+
+/// The envelope of a message. What may be left out has a sense of its own when it is missing, so that a
+/// program writing JSON by hand needs `body` only, and its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Envelope {
+    /// Version of the envelope and of the body's schema.
+    #[serde(default = "first_version")]
+    pub v: u16,
+    /// Names this message; nil when the sender gave it no name.
+    #[serde(default)]
+    pub id: Uuid,
+    /// Who sent it; `anonymous` when it does not say.
+    #[serde(default = "anonymous")]
+    pub sender: AgentId,
+    /// For whom it is, if for one in particular.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<AgentId>,
+    /// When it was sent, by the sender's clock. For people; order comes from the record's sequence.
+    #[serde(default)]
+    pub sent: Millis,
+    /// When it is of no use any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Millis>,
+    /// The message that this one answers or follows from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<Uuid>,
+    /// The run it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The task it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// W3C trace context; the `traceparent` header carries the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
+    /// What it says.
+    pub body: Body,
+}
+
+impl Envelope {
+    /// An envelope of the present version that says nothing but who sends what, and when.
+    #[must_use]
+    pub const fn new(id: Uuid, sender: AgentId, sent: Millis, body: Body) -> Self {
+        Self {
+            v: WIRE_VERSION,
+            id,
+            sender,
+            receiver: None,
+            sent,
+            expires: None,
+            correlation: None,
+            run: None,
+            task: None,
+            trace: None,
+            body,
+        }
+    }
+
+    /// The same, about a run.
+    #[must_use]
+    pub fn about_run(self, run: RunId) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// The same, about a task of a run.
+    #[must_use]
+    pub fn about_task(self, run: RunId, task: TaskId) -> Self {
+        Self { run: Some(run), task: Some(task), ..self }
+    }
+}
+
+const fn first_version() -> u16 {
+    1
+}
+
+fn anonymous() -> AgentId {
+    AgentId::anonymous()
+}
+
+/// W3C trace context, in its header form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct TraceContext(pub String);
+
+/// What a message says. The tag is the message's type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", content = "content", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "an envelope is built, sent and dropped")]
+pub enum Body {
+    /// Record: an orchestrator decided.
+    Decided(Decided),
+    /// Record and queue: a task is offered.
+    Offered(TaskOffered),
+    /// Record: an agent started a task.
+    Started(Started),
+    /// Record: an agent is about to call a tool with lasting effect.
+    ToolStarted(ToolStarted),
+    /// Record: an agent took a step.
+    Step(Step),
+    /// Record: an agent hands a task over.
+    Released(Released),
+    /// Record: a task ended.
+    Outcome(Outcome),
+    /// A durable command.
+    Command(Command),
+    /// An agent is alive.
+    Heartbeat(Heartbeat),
+    /// What an agent can do.
+    Profile(Profile),
+    /// What is happening right now, for whoever watches. Not part of the record.
+    Live(Live),
+    /// Interrupts at once.
+    Control(ControlMessage),
+    /// A value of the shared context.
+    Context(ContextUpdate),
+    /// A body above the inline limit: it lies in the object store, encoded as this envelope is.
+    Stored(StoredBody),
+}
+
+/// Above this many bytes an encoded body goes to the object store and the message carries the reference.
+pub const INLINE_LIMIT: usize = 128 * 1024;
+
+/// A reference to a body in the object store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StoredBody {
+    /// Its kind.
+    pub kind: MessageKind,
+    /// SHA-256 of the encoded body, in hexadecimal: the object's name.
+    pub hash: String,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// The type of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is the Body variant of the same name")]
+pub enum MessageKind {
+    Decided,
+    Offered,
+    Started,
+    ToolStarted,
+    Step,
+    Released,
+    Outcome,
+    Command,
+    Heartbeat,
+    Profile,
+    Live,
+    Control,
+    Context,
+    Stored,
+}
+
+impl MessageKind {
+    /// All kinds.
+    pub const ALL: [Self; 14] = [
+        Self::Decided,
+        Self::Offered,
+        Self::Started,
+        Self::ToolStarted,
+        Self::Step,
+        Self::Released,
+        Self::Outcome,
+        Self::Command,
+        Self::Heartbeat,
+        Self::Profile,
+        Self::Live,
+        Self::Control,
+        Self::Context,
+        Self::Stored,
+    ];
+
+    /// The kind as it stands in an envelope's `body.type`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::Offered => "offered",
+            Self::Started => "started",
+            Self::ToolStarted => "tool_started",
+            Self::Step => "step",
+            Self::Released => "released",
+            Self::Outcome => "outcome",
+            Self::Command => "command",
+            Self::Heartbeat => "heartbeat",
+            Self::Profile => "profile",
+            Self::Live => "live",
+            Self::Control => "control",
+            Self::Context => "context",
+            Self::Stored => "stored",
+        }
+    }
+}
+
+impl Body {
+    /// The type of this message.
+    #[must_use]
+    pub const fn kind(&self) -> MessageKind {
+        match self {
+            Self::Decided(_) => MessageKind::Decided,
+            Self::Offered(_) => MessageKind::Offered,
+            Self::Started(_) => MessageKind::Started,
+            Self::ToolStarted(_) => MessageKind::ToolStarted,
+            Self::Step(_) => MessageKind::Step,
+            Self::Released(_) => MessageKind::Released,
+            Self::Outcome(_) => MessageKind::Outcome,
+            Self::Command(_) => MessageKind::Command,
+            Self::Heartbeat(_) => MessageKind::Heartbeat,
+            Self::Profile(_) => MessageKind::Profile,
+            Self::Live(_) => MessageKind::Live,
+            Self::Control(_) => MessageKind::Control,
+            Self::Context(_) => MessageKind::Context,
+            Self::Stored(_) => MessageKind::Stored,
+        }
+    }
+}

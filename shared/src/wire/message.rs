@@ -1,0 +1,168 @@
+//! Messages that are not part of the record: commands, heartbeats, and what is watched live.
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{Goal, Usage};
+use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
+
+/// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Work on a goal. The asker names the run, so that asking twice makes one run.
+    Submit {
+        /// The run to be.
+        run: RunId,
+        /// The goal.
+        goal: Box<Goal>,
+    },
+    /// Stop a run.
+    Cancel {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+}
+
+impl Command {
+    /// The run that the command is for.
+    #[must_use]
+    pub const fn run(&self) -> RunId {
+        match self {
+            Self::Submit { run, .. } | Self::Cancel { run, .. } => *run,
+        }
+    }
+
+    /// The last token of its subject.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Submit { .. } => "submit",
+            Self::Cancel { .. } => "cancel",
+        }
+    }
+}
+
+/// What an agent is and can do (F5). Kept in the registry while the agent lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Profile {
+    /// The process.
+    pub agent: AgentId,
+    /// Its role, or `orchestrator`.
+    pub role: String,
+    /// Process id on its host.
+    pub pid: u32,
+    /// The host.
+    pub host: String,
+    /// Version of the program.
+    pub version: String,
+    /// Newest event version it knows.
+    pub event_version: u32,
+    /// Tasks it does at the same time.
+    pub slots: u32,
+    /// Tasks (or runs) in hand.
+    pub busy: u32,
+    /// The model it asks, as `provider/model`.
+    pub model: String,
+    /// Tools it may use.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// When it started, in UTC milliseconds.
+    pub started_at: u64,
+    /// Resident memory in bytes, when known.
+    #[serde(default)]
+    pub resident_bytes: u64,
+}
+
+/// A message that interrupts at once: `ctl.all`, `ctl.role.<role>`, `ctl.agent.<agent>`. May be lost; a durable
+/// command or the record says the same for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "control", rename_all = "snake_case")]
+pub enum ControlMessage {
+    /// Drop all tasks of a run.
+    CancelRun {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Drop one generation of a task.
+    CancelTask {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Hand everything over and leave.
+    Shutdown,
+}
+
+/// A value of the shared context changed: `bb.<run>.<key>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ContextUpdate {
+    /// The run whose context it is.
+    pub run: RunId,
+    /// What it is called: letters, digits, `-` and `_`.
+    pub key: String,
+    /// What it is now; null when it was removed.
+    pub value: serde_json::Value,
+}
+
+/// An agent is alive: `hb.<role>.<agent>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Heartbeat {
+    /// The process.
+    pub agent: AgentId,
+    /// Tasks in hand, of how many slots.
+    pub busy: u32,
+    /// See [`Profile::slots`].
+    pub slots: u32,
+}
+
+/// What is happening right now: `live.<run>.<role>.<agent>.<task>`. May be lost; the record has what counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Live {
+    /// The run.
+    pub run: RunId,
+    /// The role that speaks.
+    pub role: Role,
+    /// The task.
+    pub task: TaskId,
+    /// Its generation.
+    pub generation: Generation,
+    /// The step being taken, from 1.
+    pub step: u32,
+    /// What it is.
+    pub kind: LiveKind,
+}
+
+/// What is watched live (W13).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum LiveKind {
+    /// More of the model's thought.
+    Thought {
+        /// The text to append.
+        text: String,
+    },
+    /// More of the model's answer.
+    Answer {
+        /// The text to append.
+        text: String,
+    },
+    /// One line that says what is going on.
+    Status {
+        /// The line.
+        text: String,
+        /// What the task used so far.
+        usage: Usage,
+    },
+}

@@ -1,0 +1,10 @@
+//! What travels on the bus: envelopes, their encoding, and the messages that are not part of the record.
+
+pub mod codec;
+pub mod envelope;
+pub mod message;
+pub mod schema;
+
+pub use codec::{CodecError, Encoding, decode, encode};
+pub use envelope::{Body, Envelope, MessageKind, StoredBody, TraceContext};
+pub use message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, Profile};

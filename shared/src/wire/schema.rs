@@ -1,0 +1,296 @@
+//! The published schema of everything that travels (F7), generated from the types: JSON Schema for every
+//! message, and an AsyncAPI document of the subjects.
+
+use std::collections::BTreeMap;
+
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use super::codec::Encoding;
+use super::envelope::{Envelope, MessageKind, StoredBody};
+use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
+use crate::flow::{Outcome, Step, TaskOffered};
+use crate::run::{Decided, Released, Started, ToolStarted};
+
+/// The schema of every message by name: `envelope`, and what is its `body.content` by `body.type`.
+/// Each stands by itself (JSON Schema 2020-12).
+#[must_use]
+pub fn schemas() -> BTreeMap<String, Value> {
+    let of = |schema: fn(&mut SchemaGenerator) -> Schema| {
+        let mut generator = SchemaSettings::draft2020_12().into_generator();
+        let schema = schema(&mut generator);
+        with_definitions(schema, &mut generator)
+    };
+    let bodies = MessageKind::ALL.into_iter().map(|kind| (name(kind), of(body_schema(kind))));
+    bodies.chain([("envelope".to_owned(), of(inline::<Envelope>))]).collect()
+}
+
+/// One JSON Schema (2020-12) of every message: that of the envelope, with all types among its definitions.
+#[must_use]
+pub fn bundle() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let envelope = inline::<Envelope>(&mut generator);
+    for kind in MessageKind::ALL {
+        reference_of(kind)(&mut generator);
+    }
+    with_definitions(envelope, &mut generator)
+}
+
+/// The AsyncAPI 3.0 document: which message travels on which subject, in MessagePack or JSON.
+#[must_use]
+pub fn asyncapi(version: &str) -> Value {
+    let mut generator = SchemaSettings::draft07()
+        .with(|settings| settings.definitions_path = "/components/schemas".into())
+        .into_generator();
+    let envelope = generator.subschema_for::<Envelope>();
+    let mut messages = Map::new();
+    for kind in MessageKind::ALL {
+        let content = reference_of(kind)(&mut generator);
+        for encoding in [Encoding::MessagePack, Encoding::Json] {
+            let message = json!({
+                "name": name(kind),
+                "contentType": encoding.content_type(),
+                "headers": {
+                    "type": "object",
+                    "properties": {
+                        "Content-Type": { "const": encoding.content_type() },
+                        "traceparent": { "type": "string", "description": "W3C trace context" },
+                    },
+                },
+                "payload": {
+                    "allOf": [envelope.clone(), { "properties": { "body": {
+                        "type": "object",
+                        "properties": { "type": { "const": name(kind) }, "content": content.clone() },
+                    } } }],
+                },
+            });
+            messages.insert(message_id(kind, encoding), message);
+        }
+    }
+    let definitions = generator.take_definitions(true);
+    json!({
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Muster",
+            "version": version,
+            "description": "Every message is an envelope, in MessagePack or JSON by its Content-Type header. The record (`run.>` and `evt.>`) is written with compare-and-set on a subject filter: see each channel.",
+        },
+        "defaultContentType": Encoding::MessagePack.content_type(),
+        "servers": { "bus": { "host": "localhost:4222", "protocol": "nats" } },
+        "channels": CHANNELS.iter().map(|channel| (channel.id.to_owned(), channel.document())).collect::<Map<_, _>>(),
+        "operations": CHANNELS.iter().flat_map(Channel::operations).collect::<Map<_, _>>(),
+        "components": { "messages": messages, "schemas": definitions },
+    })
+}
+
+/// A subject and what travels on it.
+struct Channel {
+    id: &'static str,
+    address: &'static str,
+    description: &'static str,
+    kinds: &'static [MessageKind],
+    /// What the fleet does there, seen from outside: it sends, and some of it receives from others.
+    fleet: &'static [Action],
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Send,
+    Receive,
+}
+
+const BOTH: &[Action] = &[Action::Send, Action::Receive];
+
+const CHANNELS: [Channel; 11] = [
+    Channel {
+        id: "commands",
+        address: "cmd.{run}.{command}",
+        description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run.",
+        kinds: &[MessageKind::Command],
+        fleet: &[Action::Receive],
+    },
+    Channel {
+        id: "decisions",
+        address: "run.{run}.decided",
+        description: "The record: what orchestrators decided. Fenced by the filter `run.<run>.>`.",
+        kinds: &[MessageKind::Decided, MessageKind::Stored],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "offers",
+        address: "run.{run}.task.{queue}.{task}",
+        description: "The record: offers of tasks. A decision with a single offer carries it inside and stands here; several are written in one batch with the decision before them.",
+        kinds: &[MessageKind::Decided, MessageKind::Offered, MessageKind::Stored],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "queues",
+        address: "task.{queue}.{run}.{task}",
+        description: "The work queues: every offer of the record, by itself or inside its decision, taken by one agent and acknowledged when its outcome is recorded.",
+        kinds: &[MessageKind::Decided, MessageKind::Offered, MessageKind::Stored],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "events",
+        address: "evt.{run}.{role}.{agent}.{task}.{gen}.{kind}",
+        description: "The record: what agents report of the task they hold. Fenced by the filter `evt.<run>.*.*.<task>.<gen>.>`, byte for byte.",
+        kinds: &[
+            MessageKind::Started,
+            MessageKind::ToolStarted,
+            MessageKind::Step,
+            MessageKind::Released,
+            MessageKind::Outcome,
+            MessageKind::Stored,
+        ],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "heartbeats",
+        address: "hb.{role}.{agent}",
+        description: "Each process says that it is alive and how busy it is.",
+        kinds: &[MessageKind::Heartbeat, MessageKind::Profile],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "live",
+        address: "live.{run}.{role}.{agent}.{task}",
+        description: "What happens right now, for whoever watches. May be lost.",
+        kinds: &[MessageKind::Live],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "control_all",
+        address: "ctl.all",
+        description: "Interrupts every process.",
+        kinds: &[MessageKind::Control],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "control_role",
+        address: "ctl.role.{role}",
+        description: "Interrupts all processes of a role.",
+        kinds: &[MessageKind::Control],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "control_agent",
+        address: "ctl.agent.{agent}",
+        description: "Interrupts one process.",
+        kinds: &[MessageKind::Control],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "context",
+        address: "bb.{run}.{key}",
+        description: "A value of a run's shared context changed.",
+        kinds: &[MessageKind::Context],
+        fleet: &[Action::Send],
+    },
+];
+
+impl Channel {
+    fn document(&self) -> Value {
+        let encodings = [Encoding::MessagePack, Encoding::Json];
+        let ids = self.kinds.iter().flat_map(|kind| encodings.map(|encoding| message_id(*kind, encoding)));
+        let messages: Map<String, Value> =
+            ids.map(|id| (id.clone(), json!({ "$ref": format!("#/components/messages/{id}") }))).collect();
+        let parameters: Map<String, Value> = self
+            .parameters()
+            .map(|name| (name.to_owned(), json!({ "description": parameter(name) })))
+            .collect();
+        json!({
+            "address": self.address,
+            "description": self.description,
+            "messages": messages,
+            "parameters": parameters,
+        })
+    }
+
+    fn operations(&self) -> Vec<(String, Value)> {
+        let operation = |action: &Action| {
+            let action = match action {
+                Action::Send => "send",
+                Action::Receive => "receive",
+            };
+            let channel = format!("#/channels/{}", self.id);
+            (format!("{action}_{}", self.id), json!({ "action": action, "channel": { "$ref": channel } }))
+        };
+        self.fleet.iter().map(operation).collect()
+    }
+
+    fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        let tokens = self.address.split('.');
+        tokens.filter_map(|token| token.strip_prefix('{').and_then(|token| token.strip_suffix('}')))
+    }
+}
+
+fn parameter(name: &str) -> &'static str {
+    match name {
+        "run" => "The run: a UUID as 32 hexadecimal digits",
+        "command" => "The command: submit, cancel",
+        "queue" => "A role, or @ and the id of one agent",
+        "task" => "The index of a leaf (1-2-3), plan, reflect-<index>, refine-<n> or write",
+        "role" => "A kind of agent, such as worker",
+        "agent" => "One process, such as worker-5f3a9c21",
+        "gen" => "Which offer of the task, from 1",
+        "kind" => "started, tool, step, released or outcome",
+        "key" => "The name of the value",
+        _ => "",
+    }
+}
+
+/// The name of a kind as it stands in `body.type`.
+fn name(kind: MessageKind) -> String {
+    kind.name().to_owned()
+}
+
+fn message_id(kind: MessageKind, encoding: Encoding) -> String {
+    match encoding {
+        Encoding::MessagePack => name(kind),
+        Encoding::Json => format!("{}_json", name(kind)),
+    }
+}
+
+fn inline<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    T::json_schema(generator)
+}
+
+fn reference<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+macro_rules! by_kind {
+    ($name:ident, $how:ident, $doc:literal) => {
+        #[doc = $doc]
+        fn $name(kind: MessageKind) -> fn(&mut SchemaGenerator) -> Schema {
+            match kind {
+                MessageKind::Decided => $how::<Decided>,
+                MessageKind::Offered => $how::<TaskOffered>,
+                MessageKind::Started => $how::<Started>,
+                MessageKind::ToolStarted => $how::<ToolStarted>,
+                MessageKind::Step => $how::<Step>,
+                MessageKind::Released => $how::<Released>,
+                MessageKind::Outcome => $how::<Outcome>,
+                MessageKind::Command => $how::<Command>,
+                MessageKind::Heartbeat => $how::<Heartbeat>,
+                MessageKind::Profile => $how::<Profile>,
+                MessageKind::Live => $how::<Live>,
+                MessageKind::Control => $how::<ControlMessage>,
+                MessageKind::Context => $how::<ContextUpdate>,
+                MessageKind::Stored => $how::<StoredBody>,
+            }
+        }
+    };
+}
+by_kind!(body_schema, inline, "The schema of a body in full.");
+by_kind!(reference_of, reference, "A reference to the schema of a body, which becomes a definition.");
+
+fn with_definitions(mut schema: Schema, generator: &mut SchemaGenerator) -> Value {
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.to_value()
+}

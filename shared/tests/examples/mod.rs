@@ -1,0 +1,445 @@
+//! One example of everything that travels, with every field set that can be.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{
+    Action, Advice, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall, Observation,
+    ObservationStatus, Outcome, Plan, PlanDraft, PlanTask, Product, RefineOperation, Reflection,
+    RefusedOperation, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TemplateRef, Thought, ToolNote, Usage, Work,
+};
+use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
+use muster_shared::run::{Decided, Input, Released, RunEvent, Started, StopReason, ToolStarted};
+use muster_shared::time::Millis;
+use muster_shared::wire::{
+    Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
+    Profile, StoredBody, TraceContext,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+/// Every example under the name of its file.
+pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
+    let mut found: Vec<(String, Body)> = Vec::new();
+    let mut add = |name: &str, body: Body| found.push((name.to_owned(), body));
+    add("decided", Body::Decided(decided()));
+    add("decided_offering", Body::Decided(offering()));
+    for (name, work) in works() {
+        add(&format!("offered_{name}"), Body::Offered(offered(work)));
+    }
+    add("started", Body::Started(started()));
+    let key = "0190a1b2c3d4700080000000000000aa/1-2/1/1".to_owned();
+    add("tool_started", Body::ToolStarted(ToolStarted { step: step(), idempotency_key: key }));
+    add("step", Body::Step(step()));
+    add("released", Body::Released(Released { reason: "the agent leaves".to_owned() }));
+    for (name, product) in products() {
+        add(&format!("outcome_{name}"), Body::Outcome(outcome(product)));
+    }
+    add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
+    add("command_cancel", Body::Command(Command::Cancel { run: run(), reason: "enough".to_owned() }));
+    add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
+    add("profile", Body::Profile(profile()));
+    for (name, kind) in live() {
+        add(&format!("live_{name}"), Body::Live(kind));
+    }
+    for (name, control) in controls() {
+        add(&format!("control_{name}"), Body::Control(control));
+    }
+    let value = json!({ "facts": [1, 2.5, null, "x"] });
+    add("context", Body::Context(ContextUpdate { run: run(), key: "facts".to_owned(), value }));
+    let hash = "ab".repeat(32);
+    add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
+    found.into_iter().map(|(name, body)| (name, envelope(body))).collect()
+}
+
+fn envelope(body: Body) -> Envelope {
+    let trace = TraceContext("00-0190a1b2c3d4700080000000000000aa-0000000000000001-01".to_owned());
+    Envelope {
+        receiver: Some("researcher-00000002".parse().unwrap()),
+        expires: Some(Millis(1_700_000_060_000)),
+        correlation: Some(Uuid::from_u128(2)),
+        trace: Some(trace),
+        ..Envelope::new(Uuid::from_u128(1), agent(), Millis(1_700_000_000_000), body)
+            .about_task(run(), TaskId::Leaf(index("1-2")))
+    }
+}
+
+fn run() -> RunId {
+    "0190a1b2c3d4700080000000000000aa".parse().unwrap()
+}
+
+fn agent() -> AgentId {
+    AgentId::new("worker", 1)
+}
+
+fn index(text: &str) -> TaskIndex {
+    text.parse().unwrap()
+}
+
+fn limits() -> RunLimits {
+    RunLimits { max_steps: 12, ..RunLimits::default() }
+}
+
+fn goal() -> Goal {
+    Goal {
+        text: "What limits delegation loops?".to_owned(),
+        corpus: Some(corpus()),
+        deadline_ms: Some(600_000),
+        model: Some("openai/gpt-x".to_owned()),
+        asked_by: "ada".to_owned(),
+        encoding: Encoding::Json,
+        limits: Some(limits()),
+    }
+}
+
+fn corpus() -> CorpusRef {
+    CorpusRef { id: "cd".repeat(32), files: 12, bytes: 34_567 }
+}
+
+fn usage() -> Usage {
+    Usage { model_calls: 2, tool_calls: 1, input_tokens: 300, output_tokens: 40, cost_micros: 1_500 }
+}
+
+fn plan_task(name: &str) -> PlanTask {
+    PlanTask {
+        name: name.to_owned(),
+        goal: format!("{name} with {{{{1-1.result}}}}"),
+        role: Role::Researcher,
+        criticism: "may find too little".to_owned(),
+        milestones: vec!["first hit".to_owned()],
+        expected_output: "three findings".to_owned(),
+        needs: vec!["search".to_owned()],
+        depends_on: vec![index("1-1")],
+        critical: true,
+    }
+}
+
+fn plan() -> Plan {
+    let first = PlanTask { goal: "Look".to_owned(), depends_on: Vec::new(), ..plan_task("Look") };
+    let tasks = [
+        (index("1"), PlanTask { goal: "All".to_owned(), depends_on: Vec::new(), ..plan_task("All") }),
+        (index("1-1"), first),
+        (index("1-2"), plan_task("Compare")),
+    ];
+    Plan { goal: "Understand the limits".to_owned(), tasks: BTreeMap::from(tasks) }
+}
+
+fn draft_task() -> TaskDraft {
+    TaskDraft {
+        name: "Look".to_owned(),
+        goal: "Look it up".to_owned(),
+        role: Some("researcher".to_owned()),
+        criticism: "vague".to_owned(),
+        milestones: vec!["found".to_owned()],
+        expected_output: "a list".to_owned(),
+        needs: vec!["search".to_owned()],
+        depends_on: vec!["1-1".to_owned()],
+        critical: true,
+        subtasks: vec![TaskDraft {
+            name: "Part".to_owned(),
+            goal: "A part".to_owned(),
+            ..TaskDraft::default()
+        }],
+    }
+}
+
+fn reflection() -> Reflection {
+    Reflection {
+        summary: "Found two of three.".to_owned(),
+        on_plan: vec!["too broad".to_owned()],
+        on_tools: vec![ToolNote { tool: "search".to_owned(), note: "needs short queries".to_owned() }],
+        uncovered: vec!["the depth limit".to_owned()],
+        refine: Some("one facet is open".to_owned()),
+    }
+}
+
+fn operations() -> Vec<RefineOperation> {
+    vec![
+        RefineOperation::Split { task: index("1-2"), into: vec![draft_task(), draft_task()] },
+        RefineOperation::Add { after: index("1-2"), tasks: vec![draft_task()] },
+        RefineOperation::Delete { task: index("1-2"), reason: "done already".to_owned() },
+        RefineOperation::Exit { reason: "good enough".to_owned() },
+    ]
+}
+
+fn result() -> TaskResult {
+    let citation = Citation { path: "docs/a.md".to_owned(), line: 12, quote: "at most 20".to_owned() };
+    TaskResult {
+        conclusion: "Chains are limited to 20.".to_owned(),
+        findings: vec![Finding {
+            text: "At most 20 levels".to_owned(),
+            citations: vec![citation],
+            facet: "limits".to_owned(),
+            confidence: 90,
+            verified: true,
+        }],
+        milestones: vec!["found".to_owned()],
+        unanswered: vec!["why 20".to_owned()],
+        advice: Some(Advice {
+            refine: true,
+            reason: "one more question".to_owned(),
+            suggestions: vec!["read docs/b.md".to_owned()],
+        }),
+    }
+}
+
+fn report() -> Report {
+    Report {
+        title: "Limits".to_owned(),
+        body: "# Limits\n\n20 levels (docs/a.md:12)\n".to_owned(),
+        unanswered: vec!["why 20".to_owned()],
+        offline: true,
+    }
+}
+
+fn step() -> Step {
+    Step {
+        number: 1,
+        thought: Thought {
+            text: "I should search".to_owned(),
+            reasoning: "nothing known".to_owned(),
+            plan: "search, then read".to_owned(),
+            criticism: "may be too wide".to_owned(),
+        },
+        action: Action { name: "search".to_owned(), arguments: json!({ "most": 5, "query": "limits" }) },
+        observation: Some(Observation {
+            status: ObservationStatus::Success,
+            content: "docs/a.md:12 at most 20".to_owned(),
+            millis: 3,
+            truncated: true,
+        }),
+        calls: vec![ModelCall {
+            model: "offline/rules".to_owned(),
+            template: TemplateRef {
+                name: "worker".to_owned(),
+                version: 1,
+                hash: "0123456789abcdef".to_owned(),
+            },
+            request_hash: "ef".repeat(32),
+            same_messages: 2,
+            messages: vec![StoredMessage { role: "user".to_owned(), content: "Go on.".to_owned() }],
+            parameters: json!({ "temperature": 0 }),
+            answer: "{}".to_owned(),
+            usage: usage(),
+            millis: 40,
+        }],
+        millis: 45,
+        outside_millis: 43,
+    }
+}
+
+fn started() -> Started {
+    let ack = "$JS.ACK.TASKS.worker.1.2.3.4.5".to_owned();
+    Started { attempt: Attempt(2), ack, pid: 4_242, host: "box".to_owned(), after_step: 3 }
+}
+
+fn products() -> Vec<(&'static str, Product)> {
+    vec![
+        ("plan", Product::Plan(PlanDraft { goal: "Understand".to_owned(), tasks: vec![draft_task()] })),
+        ("result", Product::Result(result())),
+        ("reflection", Product::Reflection(reflection())),
+        ("refinement", Product::Refinement(operations())),
+        ("report", Product::Report(report())),
+    ]
+}
+
+fn outcome(product: Product) -> Outcome {
+    Outcome {
+        ending: Ending::DonePartial,
+        reason: "the limit of steps was reached".to_owned(),
+        product: Some(product),
+        last_step: Some(Box::new(Step { observation: None, ..step() })),
+        steps: vec![StepDigest {
+            number: 1,
+            action: "search limits".to_owned(),
+            status: Some(ObservationStatus::Timeout),
+            millis: 45,
+        }],
+        usage: usage(),
+    }
+}
+
+fn works() -> Vec<(&'static str, Work)> {
+    let leaf = || LeafRef {
+        index: index("1-1"),
+        name: "Look".to_owned(),
+        goal: "Look".to_owned(),
+        result: result(),
+    };
+    let progress = || "[x] 1-1 Look\n".to_owned();
+    vec![
+        ("plan", Work::Plan { refused: vec!["a cycle".to_owned()], roles: vec!["worker".to_owned()] }),
+        (
+            "execute",
+            Work::Execute {
+                task: plan_task("Compare"),
+                inputs: vec![leaf()],
+                parents: vec!["All".to_owned()],
+                progress: progress(),
+                lessons: vec!["short queries".to_owned()],
+                failed_before: Some("no model".to_owned()),
+            },
+        ),
+        (
+            "reflect",
+            Work::Reflect {
+                index: index("1-2"),
+                task: plan_task("Compare"),
+                ending: Ending::Done,
+                reason: "done".to_owned(),
+                result: Some(result()),
+                steps: outcome(Product::Result(result())).steps,
+                progress: progress(),
+            },
+        ),
+        (
+            "refine",
+            Work::Refine {
+                plan: plan(),
+                progress: progress(),
+                reasons: vec!["one facet is open".to_owned()],
+                reflections: vec![(index("1-1"), reflection())],
+                results: vec![leaf()],
+                operations_left: 4,
+            },
+        ),
+        (
+            "write",
+            Work::Write {
+                results: vec![leaf()],
+                failed: vec![(index("1-2"), "Compare".to_owned(), "gave up".to_owned())],
+                uncovered: vec!["the depth limit".to_owned()],
+            },
+        ),
+    ]
+}
+
+fn offered(work: Work) -> TaskOffered {
+    TaskOffered {
+        run: run(),
+        task: TaskId::Leaf(index("1-2")),
+        generation: Generation(1),
+        queue: Queue::Agent(agent()),
+        work,
+        goal: goal().text,
+        corpus: Some(corpus()),
+        model: Some("openai/gpt-x".to_owned()),
+        limits: limits(),
+        deadline: Millis(1_700_000_600_000),
+        nonce: "0011223344556677".to_owned(),
+        encoding: Encoding::Json,
+    }
+}
+
+fn decided() -> Decided {
+    let secret = "0123456789abcdef".repeat(4);
+    Decided {
+        batch: Uuid::from_u128(3),
+        by: AgentId::new("orchestrator", 2),
+        inputs: vec![
+            Input::Goal { goal: Box::new(goal()), limits: limits(), secret: secret.clone() },
+            Input::Refuse {
+                goal: Box::new(goal()),
+                limits: limits(),
+                reason: "the goal is empty".to_owned(),
+            },
+            Input::Agent { seq: Seq(41) },
+            Input::Capacity,
+            Input::Timer,
+            Input::Cancel { reason: "enough".to_owned(), by: "ada".to_owned() },
+        ],
+        now: Millis(1_700_000_000_000),
+        basis: Seq(42),
+        capacity: BTreeMap::from([(Queue::Role(Role::Worker), 3), (Queue::Agent(agent()), 1)]),
+        offers: 2,
+        continues: true,
+        events: run_events(secret),
+        offer: None,
+    }
+}
+
+fn offering() -> Decided {
+    let (leaf, generation) = (TaskId::Leaf(index("1-1")), Generation(1));
+    let decided = Decided {
+        inputs: vec![Input::Agent { seq: Seq(41) }],
+        continues: false,
+        events: vec![RunEvent::TaskCompleted { task: leaf, generation, outcome: Seq(41) }],
+        ..decided()
+    };
+    let (_, execute) = works().into_iter().find(|(name, _)| *name == "execute").unwrap();
+    decided.with_offers(vec![offered(execute)]).0
+}
+
+fn run_events(secret: String) -> Vec<RunEvent> {
+    let (leaf, generation) = (TaskId::Leaf(index("1-2")), Generation(1));
+    let reason = || "because".to_owned();
+    let deadline = Millis(1_700_000_600_000);
+    let refused =
+        vec![RefusedOperation { operation: RefineOperation::Exit { reason: reason() }, reason: reason() }];
+    vec![
+        RunEvent::RunCreated { goal: Box::new(goal()), limits: limits(), event_version: 1, secret, deadline },
+        RunEvent::PlanRefused { reasons: vec![reason()] },
+        RunEvent::PlanAdopted { plan: plan(), repairs: vec![reason()] },
+        RunEvent::TaskStarted { task: leaf.clone(), generation, agent: agent(), attempt: Attempt(1) },
+        RunEvent::TaskCompleted { task: leaf.clone(), generation, outcome: Seq(41) },
+        RunEvent::TaskRetried { task: leaf.clone(), generation, outcome: None, reason: reason() },
+        RunEvent::TaskFailed {
+            task: TaskId::Reflect(index("1-2")),
+            generation,
+            outcome: Some(Seq(43)),
+            reason: reason(),
+        },
+        RunEvent::TaskBlocked { task: index("1-2"), reason: reason() },
+        RunEvent::TaskAborted { task: TaskId::Refine(1), reason: reason() },
+        RunEvent::TaskSkipped { task: index("1-2"), reason: reason() },
+        RunEvent::Reflected { task: index("1-2"), reflection: reflection() },
+        RunEvent::RefinementWanted { number: 1, reason: reason() },
+        RunEvent::PlanRefined { number: 1, changes: vec![reason()], refused, plan: plan() },
+        RunEvent::WritingBegan,
+        RunEvent::RunCompleted { report: report() },
+        RunEvent::RunFailed { reason: reason() },
+        RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason: reason() },
+    ]
+}
+
+fn profile() -> Profile {
+    Profile {
+        agent: agent(),
+        role: "worker".to_owned(),
+        pid: 4_242,
+        host: "box".to_owned(),
+        version: "0.1.0".to_owned(),
+        event_version: 1,
+        slots: 8,
+        busy: 1,
+        model: "offline/rules".to_owned(),
+        tools: vec!["search".to_owned()],
+        started_at: 1_700_000_000_000,
+        resident_bytes: 9_000_000,
+    }
+}
+
+fn live() -> Vec<(&'static str, Live)> {
+    let of = |kind| Live {
+        run: run(),
+        role: Role::Worker,
+        task: TaskId::Leaf(index("1-2")),
+        generation: Generation(1),
+        step: 2,
+        kind,
+    };
+    vec![
+        ("thought", of(LiveKind::Thought { text: "Let".to_owned() })),
+        ("answer", of(LiveKind::Answer { text: "20".to_owned() })),
+        ("status", of(LiveKind::Status { text: "searching".to_owned(), usage: usage() })),
+    ]
+}
+
+fn controls() -> Vec<(&'static str, ControlMessage)> {
+    let (reason, task, generation) = ("enough".to_owned(), TaskId::Leaf(index("1-2")), Generation(1));
+    vec![
+        ("cancel_run", ControlMessage::CancelRun { run: run(), reason: reason.clone() }),
+        ("cancel_task", ControlMessage::CancelTask { run: run(), task, generation, reason }),
+        ("shutdown", ControlMessage::Shutdown),
+    ]
+}

@@ -1,0 +1,181 @@
+//! Properties of the rules about plans: any draft can be mended, any refinement leaves a good plan.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use muster_shared::flow::{Plan, PlanDraft, RefineOperation, RunLimits, TaskDraft, TaskStatus};
+use muster_shared::ids::{Role, TaskIndex};
+use muster_shared::plan::{check, check_plan, order, refine, repair};
+use muster_shared::run::Statuses;
+use proptest::prelude::*;
+
+const ROLES: [Role; 2] = [Role::Researcher, Role::Worker];
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => prop::sample::select(vec!["find the limits", "Find  the Limits", "compare a and b", "sum", "read it"])
+            .prop_map(str::to_owned),
+        2 => prop::sample::select(vec!["use {{1.result}}", "{{2-1.findings}} and {{1-1.result}}", "{{9.result}}", "{{{{1.x}}}}", "{{1-2.result}}{{2.result}}"])
+            .prop_map(str::to_owned),
+        1 => Just(String::new()),
+        1 => Just("long ".repeat(1200)),
+        2 => "[a-z {}.0-9“ß-]{0,24}",
+    ]
+}
+
+fn dependency() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "1", "2", "3", "1-1", "1-2", "2-1", "1-1-1", "sum", "nothing", "1-2-1-1", "read it",
+    ])
+    .prop_map(str::to_owned)
+}
+
+fn task(subtasks: impl Strategy<Value = Vec<TaskDraft>>) -> impl Strategy<Value = TaskDraft> {
+    let role = prop::option::of(prop::sample::select(vec!["worker", "Researcher", "king", "no such!", ""]));
+    let depends_on = prop::collection::vec(dependency(), 0..4);
+    (text(), text(), role, depends_on, subtasks, text(), any::<bool>()).prop_map(
+        |(name, goal, role, depends_on, subtasks, milestone, critical)| TaskDraft {
+            name,
+            goal,
+            role: role.map(str::to_owned),
+            depends_on,
+            subtasks,
+            milestones: vec![milestone; 2],
+            critical,
+            ..TaskDraft::default()
+        },
+    )
+}
+
+fn draft() -> impl Strategy<Value = PlanDraft> {
+    let leaf = task(Just(Vec::new())).boxed();
+    let tree = leaf.prop_recursive(6, 60, 7, |inner| task(prop::collection::vec(inner, 0..7)));
+    prop::collection::vec(tree, 0..9).prop_map(|tasks| PlanDraft { goal: "g".to_owned(), tasks })
+}
+
+fn limits() -> impl Strategy<Value = RunLimits> {
+    (0..6_u16, 0..5_u16, 0..25_u16, 0..6_u32).prop_map(|(max_width, max_depth, max_tasks, operations)| {
+        RunLimits {
+            max_width,
+            max_depth,
+            max_tasks,
+            max_refine_operations: operations,
+            ..RunLimits::default()
+        }
+    })
+}
+
+fn has_substance(tasks: &[TaskDraft]) -> bool {
+    tasks.iter().any(|task| {
+        !task.name.trim().is_empty() || !task.goal.trim().is_empty() || has_substance(&task.subtasks)
+    })
+}
+
+fn operation() -> impl Strategy<Value = RefineOperation> {
+    let index = prop::sample::select(vec!["1", "2", "3", "1-1", "1-2", "2-1", "3-2", "1-1-1", "7"])
+        .prop_map(|text| text.parse::<TaskIndex>().unwrap());
+    let tasks = || prop::collection::vec(task(Just(Vec::new())), 0..6);
+    prop_oneof![
+        3 => (index.clone(), tasks()).prop_map(|(task, into)| RefineOperation::Split { task, into }),
+        3 => (index.clone(), tasks()).prop_map(|(after, tasks)| RefineOperation::Add { after, tasks }),
+        3 => index.prop_map(|task| RefineOperation::Delete { task, reason: String::new() }),
+        1 => Just(RefineOperation::Exit { reason: String::new() }),
+    ]
+}
+
+/// Runs a plan to its end with the given endings, and says in which order leaves started.
+fn execute(plan: &Plan, endings: &[TaskStatus]) -> (Vec<TaskIndex>, Statuses) {
+    let (mut statuses, mut started) = (Statuses::new(), Vec::new());
+    let mut endings = endings.iter().cycle();
+    loop {
+        for (index, _) in order::blocked(plan, &statuses) {
+            statuses.insert(index, TaskStatus::Blocked);
+        }
+        let ready = order::ready(plan, &statuses);
+        let Some(next) = ready.first() else { break };
+        for needed in order::dependencies(plan, next) {
+            assert!(statuses[&needed].is_ended(), "{next} is ready before {needed} ended");
+        }
+        statuses.insert(next.clone(), *endings.next().unwrap());
+        started.push(next.clone());
+    }
+    (started, statuses)
+}
+
+#[test]
+fn a_goal_of_braces_still_gives_a_name() {
+    let task = TaskDraft { goal: "}".to_owned(), ..TaskDraft::default() };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task] };
+    let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
+    assert_eq!(check_plan(&plan, &RunLimits::default(), &ROLES), vec![]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn a_repaired_draft_is_a_good_plan(draft in draft(), limits in limits()) {
+        let (plan, notes) = repair(&draft, &limits, &ROLES);
+        if has_substance(&draft.tasks) {
+            prop_assert_eq!(check_plan(&plan, &limits, &ROLES), vec![], "{:#?}\n{:#?}", plan, notes);
+        } else {
+            prop_assert!(plan.tasks.is_empty());
+        }
+        prop_assert!(!notes.iter().any(|note| note.contains("could not be kept together")), "{:?}", notes);
+    }
+
+    #[test]
+    fn a_good_draft_is_left_alone(draft in draft(), limits in limits()) {
+        if check(&draft, &limits, &ROLES).is_empty() {
+            let (plan, notes) = repair(&draft, &limits, &ROLES);
+            let lifted = notes.iter().all(|note| note.contains("whose only subtask it was"));
+            prop_assert!(lifted, "{:?}", notes);
+            prop_assert!(!plan.tasks.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_leaf_of_a_repaired_plan_ends(
+        draft in draft(),
+        endings in prop::collection::vec(prop::sample::select(vec![
+            TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Skipped, TaskStatus::Aborted,
+        ]), 1..9),
+    ) {
+        let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
+        let (started, statuses) = execute(&plan, &endings);
+        prop_assert!(order::all_ended(&plan, &statuses));
+        let once: std::collections::BTreeSet<_> = started.iter().collect();
+        prop_assert_eq!(once.len(), started.len());
+    }
+
+    #[test]
+    fn refining_keeps_the_plan_good_and_the_past_untouched(
+        draft in draft(),
+        rounds in prop::collection::vec((prop::collection::vec(operation(), 0..5), 0..4_usize), 1..4),
+        endings in prop::collection::vec(prop::sample::select(vec![
+            TaskStatus::Completed, TaskStatus::Failed, TaskStatus::Processing, TaskStatus::Queued,
+        ]), 1..9),
+    ) {
+        let limits = RunLimits::default();
+        let (mut plan, _) = repair(&draft, &limits, &ROLES);
+        prop_assume!(!plan.tasks.is_empty());
+        let mut statuses = Statuses::new();
+        let mut endings = endings.iter().cycle();
+        for (operations, progress) in rounds {
+            for _ in 0..progress {
+                if let Some(next) = order::ready(&plan, &statuses).first() {
+                    statuses.insert(next.clone(), *endings.next().unwrap());
+                }
+            }
+            let refined = refine(&plan, &statuses, &operations, &limits, &ROLES);
+            prop_assert_eq!(check_plan(&refined.plan, &limits, &ROLES), vec![]);
+            for (index, status) in &statuses {
+                prop_assert_eq!(refined.plan.tasks.get(index), plan.tasks.get(index), "{} was {:?}", index, status);
+                let may_be_split = !matches!(status, TaskStatus::Completed);
+                prop_assert!(may_be_split || refined.plan.is_leaf(index));
+            }
+            let split = |index: &TaskIndex| plan.is_leaf(index) && !refined.plan.is_leaf(index);
+            let parents: Vec<TaskIndex> = plan.tasks.keys().filter(|index| split(index)).cloned().collect();
+            statuses.extend(parents.into_iter().map(|index| (index, TaskStatus::Split)));
+            plan = refined.plan;
+        }
+    }
+}

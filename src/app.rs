@@ -1,0 +1,147 @@
+//! What every command has: settings, the folder it works in, the redactor, and the way to the bus.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use muster_bus::{Bus, BusError, BusSettings};
+use muster_shared::ids::AgentId;
+use muster_shared::secret::Redactor;
+use muster_shared::time::Millis;
+use uuid::Uuid;
+
+use crate::args::Global;
+use crate::exit::{Exit, Failure};
+use crate::fleet::state::FleetFolder;
+use crate::render::paint::Paint;
+use crate::secrets;
+use crate::settings::{self, Inputs, Loaded, Settings};
+
+/// What every command has.
+#[derive(Clone)]
+pub(crate) struct App {
+    /// Settings with their origins.
+    pub(crate) loaded: Arc<Loaded>,
+    /// Where the local fleet of this folder lives.
+    pub(crate) fleet: FleetFolder,
+    /// Takes secrets out of what is shown or logged.
+    pub(crate) redactor: Arc<Redactor>,
+    /// The options that every command has, for processes that are started.
+    pub(crate) global: Global,
+}
+
+impl App {
+    /// Reads the settings and finds the folder.
+    pub(crate) fn open(global: Global) -> Result<Self, miette::Report> {
+        let folder = std::env::current_dir().map_err(|e| {
+            Failure::usage(format!("cannot tell the current folder: {e}"))
+                .help("change to a folder that exists")
+        })?;
+        let variables = variables();
+        let loaded = settings::load(&Inputs {
+            file: global.config.clone(),
+            folder: folder.clone(),
+            variables: variables.clone(),
+            flags: flags(&global),
+        })?;
+        let redactor = Arc::new(secrets::redactor(&loaded.settings, &variables));
+        Ok(Self { loaded: Arc::new(loaded), fleet: FleetFolder::nearest(&folder), redactor, global })
+    }
+
+    /// The settings.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+
+    /// A path of the settings: relative ones lie beside the fleet's folder, wherever a command is given.
+    pub(crate) fn beside_fleet(&self, path: &Path) -> PathBuf {
+        self.fleet.path().parent().map_or_else(|| path.to_owned(), |project| project.join(path))
+    }
+
+    /// How to paint standard output.
+    pub(crate) fn paint(&self) -> Paint {
+        paint(std::io::stdout().is_terminal())
+    }
+
+    /// How to paint standard error.
+    pub(crate) fn paint_notes(&self) -> Paint {
+        paint(std::io::stderr().is_terminal())
+    }
+
+    /// The URL of a fleet that is up: from the settings, else the local fleet's.
+    pub(crate) fn url(&self) -> Option<String> {
+        self.settings().bus.url.clone().or_else(|| self.fleet.live().map(|state| state.url))
+    }
+
+    /// Connects to a URL as a process of `role`.
+    pub(crate) async fn connect_to(&self, url: &str, role: &str) -> Result<Bus, Failure> {
+        let settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
+        Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
+    }
+
+    /// Connects to the fleet that is up.
+    pub(crate) async fn connect(&self, role: &str) -> Result<Bus, Failure> {
+        match self.url() {
+            Some(url) => self.connect_to(&url, role).await,
+            None => Err(no_fleet()),
+        }
+    }
+}
+
+/// There is no fleet to talk to.
+pub(crate) fn no_fleet() -> Failure {
+    Failure::bus("no fleet is up here, and no NATS server is set")
+        .help("start one with `muster up`, or set bus.url (MUSTER_BUS_URL, --url) to the server of a fleet that runs elsewhere")
+}
+
+/// A failure of the bus, with the exit code for it.
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+pub(crate) fn bus_failure(error: BusError) -> Failure {
+    let exit = match &error {
+        BusError::Settings { .. } | BusError::BadName { .. } => Exit::Usage,
+        BusError::Unreadable { .. } | BusError::TooLarge { .. } | BusError::Codec { .. } => Exit::Failed,
+        BusError::Unreachable { .. }
+        | BusError::TooOld { .. }
+        | BusError::NoJetStream { .. }
+        | BusError::Unauthorized { .. }
+        | BusError::Denied { .. }
+        | BusError::TimedOut { .. }
+        | BusError::NotProvisioned { .. }
+        | BusError::TopologyNewer { .. }
+        | BusError::Full { .. }
+        | BusError::Conflict { .. }
+        | BusError::Server(_)
+        | BusError::Unsupported { .. }
+        | BusError::Other { .. } => Exit::BusUnreachable,
+    };
+    Failure::new(exit, error.to_string()).help("`muster doctor` checks the whole way to the bus")
+}
+
+/// A name for this process on the bus.
+pub(crate) fn new_id(role: &str) -> AgentId {
+    let (token, ..) = Uuid::new_v4().as_fields();
+    AgentId::new(role, token)
+}
+
+/// The time by this machine's clock.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn paint(is_terminal: bool) -> Paint {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if is_terminal && wanted { Paint::COLOUR } else { Paint::PLAIN }
+}
+
+fn variables() -> Vec<(String, String)> {
+    // What is not text cannot be a setting.
+    std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect()
+}
+
+fn flags(global: &Global) -> Vec<(String, String, String)> {
+    let url = global.url.iter().map(|url| ("bus.url".to_owned(), url.clone(), "--url".to_owned()));
+    let set = global.set.iter().map(|(key, value)| (key.clone(), value.clone(), "--set".to_owned()));
+    url.chain(set).collect()
+}

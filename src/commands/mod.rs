@@ -1,0 +1,72 @@
+//! The commands, one file each.
+
+mod agent;
+mod cancel;
+mod config;
+mod doctor;
+mod down;
+mod manual;
+mod models;
+mod orchestrator;
+mod ps;
+mod run;
+mod runs;
+mod schema;
+mod select;
+mod show;
+mod tap;
+mod trace;
+mod up;
+
+use crate::app::App;
+use crate::args::Command;
+use crate::exit::Exit;
+use crate::logging::Speaker;
+
+/// Does what a command says. What needs no settings is done without them.
+pub(crate) async fn perform(command: Command, global: crate::args::Global) -> miette::Result<Exit> {
+    let command = match command {
+        Command::Completions { shell } => return Ok(manual::completions(shell)?),
+        Command::Man { command } => return Ok(manual::page(command.as_deref())?),
+        Command::Schema(args) => return Ok(schema::print(&args)?),
+        other => other,
+    };
+    let app = App::open(global)?;
+    let speaker = match &command {
+        Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
+        Command::Run(_)
+        | Command::Down(_)
+        | Command::Ps(_)
+        | Command::Runs(_)
+        | Command::Show(_)
+        | Command::Trace(_)
+        | Command::Tap(_)
+        | Command::Cancel(_)
+        | Command::Doctor(_)
+        | Command::Config(_)
+        | Command::Schema(_)
+        | Command::Completions { .. }
+        | Command::Man { .. } => Speaker::Command,
+    };
+    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
+    for warning in &app.loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let exit = match command {
+        Command::Run(args) => run::run(&app, args).await?,
+        Command::Up(args) => up::up(&app, args).await?,
+        Command::Down(args) => down::down(&app, &args).await?,
+        Command::Ps(args) => ps::ps(&app, &args).await?,
+        Command::Runs(args) => runs::runs(&app, &args).await?,
+        Command::Show(args) => show::show(&app, &args).await?,
+        Command::Trace(args) => trace::trace(&app, &args).await?,
+        Command::Tap(args) => tap::tap(&app, &args).await?,
+        Command::Cancel(args) => cancel::cancel(&app, &args).await?,
+        Command::Agent(args) => agent::agent(&app, &args).await?,
+        Command::Orchestrator => orchestrator::orchestrator(&app).await?,
+        Command::Doctor(args) => doctor::doctor(&app, &args).await?,
+        Command::Config(args) => config::config(&app, &args)?,
+        Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
+    };
+    Ok(exit)
+}

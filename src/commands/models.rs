@@ -1,0 +1,145 @@
+//! Models as settings name them: made out, and for `muster doctor` reached.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_agents::model::target::{ModelProvider, ModelTarget, TargetError, TargetSettings};
+use muster_shared::ids::Role;
+use reqwest::StatusCode;
+use secrecy::ExposeSecret;
+
+use crate::app::App;
+use crate::exit::Failure;
+use crate::render::checks::Check;
+use crate::render::figures;
+use crate::secrets;
+
+/// Longest wait for a provider's list of models.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Most of a list of models that is read, in bytes.
+const MAX_LIST: usize = 4 * 1024 * 1024;
+
+/// Refuses a model whose name cannot be made out. A missing key is no reason: the fleet may have it.
+pub(super) fn check(app: &App, model: &str) -> Result<(), Failure> {
+    match resolve(app, Some(model)) {
+        Err(error @ TargetError::UnknownModel { .. }) => Err(Failure::usage(error.to_string())),
+        Ok(_)
+        | Err(
+            TargetError::BadEndpoint { .. }
+            | TargetError::NoKey { .. }
+            | TargetError::KeyFile { .. }
+            | TargetError::BadKey { .. },
+        ) => Ok(()),
+    }
+}
+
+/// The lines of `muster doctor` about models: one for each that some role asks.
+pub(super) async fn checks(app: &App) -> Vec<Check> {
+    let mut by_model: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    for role in Role::BUILT_IN {
+        by_model.entry(app.settings().agent.model_of(&role)).or_default().push(role.to_string());
+    }
+    let mut checks = Vec::new();
+    for (spec, roles) in by_model {
+        let what = if roles.len() == Role::BUILT_IN.len() {
+            "model".to_owned()
+        } else {
+            format!("model ({})", roles.join(", "))
+        };
+        checks.push(match resolve(app, spec) {
+            Ok(target) => reach(&what, &target).await,
+            Err(error) => Check::fail(
+                &what,
+                error.to_string(),
+                "mend agent.model, the key or the address; `--model offline` needs none",
+            ),
+        });
+    }
+    checks
+}
+
+fn resolve(app: &App, spec: Option<&str>) -> Result<ModelTarget, TargetError> {
+    let agent = &app.settings().agent;
+    let settings = TargetSettings {
+        spec: spec.map(str::to_owned),
+        endpoint: agent.endpoint.clone(),
+        key_file: agent.key_file.clone(),
+    };
+    ModelTarget::resolve(&settings, &|name| std::env::var(name).ok(), &secrets::read)
+}
+
+async fn reach(what: &str, target: &ModelTarget) -> Check {
+    if target.provider == ModelProvider::Offline {
+        return Check::ok(what, "offline: rules over your documents, no language model and no key");
+    }
+    match list(target).await {
+        Ok(models) if models.contains(&format!("{}\"", target.model)) || models.contains(&target.model) => {
+            Check::ok(what, target.to_string())
+        }
+        Ok(_) => Check::warn(
+            what,
+            format!("{target} answers, but does not list this model"),
+            "check the model's name against the provider's list",
+        ),
+        Err(reason) => Check::fail(what, format!("{target}: {}", target.redact(&reason)), mend(target)),
+    }
+}
+
+fn mend(target: &ModelTarget) -> String {
+    let keys = target.provider.key_variables().join(" or ");
+    let addresses = target.provider.endpoint_variables().join(" or ");
+    match (keys.is_empty(), addresses.is_empty()) {
+        (false, false) => format!("check the key ({keys}), the address ({addresses}) and the network"),
+        (true, false) => format!("start the server, or set its address ({addresses})"),
+        (_, true) => "check the key and the network".to_owned(),
+    }
+}
+
+/// The provider's list of models, as it came.
+async fn list(target: &ModelTarget) -> Result<String, String> {
+    let client = reqwest::Client::builder().timeout(LIMIT).build().map_err(|e| e.to_string())?;
+    let base = target.endpoint_or_default();
+    let path = match target.provider {
+        ModelProvider::Ollama => "api/tags",
+        ModelProvider::OpenAi | ModelProvider::Anthropic | ModelProvider::Gemini | ModelProvider::Offline => {
+            "models"
+        }
+    };
+    let mut request = client.get(format!("{base}{path}"));
+    if let Some(key) = &target.key {
+        let key = key.expose_secret();
+        request = match target.provider {
+            ModelProvider::Anthropic => {
+                request.header("x-api-key", key).header("anthropic-version", "2023-06-01")
+            }
+            ModelProvider::Gemini => request.header("x-goog-api-key", key),
+            ModelProvider::OpenAi | ModelProvider::Ollama | ModelProvider::Offline => {
+                request.bearer_auth(key)
+            }
+        };
+    }
+    let mut response = request.send().await.map_err(|e| deepest(&e))?;
+    match response.status() {
+        status if status.is_success() => {}
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err("the key is refused".to_owned()),
+        status => return Err(format!("its list of models answers {status}")),
+    }
+    let mut text = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(|e| deepest(&e))? {
+        text.extend_from_slice(&part);
+        if text.len() > MAX_LIST {
+            return Err(format!("its list of models is longer than {}", figures::bytes(MAX_LIST as u64)));
+        }
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The innermost reason: outer ones only repeat the address.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}

@@ -1,0 +1,108 @@
+//! `muster run`: asks a goal, shows how it is worked on, delivers the report.
+
+mod deliver;
+mod documents;
+mod fleet;
+mod screen;
+mod watch;
+
+use std::io::Read;
+
+use muster_bus::Bus;
+use muster_shared::flow::Goal;
+use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::ids::RunId;
+use muster_shared::wire::Command;
+use uuid::Uuid;
+
+use self::fleet::RunFleet;
+use self::screen::Screen;
+use crate::app::{App, bus_failure};
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::signals::StopSignals;
+
+/// Asks a goal and waits for its end.
+pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
+    let goal = goal(app, &args)?;
+    documents::check(&args.docs)?;
+    deliver::check(args.output.as_deref())?;
+    let screen = Screen::new(app.paint_notes(), args.quiet || args.json);
+    let mut stop = StopSignals::listen()?;
+    let mut fleet = tokio::select! {
+        fleet = RunFleet::find_or_start(app, &screen) => fleet?,
+        () = stop.wait() => return Err(stopped_before("the fleet was up")),
+    };
+    let ended = ask(app, &args, goal, &screen, &mut fleet, &mut stop).await;
+    screen.end();
+    tokio::select! {
+        () = fleet.leave() => {}
+        // Dropped, what is left of the fleet is killed.
+        () = stop.wait() => {}
+    }
+    ended
+}
+
+/// The person stopped us before there was a run to stop.
+fn stopped_before(what: &str) -> Failure {
+    Failure::new(Exit::Stopped, format!("stopped before {what}: no run was begun"))
+}
+
+async fn ask(
+    app: &App,
+    args: &RunArgs,
+    mut goal: Goal,
+    screen: &Screen,
+    fleet: &mut RunFleet,
+    stop: &mut StopSignals,
+) -> Result<Exit, Failure> {
+    let bus = app.connect_to(fleet.url(), "asker").await?;
+    if !args.docs.is_empty() {
+        goal.corpus = Some(tokio::select! {
+            sent = documents::send(app, &bus, &args.docs, screen) => sent?,
+            () = stop.wait() => return Err(stopped_before("the documents were sent")),
+        });
+    }
+    let run = submit(&bus, goal).await?;
+    let watched = watch::watch(app, &bus, run, screen, fleet, stop).await?;
+    screen.end();
+    deliver::deliver(app, args, screen, &watched)
+}
+
+/// The goal as it was asked, checked before anything is started for it.
+fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
+    let text = if args.goal == "-" { from_standard_input()? } else { args.goal.clone() };
+    // Asked for by name, a model that cannot be made out is better refused here than by every agent.
+    if let Some(model) = &args.model {
+        super::models::check(app, model)?;
+    }
+    let goal = Goal {
+        model: args.model.clone(),
+        deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        asked_by: std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default(),
+        encoding: app.settings().bus.encoding,
+        limits: None,
+        ..Goal::new(app.redactor.redact(text.trim()))
+    };
+    goal.check().map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(goal)
+}
+
+fn from_standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    // One byte more than may be, so that too much is noticed and never gathered.
+    let most = MAX_GOAL_BYTES as u64 + 1;
+    std::io::stdin().take(most).read_to_string(&mut text).map_err(|error| {
+        Failure::usage(format!("cannot read the goal from standard input: {error}"))
+            .help("it must be UTF-8 text")
+    })?;
+    Ok(text)
+}
+
+async fn submit(bus: &Bus, goal: Goal) -> Result<RunId, Failure> {
+    let run = RunId::from_uuid(Uuid::now_v7());
+    let encoding = goal.encoding;
+    let command = Command::Submit { run, goal: Box::new(goal) };
+    bus.commands().send(&command, encoding).await.map_err(bus_failure)?;
+    Ok(run)
+}

@@ -1,0 +1,129 @@
+//! What is left of a run for the one who asked: the report, the figures, the exit code.
+
+use std::path::Path;
+
+use muster_shared::run::{RunState, RunStatus};
+use serde_json::json;
+
+use super::screen::Screen;
+use super::watch::Watched;
+use crate::app::{App, now};
+use crate::args::RunArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::{figures, progress, runs};
+
+/// Checks that the report can be written before work is done for it.
+pub(super) fn check(file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    if file.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", file.display()))
+            .help("give --output a file, such as report.md"));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("there is no folder {}", folder.display()))
+        .help("make it first, or give --output another file"))
+}
+
+/// Delivers what there is.
+pub(super) fn deliver(
+    app: &App,
+    args: &RunArgs,
+    screen: &Screen,
+    watched: &Watched,
+) -> Result<Exit, Failure> {
+    let state = match watched {
+        Watched::Ended(state) => state,
+        Watched::Left { run, goes_on } => {
+            let short = run.short();
+            output::note(&if *goes_on {
+                format!("left run {short}; `muster show {short}` tells how far it is")
+            } else {
+                format!("left run {short}; its fleet ends now, and the next `muster up` goes on with it")
+            });
+            if args.json {
+                output::json(&json!({ "run": run, "status": "left" }))?;
+            }
+            return Ok(Exit::Stopped);
+        }
+    };
+    if let (Some(file), Some(report)) = (&args.output, &state.report) {
+        write(file, &report.body)?;
+    }
+    if args.json {
+        output::json(&summary(state))?;
+    } else {
+        tell(app, args, screen, state)?;
+    }
+    Ok(exit(state.status))
+}
+
+const fn exit(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Completed => Exit::Completed,
+        RunStatus::Aborted(_) => Exit::Stopped,
+        // A run that has not ended is not delivered; counted as failed rather than as done.
+        RunStatus::Failed | RunStatus::Created | RunStatus::Processing => Exit::Failed,
+    }
+}
+
+fn tell(app: &App, args: &RunArgs, screen: &Screen, state: &RunState) -> Result<(), Failure> {
+    if let Some(reason) = &state.reason {
+        output::note(&format!(
+            "run {} {}: {}",
+            state.id.short(),
+            runs::word(state.status),
+            figures::one_line(reason, 600)
+        ));
+    } else if !args.quiet && !screen.is_live() {
+        // The tree on a terminal ends with this line already.
+        output::note(&progress::summary(state, now()));
+    }
+    match (&args.output, &state.report) {
+        (Some(file), Some(_)) => {
+            if !args.quiet {
+                output::note(&format!("report: {}", file.display()));
+            }
+            Ok(())
+        }
+        (None, Some(report))
+            if output::is_terminal() && app.paint() != crate::render::paint::Paint::PLAIN =>
+        {
+            let (width, _) = termimad::terminal_size();
+            let text = termimad::MadSkin::default()
+                .text(&figures::harmless(&report.body), Some(width.into()))
+                .to_string();
+            output::text(&format!("\n{text}"))
+        }
+        (None, Some(report)) => output::text(&figures::harmless(&report.body)),
+        (_, None) => Ok(()),
+    }
+}
+
+/// Writes a file in one move, so that an interrupted write leaves no half report.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::failed(format!("cannot write the report to {}: {error}", file.display()))
+            .help("the report is kept: `muster show last` prints it")
+    };
+    let mut next = file.as_os_str().to_owned();
+    next.push(".new");
+    std::fs::write(&next, text).map_err(cannot)?;
+    std::fs::rename(&next, file).map_err(cannot)
+}
+
+fn summary(state: &RunState) -> serde_json::Value {
+    json!({
+        "run": state.id,
+        "status": state.status,
+        "goal": state.goal.text,
+        "reason": state.reason,
+        "report": state.report,
+        "usage": state.usage,
+        "created_at": state.created_at,
+        "ended_at": state.ended_at,
+    })
+}

@@ -1,0 +1,116 @@
+//! Documents given with a goal: read, sent where agents can get them, and indexed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use muster_agents::tools::corpus::{
+    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress,
+};
+use muster_bus::{Bus, Store};
+use muster_shared::flow::CorpusRef;
+
+use super::screen::Screen;
+use crate::app::App;
+use crate::exit::Failure;
+use crate::render::figures;
+
+/// Checks what can be checked before a fleet is started for it.
+pub(super) fn check(folders: &[PathBuf]) -> Result<(), Failure> {
+    for folder in folders {
+        let readable = if folder.is_dir() {
+            std::fs::read_dir(folder).map(|_| ())
+        } else {
+            std::fs::File::open(folder).map(|_| ())
+        };
+        readable.map_err(|error| cannot_read(folder, &error))?;
+    }
+    Ok(())
+}
+
+fn cannot_read(folder: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("the documents in {} cannot be read: {error}", folder.display()))
+        .help("give a folder (or file) that exists and that you may read")
+}
+
+/// Reads, sends and indexes the documents.
+pub(super) async fn send(
+    app: &App,
+    bus: &Bus,
+    folders: &[PathBuf],
+    screen: &Screen,
+) -> Result<CorpusRef, Failure> {
+    let (teller, mut told) = tokio::sync::watch::channel(None);
+    let redactor = Arc::clone(&app.redactor);
+    let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders.to_vec());
+    options.redact = Some(Arc::new(move |text| redactor.redact(text)));
+    options.progress = Some(Arc::new(move |progress| {
+        let _ = teller.send(Some(progress));
+    }));
+    let store = Objects(bus.store());
+    let building = Corpus::open_or_build(options, &store);
+    tokio::pin!(building);
+    let opened = loop {
+        tokio::select! {
+            opened = &mut building => break opened.map_err(|error| failure(&error))?,
+            Ok(()) = told.changed() => {
+                if let Some(progress) = *told.borrow_and_update() {
+                    screen.stage(&stage(&progress));
+                }
+            }
+        }
+    };
+    screen.say(&summary(&opened));
+    Ok(CorpusRef { id: opened.corpus.id().as_str().to_owned(), files: opened.documents, bytes: opened.bytes })
+}
+
+fn failure(error: &CorpusError) -> Failure {
+    match error {
+        CorpusError::NoFolder
+        | CorpusError::FolderMissing(_)
+        | CorpusError::FolderUnreadable { .. }
+        | CorpusError::NothingUsable { .. } => Failure::usage(error.to_string()),
+        other => Failure::failed(other.to_string()).help("`muster doctor` checks the store and the disk"),
+    }
+}
+
+fn stage(progress: &Progress) -> String {
+    let what = match progress.phase {
+        Phase::Reading => "reading documents",
+        Phase::Sending => "sending documents",
+        Phase::Fetching => "fetching documents",
+        Phase::Indexing => "indexing documents",
+    };
+    const CELLS: u64 = 30;
+    let filled = (progress.done * CELLS).checked_div(progress.total).unwrap_or(0).min(CELLS);
+    let bar: String = (0..CELLS).map(|cell| if cell < filled { '█' } else { '░' }).collect();
+    format!("{what} {bar} {}/{}  {}", progress.done, progress.total, figures::bytes(progress.bytes))
+}
+
+fn summary(opened: &Opened) -> String {
+    let mut text =
+        format!("documents: {}, {}", figures::plural(opened.documents, "file"), figures::bytes(opened.bytes));
+    if opened.skipped.total() > 0 {
+        text.push_str(&format!("; left out: {}", opened.skipped));
+    }
+    text
+}
+
+/// The bus's object store as the place where packs of documents travel through.
+struct Objects(Store);
+
+#[async_trait]
+impl BlobStore for Objects {
+    async fn put(&self, key: &str, bytes: Bytes) -> Result<(), BlobError> {
+        self.0.put_named(key, bytes).await.map_err(|error| BlobError(error.to_string()))
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        self.0.get(key).await.map_err(|error| BlobError(error.to_string()))
+    }
+
+    async fn has(&self, key: &str) -> Result<bool, BlobError> {
+        self.0.has(key).await.map_err(|error| BlobError(error.to_string()))
+    }
+}

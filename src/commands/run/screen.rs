@@ -1,0 +1,132 @@
+//! What a person sees while a run goes on: a tree that is redrawn, or plain lines where there is no terminal.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Write};
+
+use muster_shared::run::RunState;
+use muster_shared::time::Millis;
+
+use crate::render::figures;
+use crate::render::live::Frame;
+use crate::render::paint::Paint;
+use crate::render::progress::{self, Doing, Told};
+use crate::{logging, output};
+
+/// The screen of one run. Everything goes to standard error.
+pub(super) struct Screen {
+    kind: Kind,
+    paint: Paint,
+}
+
+enum Kind {
+    Quiet,
+    Plain(RefCell<Told>),
+    Terminal(RefCell<Live>),
+}
+
+impl Screen {
+    /// The screen that fits where standard error goes.
+    pub(super) fn new(paint: Paint, quiet: bool) -> Self {
+        let kind = if quiet {
+            Kind::Quiet
+        } else if std::io::stderr().is_terminal() {
+            Kind::Terminal(RefCell::new(Live::default()))
+        } else {
+            Kind::Plain(RefCell::new(Told::default()))
+        };
+        Self { kind, paint }
+    }
+
+    /// Whether a tree is redrawn in place.
+    pub(super) const fn is_live(&self) -> bool {
+        matches!(self.kind, Kind::Terminal(_))
+    }
+
+    /// Shows the run as it stands.
+    pub(super) fn show(&self, state: &RunState, doing: &Doing, now: Millis) {
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Plain(told) => {
+                for line in told.borrow_mut().changes(state) {
+                    output::note(&format!("{:>7}  {line}", figures::span(now.since(state.created_at))));
+                }
+            }
+            Kind::Terminal(live) => {
+                let (columns, rows) = size();
+                // One column stays free: some terminals wrap a full line.
+                let tree = progress::tree(state, doing, now, columns - 1, self.paint);
+                live.borrow_mut().put("", tree, columns, rows);
+            }
+        }
+    }
+
+    /// Shows what is being done before there is a run. On a terminal, the next one takes its place.
+    pub(super) fn stage(&self, text: &str) {
+        if let Kind::Terminal(live) = &self.kind {
+            let (columns, rows) = size();
+            live.borrow_mut().put("", figures::cut(text, columns - 1), columns, rows);
+        }
+    }
+
+    /// Says a line that stays.
+    pub(super) fn say(&self, text: &str) {
+        match &self.kind {
+            Kind::Quiet => {}
+            Kind::Plain(_) => output::note(text),
+            Kind::Terminal(live) => live.borrow_mut().say(text),
+        }
+    }
+
+    /// Leaves what is shown as it is.
+    pub(super) fn end(&self) {
+        if let Kind::Terminal(live) = &self.kind {
+            live.borrow_mut().end();
+        }
+    }
+}
+
+/// What is shown on a terminal, and redrawn in place.
+#[derive(Default)]
+struct Live {
+    frame: Frame,
+    tree: String,
+}
+
+impl Live {
+    fn put(&mut self, said: &str, tree: String, columns: usize, rows: usize) {
+        logging::hold();
+        let said = format!("{}{said}", logging::take_held());
+        if !said.is_empty() || tree != self.tree {
+            write(&self.frame.next(&said, &tree, columns, rows));
+            self.tree = tree;
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        let (columns, rows) = size();
+        let tree = std::mem::take(&mut self.tree);
+        self.put(text, tree, columns, rows);
+    }
+
+    fn end(&mut self) {
+        if !self.tree.is_empty() {
+            // In full, whatever scrolls away: it is not redrawn any more.
+            write(&self.frame.next("", &self.tree, size().0, usize::MAX));
+        }
+        write(self.frame.end());
+        self.tree.clear();
+        logging::release();
+    }
+}
+
+/// In one piece, so that no half of a frame is seen. Nobody is there to be told of a terminal that is gone.
+fn write(text: &str) {
+    let mut terminal = std::io::stderr().lock();
+    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}
+
+/// Columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let (columns, rows) = termimad::terminal_size();
+    (usize::from(columns).clamp(20, 400), usize::from(rows).max(2))
+}

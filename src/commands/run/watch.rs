@@ -1,0 +1,167 @@
+//! Following a run by its record until it ends. The record is followed by sequence: the connection may break and
+//! come back, and another asker may take over with `muster show`.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use muster_bus::{Bus, RecordFilter};
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::{RunState, apply};
+use muster_shared::time::Millis;
+use muster_shared::wire::{Command, Encoding, Live, LiveKind};
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::fleet::{RunFleet, news};
+use super::screen::Screen;
+use crate::app::{App, bus_failure, now};
+use crate::exit::{Exit, Failure};
+use crate::fleet::member::Change;
+use crate::render::figures;
+use crate::render::progress::Doing;
+use crate::signals::StopSignals;
+
+/// How often the tree is redrawn when nothing happens: the clock in it goes on.
+const REDRAW: Duration = Duration::from_millis(250);
+
+/// Longest text kept of what a task is doing.
+const DOING: usize = 120;
+
+/// How watching ended.
+pub(super) enum Watched {
+    /// The run ended.
+    Ended(Box<RunState>),
+    /// The person left before it ended.
+    Left {
+        /// The run.
+        run: RunId,
+        /// Whether there is still a fleet that works on it.
+        goes_on: bool,
+    },
+}
+
+/// Follows a run until it ends or the person leaves.
+pub(super) async fn watch(
+    app: &App,
+    bus: &Bus,
+    run: RunId,
+    screen: &Screen,
+    fleet: &mut RunFleet,
+    stop: &mut StopSignals,
+) -> Result<Watched, Failure> {
+    let ask = &app.settings().ask;
+    let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+    let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
+    let mut state: Option<RunState> = None;
+    let mut doing = Doing::new();
+    let mut interrupts = 0_u32;
+    let mut patience = Instant::now() + ask.accept_limit;
+    let mut redraw = tokio::time::interval(REDRAW);
+    redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            entry = record.next() => {
+                let entry = entry.ok_or_else(|| lost(run))?.map_err(|error| bus_failure(error.into()))?;
+                let is_first = state.is_none();
+                apply(&mut state, &entry).map_err(|error| cannot_follow(run, &error))?;
+                if let Some(state) = &state {
+                    if is_first {
+                        patience = Instant::now() + left(state) + ask.grace;
+                    }
+                    screen.show(state, &doing, now());
+                    if state.status.is_ended() {
+                        break;
+                    }
+                }
+            }
+            Some(happening) = live.next() => note(&mut doing, happening),
+            _ = redraw.tick(), if screen.is_live() => {
+                if let Some(state) = &state {
+                    screen.show(state, &doing, now());
+                } else {
+                    screen.stage("waiting for an orchestrator to take up the goal …");
+                }
+            }
+            change = fleet.change() => match change {
+                Some(change) => {
+                    if let Some(text) = news(&change) {
+                        screen.say(&text);
+                    }
+                    if let (name, Change::GivenUp { how }) = &change && is_needed(name) {
+                        return Err(Failure::failed(format!("{name} {how}, and too often; without it the run cannot go on"))
+                            .help(format!("see why in {}", app.fleet.log(name).display())));
+                    }
+                }
+                None => return Err(Failure::failed("the fleet of this run has ended before the run")),
+            },
+            () = stop.wait() => {
+                interrupts += 1;
+                if interrupts > 1 {
+                    return Ok(Watched::Left { run, goes_on: fleet.stays() });
+                }
+                cancel(bus, run, screen, fleet.stays()).await?;
+                patience = Instant::now() + ask.grace;
+            }
+            () = tokio::time::sleep_until(patience) => return Err(too_late(run, state.as_ref())),
+            error = bus.failed() => return Err(bus_failure(error)),
+        }
+    }
+    state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| lost(run))
+}
+
+/// Processes without which no run can end.
+fn is_needed(name: &str) -> bool {
+    name.starts_with("orchestrator") || name.starts_with("nats-server")
+}
+
+fn left(state: &RunState) -> Duration {
+    let deadline = Millis(state.deadline.0.min(now().after(Duration::from_secs(365 * 24 * 3600)).0));
+    deadline.since(now())
+}
+
+async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {
+    let command = Command::Cancel { run, reason: "interrupted at the terminal".to_owned() };
+    bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+    screen.say(if stays {
+        "asked the run to stop; Ctrl-C again leaves it as it is"
+    } else {
+        "asked the run to stop; Ctrl-C again ends its fleet at once"
+    });
+    Ok(())
+}
+
+/// Keeps what a task says it is doing.
+fn note(doing: &mut Doing, live: Live) {
+    let text = match live.kind {
+        LiveKind::Status { text, .. } => figures::one_line(&text, DOING),
+        // Streams of words: the newest of them, on the line of the task.
+        LiveKind::Thought { text } | LiveKind::Answer { text } => {
+            let before = doing.get(&live.task).cloned().unwrap_or_default();
+            tail(&figures::one_line(&format!("{before} {text}"), usize::MAX), DOING / 2)
+        }
+    };
+    doing.insert(live.task, text);
+}
+
+fn tail(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    text.chars().skip(length.saturating_sub(most)).collect()
+}
+
+fn cannot_follow(run: RunId, error: &muster_shared::run::ApplyError) -> Failure {
+    Failure::failed(format!("the record of run {} cannot be followed: {error}", run.short()))
+        .help("a newer muster may have written it; `muster trace` shows it entry by entry")
+}
+
+fn lost(run: RunId) -> Failure {
+    Failure::bus(format!("the connection to the bus was lost while run {} went on", run.short()))
+        .help(format!("it goes on without us: `muster show {}` tells how far it is", run.short()))
+}
+
+fn too_late(run: RunId, state: Option<&RunState>) -> Failure {
+    match state {
+        None => Failure::new(Exit::BusUnreachable, "no orchestrator has taken up the goal")
+            .help("`muster ps` lists the processes of the fleet: start one with `muster orchestrator`, or a whole fleet with `muster up`"),
+        Some(_) => Failure::failed(format!("run {} should have ended by now and has not", run.short()))
+            .help(format!("`muster show {}` tells how far it is, `muster ps` whether anybody works", run.short())),
+    }
+}

@@ -1,0 +1,118 @@
+//! How the program ends: exit codes, and failures with what to do about them.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use miette::Diagnostic;
+
+/// How the program ends. The numbers are part of the interface: scripts rely on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked was done; for `run`, the run completed.
+    Completed,
+    /// The run failed, or what was asked could not be done.
+    Failed,
+    /// The command line, the settings or the input are wrong.
+    Usage,
+    /// The bus cannot be reached or used.
+    BusUnreachable,
+    /// The run was stopped: cancelled, or its deadline passed.
+    Stopped,
+}
+
+impl Exit {
+    /// The number given to the shell.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::BusUnreachable => 3,
+            Self::Stopped => 4,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// A failure as a person sees it: what happened, and what to do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    help: Option<String>,
+    /// Whoever read our output went away; nothing is left to be said to them.
+    reader_gone: bool,
+}
+
+impl Failure {
+    /// A failure that ends the program with `exit`.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), help: None, reader_gone: false }
+    }
+
+    /// The command line, the settings or the input are wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// What was asked could not be done.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    /// The bus cannot be reached or used.
+    pub(crate) fn bus(message: impl Into<String>) -> Self {
+        Self::new(Exit::BusUnreachable, message)
+    }
+
+    /// Nobody reads our output any more (`muster … | head`): a quiet, good end.
+    pub(crate) fn reader_gone() -> Self {
+        Self { exit: Exit::Completed, message: "output closed".into(), help: None, reader_gone: true }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// How the program ends.
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Whether there is nobody to tell.
+    pub(crate) const fn is_reader_gone(&self) -> bool {
+        self.reader_gone
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Diagnostic for Failure {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_what_the_manual_says() {
+        let codes = [Exit::Completed, Exit::Failed, Exit::Usage, Exit::BusUnreachable, Exit::Stopped];
+        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4]);
+    }
+}

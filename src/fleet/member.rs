@@ -1,0 +1,230 @@
+//! One process of the local fleet: started, kept running, ended.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::log_file::LogFile;
+use super::policy::{Deaths, RestartPolicy, Verdict};
+use super::process::ProcessRef;
+use crate::app::now;
+
+/// What a process of the fleet is and how it is started.
+#[derive(Debug, Clone)]
+pub(crate) struct MemberSpec {
+    /// Its name in the fleet, such as `worker-2`.
+    pub(crate) name: String,
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// Its arguments.
+    pub(crate) arguments: Vec<String>,
+    /// What is added to its environment.
+    pub(crate) variables: Vec<(String, String)>,
+    /// Where what it writes goes.
+    pub(crate) log: PathBuf,
+    /// Largest log file, in bytes.
+    pub(crate) max_log_bytes: u64,
+    /// When it is started again.
+    pub(crate) policy: RestartPolicy,
+    /// Time to end in good order.
+    pub(crate) stop_limit: Duration,
+}
+
+/// What became of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It runs.
+    Started(ProcessRef),
+    /// It could not be started, or ended though nobody asked it to; it is started again after a while.
+    Died {
+        /// How.
+        how: String,
+        /// When it is started again.
+        again_after: Duration,
+    },
+    /// It died too often.
+    GivenUp {
+        /// How it died last.
+        how: String,
+    },
+    /// It ended because the fleet does.
+    Stopped,
+}
+
+/// A change, and of which process.
+pub(crate) type Changed = (String, Change);
+
+/// Keeps a process running until told to stop or it died too often.
+pub(crate) async fn keep(spec: MemberSpec, changes: mpsc::Sender<Changed>, stop: CancellationToken) {
+    let mut deaths = Deaths::default();
+    let tell = async |change: Change| {
+        let _ = changes.send((spec.name.clone(), change)).await;
+    };
+    loop {
+        let how = match start(&spec) {
+            Ok((mut child, process)) => {
+                tell(Change::Started(process.clone())).await;
+                tokio::select! {
+                    status = child.wait() => ended(status),
+                    () = stop.cancelled() => {
+                        end(&mut child, &process, spec.stop_limit).await;
+                        tell(Change::Stopped).await;
+                        return;
+                    }
+                }
+            }
+            Err(reason) => reason,
+        };
+        match deaths.died(now(), &spec.policy) {
+            Verdict::GiveUp => {
+                tell(Change::GivenUp { how }).await;
+                return;
+            }
+            Verdict::Restart { after } => {
+                tell(Change::Died { how, again_after: after }).await;
+                tokio::select! {
+                    () = tokio::time::sleep(after) => {}
+                    () = stop.cancelled() => {
+                        tell(Change::Stopped).await;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Must be called on a worker of the runtime: the child's parent-death signal follows the thread.
+fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
+    let log = LogFile::open(&spec.log, spec.max_log_bytes)
+        .map_err(|e| format!("cannot write its log {}: {e}", spec.log.display()))?;
+    let log = Arc::new(Mutex::new(log));
+    let mut command = Command::new(&spec.program);
+    command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // Its own group: Ctrl-C in the terminal is the supervisor's to handle, not each child's.
+    command.process_group(0);
+    muster_bus::server::die_with_parent(&mut command);
+    let mut child = command.spawn().map_err(|e| format!("cannot start {}: {e}", spec.program.display()))?;
+    if let Some(out) = child.stdout.take() {
+        tokio::spawn(pump(out, Arc::clone(&log)));
+    }
+    if let Some(err) = child.stderr.take() {
+        tokio::spawn(pump(err, log));
+    }
+    let process = ProcessRef::of(child.id().ok_or("it ended at once")?);
+    Ok((child, process))
+}
+
+/// Copies what a process writes into its log, as long as it writes.
+async fn pump(mut from: impl AsyncRead + Unpin, log: Arc<Mutex<LogFile>>) {
+    let mut buffer = [0; 8 * 1024];
+    while let Ok(bytes @ 1..) = from.read(&mut buffer).await {
+        let Ok(mut log) = log.lock() else { return };
+        // A full disk must not stop the process: its words are lost, not its work.
+        let _ = log.write(&buffer[..bytes]);
+    }
+}
+
+async fn end(child: &mut Child, process: &ProcessRef, limit: Duration) {
+    process.signal(Signal::SIGTERM);
+    if tokio::time::timeout(limit, child.wait()).await.is_err() {
+        tracing::warn!(pid = process.pid, "did not end in time and is killed");
+        let _ = child.kill().await;
+    }
+}
+
+fn ended(status: std::io::Result<ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (None, Some(signal)) => {
+                let name = Signal::try_from(signal).map_or_else(|_| signal.to_string(), |s| s.to_string());
+                format!("was killed by {name}")
+            }
+            (None, None) => "ended".to_owned(),
+        },
+        Err(error) => format!("was lost: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn spec(folder: &std::path::Path, script: &str) -> MemberSpec {
+        MemberSpec {
+            name: "one".into(),
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            variables: Vec::new(),
+            log: folder.join("one.log"),
+            max_log_bytes: 1000,
+            policy: RestartPolicy {
+                max_restarts: 2,
+                window: Duration::from_secs(60),
+                first_wait: Duration::from_millis(1),
+                longest_wait: Duration::from_millis(5),
+            },
+            stop_limit: Duration::from_millis(200),
+        }
+    }
+
+    async fn next(changes: &mut mpsc::Receiver<Changed>) -> Change {
+        let limit = Duration::from_secs(10);
+        tokio::time::timeout(limit, changes.recv()).await.unwrap().unwrap().1
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_dies_is_started_again_and_given_up_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, mut changes) = mpsc::channel(16);
+        tokio::spawn(keep(spec(folder.path(), "echo words; exit 3"), sender, CancellationToken::new()));
+        for _ in 0..2 {
+            assert!(matches!(next(&mut changes).await, Change::Started(_)));
+            let Change::Died { how, .. } = next(&mut changes).await else { unreachable!() };
+            assert_eq!(how, "ended with exit code 3");
+        }
+        assert!(matches!(next(&mut changes).await, Change::Started(_)));
+        assert!(matches!(next(&mut changes).await, Change::GivenUp { .. }));
+        assert!(changes.recv().await.is_none());
+        let log = std::fs::read_to_string(folder.path().join("one.log")).unwrap();
+        assert!(log.starts_with("words\n"), "{log}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_does_not_heed_the_request_to_end_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, mut changes) = mpsc::channel(16);
+        let stop = CancellationToken::new();
+        let stubborn = spec(folder.path(), "trap '' TERM; while :; do sleep 0.05; done");
+        let keeper = tokio::spawn(keep(stubborn, sender, stop.clone()));
+        let Change::Started(process) = next(&mut changes).await else { unreachable!() };
+        assert!(process.is_alive());
+        stop.cancel();
+        assert_eq!(next(&mut changes).await, Change::Stopped);
+        keeper.await.unwrap();
+        assert!(process.gone_within(Duration::from_secs(2)).await);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_program_that_is_missing_is_given_up_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sender, mut changes) = mpsc::channel(16);
+        let mut missing = spec(folder.path(), "");
+        missing.program = "/nowhere/muster".into();
+        missing.policy.max_restarts = 0;
+        tokio::spawn(keep(missing, sender, CancellationToken::new()));
+        let Change::GivenUp { how } = next(&mut changes).await else { unreachable!() };
+        assert!(how.contains("/nowhere/muster"), "{how}");
+    }
+}

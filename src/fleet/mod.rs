@@ -1,0 +1,8 @@
+//! The local fleet: its processes, what watches over them, and the files that tell others of it.
+
+pub(crate) mod log_file;
+pub(crate) mod member;
+pub(crate) mod policy;
+pub(crate) mod process;
+pub(crate) mod state;
+pub(crate) mod supervisor;

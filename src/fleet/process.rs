@@ -1,0 +1,112 @@
+//! What the kernel says of processes, and how they are told to end.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+/// How often the end of a process that is not our child is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A process, told apart from a later one with the same number by when it started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessRef {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// When it started, in clock ticks since the machine did; 0 where the system does not say.
+    pub(crate) started: u64,
+}
+
+impl ProcessRef {
+    /// The process with this number, as it is now.
+    pub(crate) fn of(pid: u32) -> Self {
+        Self { pid, started: start_ticks(pid).unwrap_or(0) }
+    }
+
+    /// Whether this very process still runs.
+    pub(crate) fn is_alive(&self) -> bool {
+        exists(self.pid) && (self.started == 0 || start_ticks(self.pid) == Some(self.started))
+    }
+
+    /// Sends a signal, unless the process is gone.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if self.is_alive() {
+            let _ = kill(nix_pid(self.pid), signal);
+        }
+    }
+
+    /// Waits until the process is gone; `false` when the time limit came first.
+    pub(crate) async fn gone_within(&self, limit: Duration) -> bool {
+        let wait = async {
+            while self.is_alive() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::time::timeout(limit, wait).await.is_ok()
+    }
+}
+
+/// Resident memory in bytes, where the system says.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??;
+    Some(pages * u64::try_from(page).ok()?)
+}
+
+fn exists(pid: u32) -> bool {
+    // A zombie exists for the kernel and for nobody else.
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => {
+            !matches!(after_name(&stat).and_then(|rest| rest.split_whitespace().next()), Some("Z" | "X"))
+        }
+        Err(_) if cfg!(target_os = "linux") => false,
+        Err(_) => kill(nix_pid(pid), None).is_ok(),
+    }
+}
+
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The 22nd field; the state, which follows the name, is the third.
+    after_name(&stat)?.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// The fields after the name, which may itself hold spaces and brackets.
+fn after_name(stat: &str) -> Option<&str> {
+    stat.rsplit_once(')').map(|(_, rest)| rest)
+}
+
+fn nix_pid(pid: u32) -> Pid {
+    Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_another_with_its_number_is_not() {
+        let me = ProcessRef::of(std::process::id());
+        assert!(me.is_alive());
+        if cfg!(target_os = "linux") {
+            let earlier = ProcessRef { started: me.started + 1, ..me.clone() };
+            assert!(!earlier.is_alive());
+            assert!(resident_bytes(me.pid).unwrap() > 100_000);
+        }
+    }
+
+    #[test]
+    fn a_child_that_ended_is_gone() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = ProcessRef::of(child.id());
+        child.wait().unwrap();
+        assert!(!process.is_alive());
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_confuse() {
+        assert_eq!(after_name("12 (a) b) c) S 1 2"), Some(" S 1 2"));
+    }
+}

@@ -1,0 +1,383 @@
+//! The local fleet as a whole: brought up, watched over, taken down.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use muster_bus::server::{LocalServer, ServerSettings};
+use muster_shared::ids::Role;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::member::{Change, Changed, MemberSpec, keep};
+use super::policy::{Deaths, RestartPolicy, Verdict};
+use super::process::{ProcessRef, resident_bytes};
+use super::state::{FleetFolder, FleetLock, FleetState, MemberState};
+use crate::app::{App, bus_failure, now};
+use crate::exit::Failure;
+use crate::settings::FleetSettings;
+
+/// The name of the fleet's own NATS server among its processes.
+const SERVER: &str = "nats-server";
+
+/// How often the memory of each process is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Changes that wait to be told; a listener that is slower than this many loses none, the fleet waits for it.
+const CHANGES: usize = 256;
+
+/// A local fleet that this process watches over. Dropped, its processes end with it; better [`Fleet::stop`].
+pub(crate) struct Fleet {
+    url: String,
+    changes: mpsc::Receiver<Changed>,
+    stop: CancellationToken,
+    watch: tokio::task::JoinHandle<()>,
+}
+
+impl Fleet {
+    /// Brings a fleet up: a NATS server unless one is set, then all processes at the same time. Returns when they
+    /// are started and the bus takes goals; they join by themselves.
+    pub(crate) async fn start(app: &App, scale: &BTreeMap<String, u16>) -> Result<Self, Failure> {
+        let folder = app.fleet.clone();
+        let lock = lock(&folder)?;
+        let server = match &app.settings().bus.url {
+            Some(_) => None,
+            None => Some(start_server(app, 0).await?),
+        };
+        let url = server
+            .as_ref()
+            .map(LocalServer::url)
+            .or_else(|| app.settings().bus.url.clone())
+            .unwrap_or_default();
+        let members = members(app, &url, scale)?;
+        // Before any member starts: none of them has to wait for the others' streams.
+        let bus = app.connect_to(&url, "supervisor").await?;
+        bus.provision().await.map_err(bus_failure)?;
+        drop(bus);
+
+        let (teller, changes) = mpsc::channel(CHANGES);
+        let stop = CancellationToken::new();
+        let watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
+        let watch = tokio::spawn(watcher.watch(members, stop.clone()));
+        Ok(Self { url, changes, stop, watch })
+    }
+
+    /// Where its bus listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The next change; nothing when the fleet has ended.
+    pub(crate) async fn change(&mut self) -> Option<Changed> {
+        self.changes.recv().await
+    }
+
+    /// Ends all processes in good order, by force those that take too long, and waits until they have ended.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        // Changes are still told while it ends; nobody may wait for us to take them.
+        while self.changes.recv().await.is_some() {}
+        let _ = self.watch.await;
+    }
+}
+
+fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::failed(format!("cannot write to {}: {error}", folder.path().display()))
+            .help("go to a folder that you may write to: the local fleet keeps its record there")
+    };
+    folder.create().map_err(cannot)?;
+    match folder.lock().map_err(cannot)? {
+        Some(lock) => Ok(lock),
+        None => {
+            let who = folder
+                .live()
+                .map_or_else(String::new, |state| format!(" (process {})", state.supervisor.pid));
+            Err(Failure::failed(format!(
+                "another muster{who} watches over a fleet in {}",
+                folder.path().display()
+            ))
+            .help("use it as it is, or stop it with `muster down`"))
+        }
+    }
+}
+
+/// Starts the fleet's own NATS server on its store.
+pub(crate) async fn start_server(app: &App, port: u16) -> Result<LocalServer, Failure> {
+    let mut settings: ServerSettings = app.settings().server.clone();
+    settings.store_dir = app.beside_fleet(&settings.store_dir);
+    settings.detached = false;
+    if port != 0 {
+        settings.port = port;
+    }
+    LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))
+}
+
+/// The processes of a fleet.
+fn members(app: &App, url: &str, scale: &BTreeMap<String, u16>) -> Result<Vec<MemberSpec>, Failure> {
+    let program = std::env::current_exe().map_err(|e| {
+        Failure::failed(format!("cannot tell where this program is: {e}")).help("start it by its full path")
+    })?;
+    let count = |role: &str| {
+        let chosen = scale.get(role).or_else(|| app.settings().fleet.scale.get(role));
+        chosen.copied().unwrap_or(1)
+    };
+    let mut members = Vec::new();
+    for n in 1..=count("orchestrator") {
+        members.push(member(app, &program, url, &format!("orchestrator-{n}"), &["orchestrator"]));
+    }
+    for role in Role::BUILT_IN.map(|role| role.to_string()) {
+        for n in 1..=count(&role) {
+            members.push(member(app, &program, url, &format!("{role}-{n}"), &["agent", &role]));
+        }
+    }
+    Ok(members)
+}
+
+fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: &[&str]) -> MemberSpec {
+    let settings = app.settings();
+    let mut arguments: Vec<String> = Vec::new();
+    if let Some(file) = &app.loaded.file {
+        arguments.extend(["--config".to_owned(), absolute(file).display().to_string()]);
+    }
+    for (key, value) in &app.global.set {
+        arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    arguments.extend(command.iter().map(|&word| word.to_owned()));
+    MemberSpec {
+        name: name.to_owned(),
+        program: program.to_owned(),
+        arguments,
+        // Not as an argument: a URL may hold a password, and arguments can be read by everybody.
+        variables: vec![("MUSTER_BUS_URL".to_owned(), url.to_owned())],
+        log: app.fleet.log(name),
+        max_log_bytes: settings.log.max_file_mib.max(1) * 1024 * 1024,
+        policy: policy(&settings.fleet),
+        stop_limit: settings.fleet.stop_limit,
+    }
+}
+
+fn absolute(path: &std::path::Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+const fn policy(settings: &FleetSettings) -> RestartPolicy {
+    RestartPolicy {
+        max_restarts: settings.max_restarts,
+        window: settings.restart_window,
+        first_wait: settings.restart_wait,
+        longest_wait: settings.max_restart_wait,
+    }
+}
+
+/// Keeps the state file true, the server running, and tells what changes.
+struct Watcher {
+    app: App,
+    folder: FleetFolder,
+    _lock: FleetLock,
+    state: FleetState,
+    server: Option<LocalServer>,
+    server_deaths: Deaths,
+    teller: mpsc::Sender<Changed>,
+    too_large: std::collections::BTreeSet<String>,
+}
+
+impl Watcher {
+    fn new(
+        app: &App,
+        folder: FleetFolder,
+        lock: FleetLock,
+        url: &str,
+        server: Option<LocalServer>,
+        members: &[MemberSpec],
+        teller: mpsc::Sender<Changed>,
+    ) -> Self {
+        let process = |name: &str, process| MemberState {
+            name: name.to_owned(),
+            process,
+            restarts: 0,
+            given_up: false,
+            resident_bytes: 0,
+        };
+        let of_server = server.iter().map(|server| process(SERVER, Some(ProcessRef::of(server.pid()))));
+        let state = FleetState {
+            url: url.to_owned(),
+            supervisor: ProcessRef::of(std::process::id()),
+            since: now().0,
+            up: false,
+            members: of_server.chain(members.iter().map(|member| process(&member.name, None))).collect(),
+        };
+        Self {
+            app: app.clone(),
+            folder,
+            _lock: lock,
+            state,
+            server,
+            server_deaths: Deaths::default(),
+            teller,
+            too_large: std::collections::BTreeSet::new(),
+        }
+    }
+
+    async fn watch(mut self, members: Vec<MemberSpec>, stop: CancellationToken) {
+        let (changed, mut changes) = mpsc::channel(CHANGES);
+        let mut keepers = JoinSet::new();
+        for member in members {
+            keepers.spawn(keep(member, changed.clone(), stop.clone()));
+        }
+        drop(changed);
+        if let Some(server) = &self.server {
+            let process = ProcessRef::of(server.pid());
+            self.tell(SERVER, Change::Started(process)).await;
+        }
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                change = changes.recv() => match change {
+                    Some((name, change)) => {
+                        self.note(&name, &change);
+                        self.tell(&name, change).await;
+                    }
+                    // Every keeper has ended: asked to, or each process was given up.
+                    None => break,
+                },
+                how = server_ended(&mut self.server), if !stop.is_cancelled() => {
+                    if !self.restart_server(how).await {
+                        stop.cancel();
+                    }
+                }
+                _ = look.tick() => self.look().await,
+            }
+        }
+        while keepers.join_next().await.is_some() {}
+        if let Some(server) = self.server.take() {
+            if let Err(error) = server.stop().await {
+                tracing::warn!(%error, "the NATS server could not be stopped in good order");
+            }
+            self.tell(SERVER, Change::Stopped).await;
+        }
+        self.folder.clear();
+    }
+
+    /// Starts the server again on its old port, where everybody looks for it. `false` when it died too often.
+    async fn restart_server(&mut self, how: String) -> bool {
+        self.server = None;
+        let port = self.state.url.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(0);
+        let mut how = how;
+        loop {
+            match self.server_deaths.died(now(), &policy(&self.app.settings().fleet)) {
+                Verdict::GiveUp => {
+                    self.tell_of(SERVER, Change::GivenUp { how }).await;
+                    return false;
+                }
+                Verdict::Restart { after } => {
+                    self.tell_of(SERVER, Change::Died { how, again_after: after }).await;
+                    tokio::time::sleep(after).await;
+                }
+            }
+            match start_server(&self.app, port).await {
+                Ok(server) => {
+                    self.tell_of(SERVER, Change::Started(ProcessRef::of(server.pid()))).await;
+                    self.server = Some(server);
+                    return true;
+                }
+                Err(failure) => how = failure.to_string(),
+            }
+        }
+    }
+
+    async fn tell_of(&mut self, name: &str, change: Change) {
+        self.note(name, &change);
+        self.tell(name, change).await;
+    }
+
+    /// Writes a change into the state.
+    fn note(&mut self, name: &str, change: &Change) {
+        if let Some(member) = self.state.members.iter_mut().find(|member| member.name == name) {
+            match change {
+                Change::Started(process) => member.process = Some(process.clone()),
+                Change::Died { .. } => {
+                    member.process = None;
+                    member.restarts += 1;
+                }
+                Change::GivenUp { .. } => {
+                    member.process = None;
+                    member.given_up = true;
+                }
+                Change::Stopped => member.process = None,
+            }
+        }
+        self.state.up |= self.state.members.iter().all(|member| member.process.is_some());
+        self.write();
+    }
+
+    fn write(&self) {
+        if let Err(error) = self.folder.write(&self.state) {
+            tracing::warn!(%error, "cannot write the state of the fleet");
+        }
+    }
+
+    async fn tell(&self, name: &str, change: Change) {
+        let _ = self.teller.send((name.to_owned(), change)).await;
+    }
+
+    /// Looks at the memory of every process.
+    async fn look(&mut self) {
+        let limit = self.app.settings().fleet.memory_warning_mib.saturating_mul(1024 * 1024);
+        for member in &mut self.state.members {
+            member.resident_bytes = member.process.as_ref().and_then(|p| resident_bytes(p.pid)).unwrap_or(0);
+            if member.resident_bytes <= limit {
+                self.too_large.remove(&member.name);
+            } else if self.too_large.insert(member.name.clone()) {
+                tracing::warn!(name = member.name, bytes = member.resident_bytes, "uses much memory");
+            }
+        }
+        self.write();
+    }
+}
+
+/// Waits until the server ends, and says how; for ever where there is none.
+async fn server_ended(server: &mut Option<LocalServer>) -> String {
+    match server {
+        Some(server) => match server.wait().await {
+            Ok(status) => format!("ended ({status})"),
+            Err(error) => error.to_string(),
+        },
+        None => std::future::pending().await,
+    }
+}
+
+/// A bus to read from: a fleet that is up, or the record of one that is not, served for as long as this lives.
+pub(crate) struct Reading {
+    /// The bus.
+    pub(crate) bus: muster_bus::Bus,
+    server: Option<(LocalServer, FleetLock)>,
+}
+
+impl Reading {
+    /// Finds the fleet, or serves the local record when the fleet is down.
+    pub(crate) async fn open(app: &App) -> Result<Self, Failure> {
+        if let Some(url) = app.url() {
+            return Ok(Self { bus: app.connect_to(&url, "reader").await?, server: None });
+        }
+        if !app.fleet.store().join("jetstream").is_dir() {
+            return Err(crate::app::no_fleet());
+        }
+        let lock = lock(&app.fleet)?;
+        let server = start_server(app, 0).await?;
+        let bus = app.connect_to(&server.url(), "reader").await?;
+        Ok(Self { bus, server: Some((server, lock)) })
+    }
+
+    /// Stops what was started for reading.
+    pub(crate) async fn close(self) {
+        drop(self.bus);
+        if let Some((server, lock)) = self.server {
+            if let Err(error) = server.stop().await {
+                tracing::warn!(%error, "the NATS server could not be stopped in good order");
+            }
+            drop(lock);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Standard output and standard error, written so that a reader who leaves early does no harm.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// Writes text and a line end to standard output.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::reader_gone(),
+        _ => Failure::failed(format!("cannot write to standard output: {error}"))
+            .help("check that the disk or the program that reads the output has room"),
+    })
+}
+
+/// Writes text that may or may not end its last line.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    line(text.strip_suffix('\n').unwrap_or(text))
+}
+
+/// Writes a value as indented JSON.
+pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
+    line(&serde_json::to_string_pretty(value).map_err(not_json)?)
+}
+
+/// Writes a value as JSON on one line, for streams of values.
+pub(crate) fn json_line<T: Serialize>(value: &T) -> Result<(), Failure> {
+    line(&serde_json::to_string(value).map_err(not_json)?)
+}
+
+/// Tells the person something beside the result. Losing it harms nothing, so errors are ignored.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
+fn not_json(error: serde_json::Error) -> Failure {
+    Failure::failed(format!("cannot write the result as JSON: {error}"))
+}

@@ -1,0 +1,80 @@
+//! `muster doctor`.
+
+use serde::Serialize;
+
+use super::figures;
+use super::paint::Paint;
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Works, but look at it.
+    Warn,
+    /// Must be mended.
+    Fail,
+}
+
+/// One check of the installation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Check {
+    /// What was looked at.
+    pub(crate) what: String,
+    /// How it went.
+    pub(crate) verdict: Verdict,
+    /// What was found.
+    pub(crate) found: String,
+    /// How to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mend: Option<String>,
+}
+
+impl Check {
+    /// A check that went well.
+    pub(crate) fn ok(what: &str, found: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), verdict: Verdict::Ok, found: found.into(), mend: None }
+    }
+
+    /// Something to look at.
+    pub(crate) fn warn(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), verdict: Verdict::Warn, found: found.into(), mend: Some(mend.into()) }
+    }
+
+    /// Something to mend.
+    pub(crate) fn fail(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), verdict: Verdict::Fail, found: found.into(), mend: Some(mend.into()) }
+    }
+}
+
+/// One line for each check, and one more that says how to mend it.
+pub(crate) fn list(checks: &[Check], paint: Paint) -> String {
+    let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for check in checks {
+        let verdict = match check.verdict {
+            Verdict::Ok => paint.good("ok  "),
+            Verdict::Warn => paint.warn("warn"),
+            Verdict::Fail => paint.bad("fail"),
+        };
+        let space = " ".repeat(width - check.what.chars().count());
+        lines.push(format!("{verdict}  {}{space}  {}", check.what, figures::one_line(&check.found, 200)));
+        if let Some(mend) = &check.mend {
+            lines.push(format!("      {}{}", " ".repeat(width + 2), paint.dim(&format!("→ {mend}"))));
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_check_has_a_line_and_says_how_to_mend_it() {
+        let checks = [Check::ok("server", "2.15.1"), Check::fail("folder", "cannot write", "chmod u+w .")];
+        let text = list(&checks, Paint::PLAIN);
+        assert_eq!(text, "ok    server  2.15.1\nfail  folder  cannot write\n              → chmod u+w .");
+    }
+}

@@ -1,0 +1,14 @@
+//! Text for people, made from data. Nothing here reads a clock, a terminal or the bus.
+
+pub(crate) mod checks;
+pub(crate) mod figures;
+pub(crate) mod live;
+pub(crate) mod paint;
+pub(crate) mod processes;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod settings;
+pub(crate) mod table;
+pub(crate) mod tap;
+pub(crate) mod trace;

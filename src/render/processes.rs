@@ -1,0 +1,79 @@
+//! `muster ps`.
+
+use muster_shared::time::Millis;
+use muster_shared::wire::Profile;
+
+use super::{figures, table};
+
+/// The processes of a fleet, orchestrators first, then by role.
+pub(crate) fn table(mut profiles: Vec<Profile>, now: Millis) -> String {
+    if profiles.is_empty() {
+        return "no process has joined the fleet".to_owned();
+    }
+    profiles.sort_by_key(|p| (p.role != "orchestrator", p.role.clone(), p.agent.clone()));
+    let rows = profiles.iter().map(|profile| row(profile, now)).collect();
+    table::plain(
+        &["AGENT", "ROLE", "HOST", "PID", "BUSY", "MODEL", "MEMORY", "UP"],
+        rows,
+        &[3, 4, 6, 7],
+        None,
+    )
+}
+
+fn row(profile: &Profile, now: Millis) -> Vec<String> {
+    let memory = match profile.resident_bytes {
+        0 => "?".to_owned(),
+        known => figures::bytes(known),
+    };
+    let model = if profile.model.is_empty() { "-" } else { &profile.model };
+    vec![
+        profile.agent.to_string(),
+        profile.role.clone(),
+        figures::one_line(&profile.host, 30),
+        profile.pid.to_string(),
+        format!("{}/{}", profile.busy, profile.slots),
+        figures::one_line(model, 40),
+        memory,
+        figures::span(now.since(Millis(profile.started_at))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn profile(agent: &str, role: &str) -> Profile {
+        Profile {
+            agent: agent.parse().unwrap(),
+            role: role.into(),
+            pid: 77,
+            host: "mill".into(),
+            version: "0.1.0".into(),
+            event_version: 1,
+            slots: 8,
+            busy: 3,
+            model: String::new(),
+            tools: Vec::new(),
+            started_at: 1_000,
+            resident_bytes: 12 * 1024 * 1024,
+        }
+    }
+
+    #[test]
+    fn orchestrators_stand_first() {
+        let text = table(vec![profile("worker-1", "worker"), profile("o-1", "orchestrator")], Millis(66_000));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("AGENT") && lines[1].starts_with("o-1") && lines[2].starts_with("worker-1")
+        );
+        for part in ["mill", "77", "3/8", "12.0 MiB", "1m05s"] {
+            assert!(lines[2].contains(part), "{part} in {}", lines[2]);
+        }
+    }
+
+    #[test]
+    fn an_empty_fleet_is_said_to_be_empty() {
+        assert!(table(Vec::new(), Millis(0)).contains("no process"));
+    }
+}

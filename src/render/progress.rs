@@ -1,0 +1,187 @@
+//! The progress of a run while it is watched: a tree to be redrawn, or lines for what changed.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::TaskStatus;
+use muster_shared::ids::{AgentId, TaskId};
+use muster_shared::plan::progress::{self, Detail, Mark, ProgressLine};
+use muster_shared::run::{RunState, TaskState};
+use muster_shared::time::Millis;
+
+use super::figures;
+use super::paint::Paint;
+use super::runs;
+
+/// Longest line of the tree, in characters, when the terminal does not say how wide it is.
+pub(crate) const DEFAULT_WIDTH: usize = 100;
+
+/// What agents say they are doing, by task. Lossy: for display only.
+pub(crate) type Doing = BTreeMap<TaskId, String>;
+
+/// The whole tree as it stands: a heading, a line for each task, the line of figures.
+pub(crate) fn tree(state: &RunState, doing: &Doing, now: Millis, width: usize, paint: Paint) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in task_lines(state, doing) {
+        lines.push(painted(&line, width, paint));
+    }
+    lines.push(paint.dim(&figures::cut(&summary(state, now), width)));
+    lines.join("\n")
+}
+
+/// One line of the tree: a leaf, a parent, or a phase of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    depth: usize,
+    mark: Mark,
+    failed: bool,
+    text: String,
+    note: String,
+}
+
+/// The lines of the tree: planning, the plan, changes of plan, writing.
+fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
+    let mut lines = Vec::new();
+    lines.extend(phase(state, doing, &TaskId::Plan, "plan the work"));
+    for line in progress::lines(state, Detail::Seen) {
+        lines.push(leaf(state, doing, line));
+    }
+    for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Refine(_))) {
+        lines.extend(phase(state, doing, task, "change the plan"));
+    }
+    if let Some(line) = phase(state, doing, &TaskId::Write, "write the report") {
+        lines.push(line);
+    } else if state.plan.is_some() {
+        lines.push(Line {
+            depth: 0,
+            mark: Mark::NotStarted,
+            failed: false,
+            text: "write the report".to_owned(),
+            note: String::new(),
+        });
+    }
+    lines
+}
+
+fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
+    let index = &line.index;
+    let task = TaskId::Leaf(index.clone());
+    let reflecting = TaskId::Reflect(index.clone());
+    let in_work = |task: &TaskId| {
+        state.tasks.get(task).is_some_and(|t| t.status == TaskStatus::Processing)
+            || state.seen_with(task).is_some()
+    };
+    let note = match (doing.get(&task), doing.get(&reflecting)) {
+        (Some(doing), _) if in_work(&task) && !doing.is_empty() => format!("{}: {doing}", line.note),
+        (_, _) if in_work(&reflecting) => "being reflected on".to_owned(),
+        (_, _) => line.note,
+    };
+    let failed = state.planned(index).is_some_and(|task| task.status == TaskStatus::Failed);
+    Line { depth: line.depth, mark: line.mark, failed, text: format!("{index} {}", line.name), note }
+}
+
+fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<Line> {
+    let found = state.tasks.get(task)?;
+    let taken = state.seen_with(task);
+    let mark = match found.status {
+        TaskStatus::Queued if taken.is_some() => Mark::InWork,
+        TaskStatus::Created | TaskStatus::Queued => Mark::NotStarted,
+        TaskStatus::Processing => Mark::InWork,
+        TaskStatus::Completed | TaskStatus::Split => Mark::Done,
+        TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
+    };
+    let note = phase_note(found, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
+    Some(Line { depth: 0, mark, failed: found.status == TaskStatus::Failed, text: name.to_owned(), note })
+}
+
+fn phase_note(task: &TaskState, agent: Option<&AgentId>, doing: &str) -> String {
+    match (task.status, agent) {
+        (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) if doing.is_empty() => {
+            format!("with {agent}")
+        }
+        (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) => format!("with {agent}: {doing}"),
+        (TaskStatus::Queued, _) => "waiting for an agent".to_owned(),
+        (TaskStatus::Failed | TaskStatus::Aborted, _) => task.reasons.last().cloned().unwrap_or_default(),
+        (_, _) => String::new(),
+    }
+}
+
+fn painted(line: &Line, width: usize, paint: Paint) -> String {
+    let plain = plain(line, width);
+    let (before, after) = plain.split_once(']').unwrap_or((&plain, ""));
+    let mark = format!("{}]", before.trim_start());
+    let mark = match (line.mark, line.failed) {
+        (Mark::Done, _) => paint.good(&mark),
+        (Mark::InWork, _) => paint.busy(&mark),
+        (Mark::Partly, true) => paint.bad(&mark),
+        (Mark::Partly, false) => paint.warn(&mark),
+        (Mark::NotStarted, _) => paint.dim(&mark),
+    };
+    format!("{}{mark}{after}", " ".repeat(line.depth * 2))
+}
+
+fn plain(line: &Line, width: usize) -> String {
+    let Line { depth, mark, text, note, .. } = line;
+    let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+    let room = width.saturating_sub(depth * 2).max(20);
+    format!("{}{}", " ".repeat(depth * 2), figures::one_line(&format!("{mark} {text}{note}"), room))
+}
+
+/// State, time and usage in one line.
+pub(crate) fn summary(state: &RunState, now: Millis) -> String {
+    let took = state.ended_at.unwrap_or(now).since(state.created_at);
+    let done = state.plan.as_ref().map(|plan| {
+        let (ended, all) = progress::count(plan, &state.statuses());
+        format!(", {ended} of {all} tasks")
+    });
+    let seen: muster_shared::flow::Usage = used_so_far(state);
+    format!(
+        "run {} {}, {}{}, {}",
+        state.id.short(),
+        runs::word(state.status),
+        figures::span(took),
+        done.unwrap_or_default(),
+        figures::usage(&seen)
+    )
+}
+
+/// What ended tasks used, and what those in work were seen to use.
+fn used_so_far(state: &RunState) -> muster_shared::flow::Usage {
+    let mut used = state.usage;
+    for (task, seen) in &state.seen {
+        let counted = state.tasks.get(task).is_some_and(|t| t.status == TaskStatus::Processing)
+            || state.seen_with(task).is_some();
+        if counted {
+            used += seen.usage;
+        }
+    }
+    used
+}
+
+/// What changed in the tree since it was last told, as lines for a log; remembers what it told.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    lines: BTreeMap<String, Mark>,
+    refinements: usize,
+}
+
+impl Told {
+    /// The lines to print now.
+    pub(crate) fn changes(&mut self, state: &RunState) -> Vec<String> {
+        let mut changes = Vec::new();
+        for line in task_lines(state, &Doing::new()) {
+            let before = self.lines.insert(line.text.clone(), line.mark);
+            let is_news = match before {
+                None => line.mark != Mark::NotStarted || line.depth > 0 || state.plan.is_some(),
+                Some(before) => before != line.mark,
+            };
+            if is_news {
+                changes.push(plain(&line, DEFAULT_WIDTH));
+            }
+        }
+        for (lines, _) in state.refinements.iter().skip(self.refinements) {
+            changes.extend(lines.iter().map(|line| figures::one_line(&format!("plan changed: {line}"), 200)));
+        }
+        self.refinements = state.refinements.len();
+        changes
+    }
+}

@@ -1,0 +1,50 @@
+//! `muster runs`, and the words for states.
+
+use muster_shared::run::{RunState, RunStatus, StopReason};
+use muster_shared::time::Millis;
+
+use super::paint::Paint;
+use super::{figures, table};
+
+/// Runs, newest first, as a table.
+pub(crate) fn table(runs: &[RunState], now: Millis) -> String {
+    if runs.is_empty() {
+        return "there are no runs yet: ask one with `muster run \"…\"`".to_owned();
+    }
+    let rows = runs.iter().map(|run| row(run, now)).collect();
+    table::plain(&["RUN", "STATE", "ASKED (UTC)", "TOOK", "CALLS", "GOAL"], rows, &[3, 4], None)
+}
+
+fn row(run: &RunState, now: Millis) -> Vec<String> {
+    vec![
+        run.id.short(),
+        word(run.status).to_owned(),
+        figures::date(run.created_at),
+        figures::span(run.ended_at.unwrap_or(now).since(run.created_at)),
+        run.usage.model_calls.to_string(),
+        figures::one_line(&run.goal.text, 60),
+    ]
+}
+
+/// The state of a run in a word or two.
+pub(crate) const fn word(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Created => "created",
+        RunStatus::Processing => "in work",
+        RunStatus::Completed => "completed",
+        RunStatus::Failed => "failed",
+        RunStatus::Aborted(StopReason::Cancelled) => "cancelled",
+        RunStatus::Aborted(StopReason::DeadlinePassed) => "out of time",
+    }
+}
+
+/// The same, in its colour.
+pub(crate) fn painted(status: RunStatus, paint: Paint) -> String {
+    let word = word(status);
+    match status {
+        RunStatus::Created | RunStatus::Processing => paint.busy(word),
+        RunStatus::Completed => paint.good(word),
+        RunStatus::Failed => paint.bad(word),
+        RunStatus::Aborted(_) => paint.warn(word),
+    }
+}

@@ -1,0 +1,82 @@
+//! `muster tap`: one line for each message that passes.
+
+use muster_shared::time::Millis;
+use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind};
+
+use super::figures;
+use super::paint::Paint;
+
+/// Most characters of a line's text.
+const BRIEF: usize = 140;
+
+/// A message in one line: when, who, what kind, which run and task, and what it says in brief.
+pub(crate) fn line(at: Millis, subject: &str, content: &Result<Envelope, String>, paint: Paint) -> String {
+    let clock = paint.dim(&figures::clock(at));
+    match content {
+        Ok(envelope) => {
+            let kind = kind(&envelope.body);
+            let run = envelope.run.map_or_else(String::new, |run| run.short());
+            let task = envelope.task.as_ref().map_or_else(String::new, ToString::to_string);
+            let who = paint.bold(&format!("{:<22}", envelope.sender.as_str()));
+            let place = format!("{run:<12} {task:<12}");
+            format!("{clock} {who} {kind:<12} {place} {}", figures::one_line(&says(&envelope.body), BRIEF))
+                .trim_end()
+                .to_owned()
+        }
+        Err(reason) => {
+            let reason = figures::one_line(reason, BRIEF);
+            format!("{clock} {} {}: {reason}", paint.bad("unreadable"), figures::one_line(subject, 120))
+        }
+    }
+}
+
+fn kind(body: &Body) -> String {
+    match serde_json::to_value(body.kind()) {
+        Ok(serde_json::Value::String(kind)) => kind,
+        _ => "?".to_owned(),
+    }
+}
+
+fn says(body: &Body) -> String {
+    match body {
+        Body::Decided(decided) => {
+            let events: Vec<&str> = decided.events.iter().map(muster_shared::run::RunEvent::name).collect();
+            let offers = match decided.offers {
+                0 => String::new(),
+                n => format!(" + {}", figures::plural(n.into(), "offer")),
+            };
+            format!("{}{offers}", events.join(", "))
+        }
+        Body::Offered(offer) => format!("to {} (generation {})", offer.queue, offer.generation),
+        Body::Started(started) => {
+            format!("attempt {} on {} (pid {})", started.attempt, started.host, started.pid)
+        }
+        Body::ToolStarted(tool) => format!("step {} calls {}", tool.step.number, tool.step.action.name),
+        Body::Step(step) => {
+            format!(
+                "step {}: {} {} — {}",
+                step.number, step.action.name, step.action.arguments, step.thought.text
+            )
+        }
+        Body::Released(released) => released.reason.clone(),
+        Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
+        Body::Command(Command::Submit { goal, .. }) => format!("submit: {}", goal.text),
+        Body::Command(Command::Cancel { reason, .. }) => format!("cancel: {reason}"),
+        Body::Control(ControlMessage::CancelRun { run, reason }) => {
+            format!("cancel run {}: {reason}", run.short())
+        }
+        Body::Control(ControlMessage::CancelTask { task, reason, .. }) => format!("cancel {task}: {reason}"),
+        Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
+        Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),
+        Body::Profile(profile) => format!("{} pid {} on {}", profile.role, profile.pid, profile.host),
+        Body::Live(live) => match &live.kind {
+            LiveKind::Thought { text } => format!("step {} thinks: {text}", live.step),
+            LiveKind::Answer { text } => format!("step {} answers: {text}", live.step),
+            LiveKind::Status { text, .. } => format!("step {}: {text}", live.step),
+        },
+        Body::Context(update) => format!("{} = {}", update.key, update.value),
+        Body::Stored(stored) => {
+            format!("{:?} of {} in the object store", stored.kind, figures::bytes(stored.bytes))
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! `muster trace`: the record of a run as a timeline.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{Observation, ObservationStatus, Outcome, Step, TaskOffered};
+use muster_shared::ids::{AgentId, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent};
+use muster_shared::time::Millis;
+use serde_json::{Value, json};
+
+use super::figures;
+use super::paint::Paint;
+
+/// Most characters of a thought, an argument or an observation, unless all is wanted.
+const BRIEF: usize = 240;
+
+/// Writes entries one after the other; remembers when the run began and which process each agent is.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    paint: Paint,
+    full: bool,
+    began: Option<Millis>,
+    processes: BTreeMap<AgentId, u32>,
+}
+
+impl Timeline {
+    /// An empty timeline.
+    pub(crate) const fn new(paint: Paint, full: bool) -> Self {
+        Self { paint, full, began: None, processes: BTreeMap::new() }
+    }
+
+    /// An entry as text. With a task, only what is about it; nothing when nothing is.
+    pub(crate) fn entry(&mut self, entry: &Entry, only: Option<&TaskId>) -> Option<String> {
+        let began = *self.began.get_or_insert(entry.at);
+        if let RecordEvent::Agent(key, AgentEvent::Started(started)) = &entry.event {
+            self.processes.insert(key.agent.clone(), started.pid);
+        }
+        let (who, what, details) = match &entry.event {
+            RecordEvent::Decided(decided) => {
+                let lines = self.decision(decided, only);
+                if only.is_some() && lines.is_empty() {
+                    return None;
+                }
+                (decided.by.to_string(), format!("decided on {}", inputs(&decided.inputs)), lines)
+            }
+            RecordEvent::Offered(offer) => {
+                if only.is_some_and(|task| *task != offer.task) {
+                    return None;
+                }
+                ("offer".to_owned(), offered(offer), Vec::new())
+            }
+            RecordEvent::Agent(key, event) => {
+                if only.is_some_and(|task| *task != key.task) {
+                    return None;
+                }
+                let (what, details) = self.agent(key, event);
+                (self.who(&key.agent), what, details)
+            }
+        };
+        let at = format!("{:>9}", format!("+{}", figures::span(entry.at.since(began))));
+        let mut lines = vec![format!(
+            "{} {} {} {what}",
+            self.paint.dim(&format!("{:>6}", entry.seq)),
+            self.paint.dim(&at),
+            self.paint.bold(&who)
+        )];
+        lines.extend(details.into_iter().map(|line| figures::indent(&line, 17)));
+        Some(lines.join("\n"))
+    }
+
+    fn who(&self, agent: &AgentId) -> String {
+        self.processes.get(agent).map_or_else(|| agent.to_string(), |pid| format!("{agent} (pid {pid})"))
+    }
+
+    fn decision(&self, decided: &Decided, only: Option<&TaskId>) -> Vec<String> {
+        let relevant = |event: &&RunEvent| only.is_none_or(|task| about(event).as_ref() == Some(task));
+        let events = decided.events.iter().filter(relevant).map(|event| self.run_event(event));
+        let offer = decided.offer.as_deref().filter(|offer| only.is_none_or(|task| *task == offer.task));
+        events.chain(offer.map(|offer| format!("→ {}", offered(offer)))).collect()
+    }
+
+    fn run_event(&self, event: &RunEvent) -> String {
+        let text = match event {
+            RunEvent::RunCreated { goal, .. } => format!("run created: {}", self.brief(&goal.text)),
+            RunEvent::PlanRefused { reasons } => format!("plan refused: {}", self.brief(&reasons.join("; "))),
+            RunEvent::PlanAdopted { plan, repairs } => {
+                let mut text = format!("plan adopted: {}", figures::plural(plan.tasks.len() as u64, "task"));
+                for repair in repairs {
+                    text.push_str(&format!("\n  repaired: {}", self.brief(repair)));
+                }
+                text
+            }
+            RunEvent::TaskStarted { task, agent, attempt, .. } => {
+                format!("{task} is in work with {agent} (attempt {attempt})")
+            }
+            RunEvent::TaskCompleted { task, .. } => format!("{task} completed"),
+            RunEvent::TaskRetried { task, reason, .. } => {
+                format!("{task} to be tried again: {}", self.brief(reason))
+            }
+            RunEvent::TaskFailed { task, reason, .. } => format!("{task} failed: {}", self.brief(reason)),
+            RunEvent::TaskBlocked { task, reason } => format!("{task} blocked: {}", self.brief(reason)),
+            RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
+            RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
+            RunEvent::Reflected { task, reflection } => {
+                format!("reflection on {task}: {}", self.brief(&reflection.summary))
+            }
+            RunEvent::RefinementWanted { reason, .. } => {
+                format!("change of plan wanted: {}", self.brief(reason))
+            }
+            RunEvent::PlanRefined { changes, refused, .. } => {
+                let changed = changes.iter().map(|line| format!("\n  + {}", self.brief(line)));
+                let refused = refused.iter().map(|no| format!("\n  refused: {}", self.brief(&no.reason)));
+                format!("plan changed{}", changed.chain(refused).collect::<String>())
+            }
+            RunEvent::WritingBegan => "the report is being written".to_owned(),
+            RunEvent::RunCompleted { report } => format!("run completed: {}", self.brief(&report.title)),
+            RunEvent::RunFailed { reason } => format!("run failed: {}", self.brief(reason)),
+            RunEvent::RunAborted { reason, .. } => format!("run stopped: {}", self.brief(reason)),
+        };
+        format!("→ {text}")
+    }
+
+    fn agent(&self, key: &AgentKey, event: &AgentEvent) -> (String, Vec<String>) {
+        let task = &key.task;
+        match event {
+            AgentEvent::Started(started) => {
+                let after = match started.after_step {
+                    0 => String::new(),
+                    step => format!(", going on after step {step}"),
+                };
+                let what = format!(
+                    "started {task} (generation {}, attempt {}) on {}{after}",
+                    key.generation, started.attempt, started.host
+                );
+                (what, Vec::new())
+            }
+            AgentEvent::ToolStarted(tool) => {
+                (format!("{task} step {} is calling {}", tool.step.number, tool.step.action.name), Vec::new())
+            }
+            AgentEvent::Step(step) => (step_head(task, step), self.step(step)),
+            AgentEvent::Released(released) => {
+                (format!("handed {task} over: {}", self.brief(&released.reason)), Vec::new())
+            }
+            AgentEvent::Outcome(outcome) => self.outcome(task, outcome),
+        }
+    }
+
+    fn outcome(&self, task: &TaskId, outcome: &Outcome) -> (String, Vec<String>) {
+        let mut details = outcome.last_step.as_deref().map_or_else(Vec::new, |step| {
+            let mut lines = vec![format!("step {} ({})", step.number, figures::millis(step.millis))];
+            lines.extend(self.step(step));
+            lines
+        });
+        if !outcome.reason.is_empty() {
+            details.push(format!("because     {}", self.brief(&outcome.reason)));
+        }
+        details.push(format!("used        {}", figures::usage(&outcome.usage)));
+        (format!("ended {task}: {}", word(&outcome.ending)), details)
+    }
+
+    fn step(&self, step: &Step) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |name: &str, text: &str| {
+            if !text.trim().is_empty() {
+                lines.push(format!("{name:<12}{}", self.brief(text)));
+            }
+        };
+        line("thought", &step.thought.text);
+        line("reasoning", &step.thought.reasoning);
+        line("plan", &step.thought.plan);
+        line("criticism", &step.thought.criticism);
+        line("action", &format!("{} {}", step.action.name, step.action.arguments));
+        if let Some(observation) = &step.observation {
+            line("observation", &observed(observation));
+        }
+        lines
+    }
+
+    fn brief(&self, text: &str) -> String {
+        if self.full { figures::harmless(text) } else { figures::one_line(text, BRIEF) }
+    }
+}
+
+fn offered(offer: &TaskOffered) -> String {
+    format!("{} offered to {} (generation {})", offer.task, offer.queue, offer.generation)
+}
+
+fn step_head(task: &TaskId, step: &Step) -> String {
+    let outside = figures::millis(step.outside_millis);
+    format!("{task} step {} ({}, of which outside {outside})", step.number, figures::millis(step.millis))
+}
+
+fn observed(observation: &Observation) -> String {
+    let status = match observation.status {
+        ObservationStatus::Success => "ok",
+        ObservationStatus::Error => "error",
+        ObservationStatus::Timeout => "timed out",
+        ObservationStatus::Refused => "refused",
+    };
+    format!("[{status}, {}] {}", figures::millis(observation.millis), observation.content)
+}
+
+/// The name that a value has in the record.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word.replace('_', " "),
+        Ok(other) => other.to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}
+
+fn inputs(inputs: &[Input]) -> String {
+    let words = inputs.iter().map(|input| match input {
+        Input::Goal { .. } => "a goal".to_owned(),
+        Input::Agent { seq } => format!("entry {seq}"),
+        Input::Capacity => "free capacity".to_owned(),
+        Input::Timer => "a deadline".to_owned(),
+        Input::Cancel { by, .. } => format!("a cancellation by {}", figures::one_line(by, 40)),
+        Input::Refuse { .. } => "a goal that is refused".to_owned(),
+    });
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "nothing new".to_owned() } else { words.join(", ") }
+}
+
+/// The task that a change is about.
+fn about(event: &RunEvent) -> Option<TaskId> {
+    match event {
+        RunEvent::TaskStarted { task, .. }
+        | RunEvent::TaskCompleted { task, .. }
+        | RunEvent::TaskRetried { task, .. }
+        | RunEvent::TaskFailed { task, .. }
+        | RunEvent::TaskAborted { task, .. } => Some(task.clone()),
+        RunEvent::TaskBlocked { task, .. } | RunEvent::TaskSkipped { task, .. } => {
+            Some(TaskId::Leaf(task.clone()))
+        }
+        RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
+        RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
+            Some(TaskId::Refine(*number))
+        }
+        RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
+        RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
+        RunEvent::RunCreated { .. } | RunEvent::RunFailed { .. } | RunEvent::RunAborted { .. } => None,
+    }
+}
+
+/// An entry as JSON. The run's secret is left out.
+pub(crate) fn entry_json(entry: &Entry) -> Value {
+    let mut value = match &entry.event {
+        RecordEvent::Decided(decided) => json!({ "kind": "decided", "by": decided.by, "event": decided }),
+        RecordEvent::Offered(offer) => {
+            json!({ "kind": "offered", "task": offer.task, "generation": offer.generation, "event": offer })
+        }
+        RecordEvent::Agent(key, event) => {
+            let body = match event {
+                AgentEvent::Started(started) => json!(started),
+                AgentEvent::ToolStarted(tool) => json!(tool),
+                AgentEvent::Step(step) => json!(step),
+                AgentEvent::Released(released) => json!(released),
+                AgentEvent::Outcome(outcome) => json!(outcome),
+            };
+            json!({
+                "kind": event.kind().to_string(), "role": key.role, "by": key.agent, "task": key.task,
+                "generation": key.generation, "event": body,
+            })
+        }
+    };
+    value["seq"] = json!(entry.seq);
+    value["at"] = json!(entry.at);
+    value["run"] = json!(entry.run);
+    hide_secret(&mut value);
+    value
+}
+
+/// The run's secret guards the fences of prompts; whoever may read a trace need not know it.
+fn hide_secret(value: &mut Value) {
+    for list in ["events", "inputs"] {
+        for item in value["event"][list].as_array_mut().into_iter().flatten() {
+            let fields = item.as_object_mut().into_iter().flat_map(|fields| fields.values_mut());
+            for field in fields {
+                if let Some(secret) = field.get_mut("secret") {
+                    *secret = json!("[redacted]");
+                }
+            }
+            if let Some(secret) = item.get_mut("secret") {
+                *secret = json!("[redacted]");
+            }
+        }
+    }
+    for nonce in ["/event/nonce", "/event/offer/nonce"] {
+        if let Some(nonce) = value.pointer_mut(nonce) {
+            *nonce = json!("[redacted]");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The secrets this process can reach, so that none of them is logged, shown or recorded.
+
+use muster_shared::secret::Redactor;
+use secrecy::SecretString;
+
+use crate::settings::Settings;
+
+/// The largest file that is read for a key, in bytes.
+const MAX_KEY_FILE: u64 = 64 * 1024;
+
+/// Endings of variables that hold secrets by convention.
+const ENDINGS: [&str; 6] = ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PASSWORD", "_ACCESS_KEY"];
+
+/// A redactor that knows every secret of the settings and the environment.
+pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {
+    let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
+    let bus = &settings.bus;
+    let of_bus = [&bus.password, &bus.token].into_iter().flatten().cloned();
+    let of_url = bus.url.as_deref().and_then(password_in).map(SecretString::from);
+    let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
+    Redactor::new(of_environment.chain(of_bus).chain(of_url).chain(of_file))
+}
+
+fn secret_in(name: &str, value: &str) -> Option<SecretString> {
+    if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return Some(SecretString::from(value));
+    }
+    let named_file =
+        name.strip_suffix("_FILE").is_some_and(|name| ENDINGS.iter().any(|ending| name.ends_with(ending)));
+    named_file.then(|| read(value).ok()).flatten().map(SecretString::from)
+}
+
+/// The password in a URL such as `nats://user:password@host`.
+fn password_in(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let (user, _) = rest.rsplit_once('@')?;
+    Some(user.split_once(':').map_or(user, |(_, password)| password).to_owned())
+}
+
+/// Reads a small file that holds a key.
+pub(crate) fn read(path: &str) -> Result<String, String> {
+    let bytes = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?.len();
+    if bytes > MAX_KEY_FILE {
+        return Err(format!("has {bytes} bytes, which is no key"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))?;
+    Ok(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_environment_of_files_and_of_urls_are_redacted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        std::fs::write(&file, "file-held-value-77\n").unwrap();
+        let mut settings = Settings::default();
+        settings.bus.url = Some("nats://me:url-held-value-55@host:4222".into());
+        let variables = [
+            ("HOUSE_API_KEY".to_owned(), "plain-held-value-33".to_owned()),
+            ("OPENAI_API_KEY_FILE".to_owned(), file.display().to_string()),
+        ];
+        let redactor = redactor(&settings, &variables);
+        for secret in ["plain-held-value-33", "file-held-value-77", "url-held-value-55"] {
+            assert!(!redactor.redact(&format!("see {secret} here")).contains(secret), "{secret}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_found_in_urls() {
+        for (url, wanted) in [
+            ("nats://a:b@h", Some("b")),
+            ("nats://token@h", Some("token")),
+            ("nats://h:4222", None),
+            ("h", None),
+        ] {
+            assert_eq!(password_in(url).as_deref(), wanted, "{url}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Settings from the environment: `MUSTER_LIMITS_MAX_STEPS` sets `limits.max_steps`.
+
+use config::{Value, ValueKind};
+
+use super::keys::Keys;
+use super::layer::{Layer, Origin};
+
+/// Variables that are read elsewhere and are no settings by name.
+const READ_ELSEWHERE: [&str; 6] = [
+    "MUSTER_CONFIG",
+    "MUSTER_LOG",
+    "MUSTER_NATS_SERVER",
+    "MUSTER_NATS_RELEASES",
+    "MUSTER_BIN_DIR",
+    "MUSTER_INSTALL_TIME_LIMIT",
+];
+
+/// What the environment sets, and one warning for each variable that looks like ours and is not. Pure.
+///
+/// An unknown variable is no error, as an unknown key in a file is: environments are inherited, and a newer
+/// program's variables must not stop an older one.
+pub(crate) fn layer(variables: &[(String, String)], keys: &Keys) -> (Layer, Vec<String>) {
+    let (mut layer, mut warnings) = (Layer::default(), Vec::new());
+    for (name, value) in variables {
+        if name == "MUSTER_LOG" {
+            layer.set("log.level", value.as_str(), Origin::Variable(name.clone()));
+        } else if let Some((key, known)) = keys.of_variable(name) {
+            layer.set(&key, value_of(value, known.is_list), Origin::Variable(name.clone()));
+        } else if name.starts_with("MUSTER_") && !READ_ELSEWHERE.contains(&name.as_str()) {
+            warnings.push(format!("{name} is set but is no setting{}", nearest(name, keys)));
+        }
+    }
+    (layer, warnings)
+}
+
+/// A text as the value of a setting; lists are written with commas.
+pub(crate) fn value_of(text: &str, is_list: bool) -> ValueKind {
+    if !is_list {
+        return ValueKind::String(text.to_owned());
+    }
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    ValueKind::Array(items.map(|item| Value::new(None, item)).collect())
+}
+
+fn nearest(name: &str, keys: &Keys) -> String {
+    let variables = keys.variables();
+    let best = variables
+        .keys()
+        .map(|known| (strsim::jaro_winkler(known, name), known))
+        .filter(|(likeness, _)| *likeness > 0.9)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(dead_code)]
+    use super::*;
+
+    #[derive(schemars::JsonSchema)]
+    struct Sample {
+        limits: Limits,
+        log: Log,
+    }
+    #[derive(schemars::JsonSchema)]
+    struct Limits {
+        max_steps: u32,
+        names: Vec<String>,
+    }
+    #[derive(schemars::JsonSchema)]
+    struct Log {
+        level: String,
+    }
+
+    #[test]
+    fn variables_set_keys_and_strangers_are_named() {
+        let variables = [
+            ("MUSTER_LIMITS_MAX_STEPS", "7"),
+            ("MUSTER_LIMITS_MAX_STEP", "7"),
+            ("MUSTER_LOG", "debug"),
+            ("MUSTER_NATS_SERVER", "/bin/nats-server"),
+            ("PATH", "/bin"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (layer, warnings) = layer(&variables, &Keys::of::<Sample>());
+        let set: Vec<String> = layer.origins().map(|(key, _)| key).collect();
+        assert_eq!(set, ["limits.max_steps", "log.level"]);
+        assert_eq!(
+            warnings,
+            ["MUSTER_LIMITS_MAX_STEP is set but is no setting; did you mean MUSTER_LIMITS_MAX_STEPS?"]
+        );
+    }
+
+    #[test]
+    fn lists_are_written_with_commas() {
+        let ValueKind::Array(items) = value_of("a, b,,c", true) else { unreachable!() };
+        assert_eq!(items.len(), 3);
+    }
+}

@@ -1,0 +1,91 @@
+//! What can be wrong with settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+
+/// What is wrong with the settings.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read the settings file {path}: {reason}", path = path.display())]
+    #[diagnostic(help(
+        "check the path and its permissions, or leave out --config to use the nearest muster.toml"
+    ))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The file is not TOML.
+    #[error("the settings file is not valid TOML: {message}")]
+    #[diagnostic(help("see deploy/muster.example.toml for how a settings file looks"))]
+    Syntax {
+        /// What is wrong.
+        message: String,
+        /// The file.
+        #[source_code]
+        source_code: Arc<NamedSource<String>>,
+        /// Where.
+        #[label("here")]
+        at: SourceSpan,
+    },
+    /// A key that does not exist.
+    #[error("{key} (line {line}) is not a setting")]
+    #[diagnostic(help("{advice}"))]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Its line, from 1.
+        line: usize,
+        /// What may have been meant.
+        advice: String,
+        /// The file.
+        #[source_code]
+        source_code: Arc<NamedSource<String>>,
+        /// Where.
+        #[label("not a setting")]
+        at: SourceSpan,
+    },
+    /// A key that does not exist, from a flag.
+    #[error("{key} (from {origin}) is not a setting")]
+    #[diagnostic(help("{advice}"))]
+    UnknownFlagKey {
+        /// The key.
+        key: String,
+        /// Which flag.
+        origin: String,
+        /// What may have been meant.
+        advice: String,
+    },
+    /// A secret stands beside other settings.
+    #[error("{key} (line {line}) is a secret and does not belong in a settings file")]
+    #[diagnostic(help(
+        "set it in the environment as {variable}, or keep it in a file of its own where there is a `_file` setting for it"
+    ))]
+    SecretInFile {
+        /// The key.
+        key: String,
+        /// The variable to use.
+        variable: String,
+        /// Its line, from 1.
+        line: usize,
+    },
+    /// A value of the wrong kind.
+    #[error("{problem}")]
+    #[diagnostic(help("`muster config` shows every setting with its value and where it comes from"))]
+    Value {
+        /// Which value and what is wrong with it.
+        problem: String,
+    },
+}
+
+/// Advice after an unknown name.
+pub(crate) fn did_you_mean(nearest: Option<String>) -> String {
+    nearest.map_or_else(
+        || "`muster config` lists every setting there is".to_owned(),
+        |known| format!("did you mean {known}? `muster config` lists every setting there is"),
+    )
+}

@@ -1,0 +1,199 @@
+//! `muster.toml`: found upward from a folder, read with the line of every value.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::ValueKind;
+use toml::de::{DeTable, DeValue};
+
+use super::error::SettingsError;
+use super::keys::Keys;
+use super::layer::{Layer, Origin};
+
+/// The name that is looked for.
+pub(crate) const FILE_NAME: &str = "muster.toml";
+
+/// The largest settings file that is read, in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The nearest settings file in a folder or above it.
+pub(crate) fn nearest(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().map(|above| above.join(FILE_NAME)).find(|file| file.is_file())
+}
+
+/// Reads a settings file.
+pub(crate) fn read(path: &Path) -> Result<String, SettingsError> {
+    let unreadable = |reason: String| SettingsError::Unreadable { path: path.to_owned(), reason };
+    let bytes = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+    if bytes > MAX_BYTES {
+        return Err(unreadable(format!("it has {bytes} bytes, {MAX_BYTES} is the most")));
+    }
+    std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))
+}
+
+/// The values of a settings file, each with its line. Pure.
+pub(crate) fn parse(path: &str, text: &str, keys: &Keys) -> Result<Layer, SettingsError> {
+    let table = DeTable::parse(text).map_err(|error| SettingsError::Syntax {
+        message: error.message().to_owned(),
+        source_code: Arc::new(miette::NamedSource::new(path, text.to_owned())),
+        at: span(error.span().unwrap_or(0..0), text),
+    })?;
+    let mut reader = Reader { path, text, keys, layer: Layer::default() };
+    reader.table(table.get_ref(), "")?;
+    Ok(reader.layer)
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    text: &'a str,
+    keys: &'a Keys,
+    layer: Layer,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, table: &DeTable<'_>, above: &str) -> Result<(), SettingsError> {
+        for (part, value) in table {
+            let name = if above.is_empty() {
+                part.get_ref().to_string()
+            } else {
+                format!("{above}.{}", part.get_ref())
+            };
+            let origin =
+                Origin::File { path: self.path.to_owned(), line: line_of(self.text, part.span().start) };
+            match value.get_ref() {
+                DeValue::Table(inner) if self.keys.is_group(&name) => self.table(inner, &name)?,
+                plain => {
+                    let Some(key) = self.keys.find(&name) else {
+                        return Err(self.unknown(&name, part.span()));
+                    };
+                    if key.is_secret() {
+                        return Err(self.secret(&name, &key.variable(), part.span()));
+                    }
+                    self.layer.set(&name, plain_value(plain, 0), origin);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str, at: Range<usize>) -> SettingsError {
+        let known_group = self.keys.is_group(name);
+        SettingsError::UnknownKey {
+            key: name.to_owned(),
+            line: line_of(self.text, at.start),
+            advice: if known_group {
+                format!("{name} is a group of settings: write it as [{name}]")
+            } else {
+                super::error::did_you_mean(self.keys.nearest(name))
+            },
+            source_code: Arc::new(miette::NamedSource::new(self.path, self.text.to_owned())),
+            at: span(at, self.text),
+        }
+    }
+
+    fn secret(&self, name: &str, variable: &str, at: Range<usize>) -> SettingsError {
+        SettingsError::SecretInFile {
+            key: name.to_owned(),
+            variable: variable.to_owned(),
+            line: line_of(self.text, at.start),
+        }
+    }
+}
+
+/// The line of a byte, from 1.
+fn line_of(text: &str, byte: usize) -> usize {
+    text.as_bytes().iter().take(byte).filter(|b| **b == b'\n').count() + 1
+}
+
+fn span(at: Range<usize>, text: &str) -> miette::SourceSpan {
+    let start = at.start.min(text.len());
+    (start, at.end.min(text.len()).saturating_sub(start)).into()
+}
+
+/// A value without its places in the file. Nesting is limited by the parser; ours is a second line of defence.
+fn plain_value(value: &DeValue<'_>, depth: usize) -> ValueKind {
+    const MAX_DEPTH: usize = 32;
+    if depth > MAX_DEPTH {
+        return ValueKind::Nil;
+    }
+    match value {
+        DeValue::String(text) => ValueKind::String(text.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or_else(|_| ValueKind::String(number.as_str().to_owned()), ValueKind::I64),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse()
+            .map_or_else(|_| ValueKind::String(number.as_str().to_owned()), ValueKind::Float),
+        DeValue::Boolean(flag) => ValueKind::Boolean(*flag),
+        DeValue::Datetime(time) => ValueKind::String(time.to_string()),
+        DeValue::Array(items) => ValueKind::Array(
+            items
+                .iter()
+                .map(|item| config::Value::new(None, plain_value(item.get_ref(), depth + 1)))
+                .collect(),
+        ),
+        DeValue::Table(table) => ValueKind::Table(
+            table
+                .iter()
+                .map(|(k, v)| {
+                    (k.get_ref().to_string(), config::Value::new(None, plain_value(v.get_ref(), depth + 1)))
+                })
+                .collect(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, dead_code)]
+    use super::*;
+
+    #[derive(schemars::JsonSchema)]
+    struct Sample {
+        limits: Limits,
+        bus: Bus,
+    }
+    #[derive(schemars::JsonSchema)]
+    struct Limits {
+        max_steps: u32,
+    }
+    #[derive(schemars::JsonSchema)]
+    struct Bus {
+        url: String,
+        token: String,
+    }
+
+    fn parse_sample(text: &str) -> Result<Layer, SettingsError> {
+        parse("muster.toml", text, &Keys::of::<Sample>())
+    }
+
+    #[test]
+    fn every_value_knows_its_line() {
+        let layer = parse_sample("# top\n[limits]\nmax_steps = 4\n\n[bus]\nurl = \"x\"\n").unwrap();
+        let mut origins: Vec<String> = layer.origins().map(|(key, at)| format!("{key} {at}")).collect();
+        origins.sort();
+        assert_eq!(origins, ["bus.url muster.toml:6", "limits.max_steps muster.toml:3"]);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_its_line_and_the_nearest() {
+        let error = parse_sample("[limits]\n\nmax_stepz = 4\n").unwrap_err();
+        let SettingsError::UnknownKey { key, line, advice, .. } = error else { panic!("{error:?}") };
+        assert_eq!((key.as_str(), line), ("limits.max_stepz", 3));
+        assert!(advice.contains("limits.max_steps"), "{advice}");
+    }
+
+    #[test]
+    fn broken_toml_is_refused_with_its_place() {
+        let error = parse_sample("[limits\nmax_steps = 4\n").unwrap_err();
+        assert!(matches!(error, SettingsError::Syntax { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_secret_does_not_stand_in_the_file() {
+        let error = parse_sample("[bus]\ntoken = \"hunter2\"\n").unwrap_err();
+        assert!(matches!(&error, SettingsError::SecretInFile { line: 2, .. }), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,78 @@
+//! One source of settings, in the form that the merging library takes.
+
+use std::fmt;
+
+use config::{ConfigError, Map, Source, Value, ValueKind};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A line of a file.
+    File {
+        /// The file as it was named.
+        path: String,
+        /// From 1.
+        line: usize,
+    },
+    /// An environment variable.
+    Variable(String),
+    /// A flag of the command line.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, line } => write!(f, "{path}:{line}"),
+            Self::Variable(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One source: values under their keys, each with its origin.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layer {
+    values: Vec<(Vec<String>, ValueKind, Origin)>,
+}
+
+impl Layer {
+    /// Adds a value under a dotted key.
+    pub(crate) fn set(&mut self, key: &str, value: impl Into<ValueKind>, origin: Origin) {
+        self.values.push((key.split('.').map(str::to_owned).collect(), value.into(), origin));
+    }
+
+    /// The keys that are set, with their origins.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (String, &Origin)> {
+        self.values.iter().map(|(path, _, origin)| (path.join("."), origin))
+    }
+}
+
+impl Source for Layer {
+    fn clone_into_box(&self) -> Box<dyn Source + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn collect(&self) -> Result<Map<String, Value>, ConfigError> {
+        let mut root = Map::new();
+        for (path, kind, origin) in &self.values {
+            insert(&mut root, path, Value::new(Some(&origin.to_string()), kind.clone()));
+        }
+        Ok(root)
+    }
+}
+
+fn insert(table: &mut Map<String, Value>, path: &[String], value: Value) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if rest.is_empty() {
+        table.insert(first.clone(), value);
+        return;
+    }
+    let inner = table.entry(first.clone()).or_insert_with(|| Value::new(None, ValueKind::Table(Map::new())));
+    if !matches!(inner.kind, ValueKind::Table(_)) {
+        inner.kind = ValueKind::Table(Map::new());
+    }
+    if let ValueKind::Table(inner) = &mut inner.kind {
+        insert(inner, rest, value);
+    }
+}

@@ -1,0 +1,190 @@
+//! The sections of the settings that belong to the command itself.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_shared::flow::RunLimits;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct FleetSettings {
+    /// Processes of each role; 1 where nothing is said.
+    pub(crate) scale: BTreeMap<String, u16>,
+    /// Restarts of one process within the window after which it is given up.
+    pub(crate) max_restarts: u32,
+    /// The window for counting restarts.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) restart_window: Duration,
+    /// Wait before the first restart; it doubles with each one in the window.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) restart_wait: Duration,
+    /// The longest wait before a restart.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) max_restart_wait: Duration,
+    /// Time for processes to end in good order before they are killed.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) stop_limit: Duration,
+    /// Time for the fleet to come up.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) start_limit: Duration,
+    /// Resident memory of one process above which a warning is given, in MiB.
+    pub(crate) memory_warning_mib: u64,
+}
+
+impl Default for FleetSettings {
+    fn default() -> Self {
+        Self {
+            scale: BTreeMap::new(),
+            max_restarts: 5,
+            restart_window: Duration::from_secs(60),
+            restart_wait: Duration::from_millis(100),
+            max_restart_wait: Duration::from_secs(10),
+            stop_limit: Duration::from_secs(10),
+            start_limit: Duration::from_secs(20),
+            memory_warning_mib: 1024,
+        }
+    }
+}
+
+/// What processes log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LogSettings {
+    /// What is logged: error, warn, info, debug or trace, also by module (`info,muster_bus=debug`). MUSTER_LOG
+    /// sets it too.
+    pub(crate) level: String,
+    /// How: text, or json (one object a line).
+    pub(crate) format: LogFormat,
+    /// A log file of a fleet's process is begun anew above this size, in MiB; one older file is kept.
+    pub(crate) max_file_mib: u64,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self { level: "warn,muster=info".to_owned(), format: LogFormat::Text, max_file_mib: 10 }
+    }
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How a goal is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AskSettings {
+    /// Time for a submitted goal to be taken up by an orchestrator.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) accept_limit: Duration,
+    /// Time beyond a run's deadline after which the asker stops waiting for its end.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) grace: Duration,
+}
+
+impl Default for AskSettings {
+    fn default() -> Self {
+        Self { accept_limit: Duration::from_secs(30), grace: Duration::from_secs(30) }
+    }
+}
+
+/// Limits of runs whose goal names none: [`RunLimits`] as people write them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct LimitSettings {
+    /// Most children of one task in a plan.
+    pub(crate) max_width: u16,
+    /// Most levels of a plan.
+    pub(crate) max_depth: u16,
+    /// Most tasks in a plan.
+    pub(crate) max_tasks: u16,
+    /// Most steps of one task: thought, action, observation.
+    pub(crate) max_steps: u32,
+    /// Offers of one task before it counts as failed.
+    pub(crate) max_generations: u32,
+    /// Most refinements of a plan.
+    pub(crate) max_refinements: u32,
+    /// Most operations in one refinement.
+    pub(crate) max_refine_operations: u32,
+    /// Time for one task.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) task_deadline: Duration,
+    /// Time for a run whose goal names none.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) run_deadline: Duration,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let RunLimits {
+            max_width,
+            max_depth,
+            max_tasks,
+            max_steps,
+            max_generations,
+            max_refinements,
+            max_refine_operations,
+            task_deadline_ms,
+            run_deadline_ms,
+        } = RunLimits::default();
+        Self {
+            max_width,
+            max_depth,
+            max_tasks,
+            max_steps,
+            max_generations,
+            max_refinements,
+            max_refine_operations,
+            task_deadline: Duration::from_millis(task_deadline_ms),
+            run_deadline: Duration::from_millis(run_deadline_ms),
+        }
+    }
+}
+
+impl From<&LimitSettings> for RunLimits {
+    fn from(limits: &LimitSettings) -> Self {
+        Self {
+            max_width: limits.max_width,
+            max_depth: limits.max_depth,
+            max_tasks: limits.max_tasks,
+            max_steps: limits.max_steps,
+            max_generations: limits.max_generations,
+            max_refinements: limits.max_refinements,
+            max_refine_operations: limits.max_refine_operations,
+            task_deadline_ms: millis(limits.task_deadline),
+            run_deadline_ms: millis(limits.run_deadline),
+        }
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_runs() {
+        assert_eq!(RunLimits::from(&LimitSettings::default()), RunLimits::default());
+    }
+}

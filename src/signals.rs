@@ -1,0 +1,40 @@
+//! SIGINT and SIGTERM: the request to end in good order.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::Failure;
+
+/// Listens from the moment it is made: a signal that comes before it is waited for is not lost.
+pub(crate) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Begins to listen.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")));
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next of them.
+    pub(crate) async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// A token that is cancelled by the first of them.
+    pub(crate) fn into_token(mut self) -> CancellationToken {
+        let token = CancellationToken::new();
+        let cancelled = token.clone();
+        tokio::spawn(async move {
+            self.wait().await;
+            cancelled.cancel();
+        });
+        token
+    }
+}

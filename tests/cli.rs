@@ -1,0 +1,264 @@
+//! The command line without a fleet: usage, settings, bad input, exit codes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+/// Longest time any of these commands may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn muster(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("muster").unwrap();
+    command.current_dir(folder).timeout(LIMIT);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("MUSTER_") && name != "MUSTER_NATS_SERVER" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let folder = folder();
+    let mut help = muster(folder.path()).arg("--help").assert().success();
+    let commands = [
+        "run",
+        "up",
+        "down",
+        "ps",
+        "runs",
+        "show",
+        "trace",
+        "tap",
+        "cancel",
+        "agent",
+        "orchestrator",
+        "schema",
+        "doctor",
+        "config",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        help = help.stdout(contains(format!("\n  {command} ")));
+    }
+    help.stdout(contains("3  the bus cannot be reached")).stdout(contains("Examples:"));
+}
+
+#[test]
+fn every_command_has_help_a_manual_page_and_completions() {
+    let folder = folder();
+    for command in ["run", "up", "trace", "agent", "config"] {
+        muster(folder.path()).args([command, "--help"]).assert().success().stdout(contains("Usage: muster"));
+        muster(folder.path()).args(["man", command]).assert().success().stdout(contains(".TH"));
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        muster(folder.path()).args(["completions", shell]).assert().success().stdout(contains("muster"));
+    }
+    muster(folder.path()).args(["man", "fly"]).assert().code(2).stderr(contains("not a command"));
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    let folder = folder();
+    let cases: [&[&str]; 8] = [
+        &["fly"],
+        &[],
+        &["run"],
+        &["run", "x", "--deadline", "soon"],
+        &["up", "--scale", "worker"],
+        &["up", "--scale", "wroker=2"],
+        &["agent", "cook"],
+        &["trace", "last", "1-0"],
+    ];
+    for arguments in cases {
+        muster(folder.path()).args(arguments).assert().code(2);
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_its_line_and_the_nearest_key() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[limits]\n# steps\nmax_stepz = 3\n").unwrap();
+    muster(folder.path())
+        .arg("config")
+        .assert()
+        .code(2)
+        .stderr(contains("limits.max_stepz"))
+        .stderr(contains("line 3"))
+        .stderr(contains("did you mean limits.max_steps?"));
+}
+
+#[test]
+fn a_broken_settings_file_is_refused_with_its_place() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[limits\nmax_steps = 3\n").unwrap();
+    muster(folder.path()).arg("config").assert().code(2).stderr(contains("not valid TOML"));
+    muster(folder.path())
+        .args(["--config", "missing.toml", "config"])
+        .assert()
+        .code(2)
+        .stderr(contains("missing.toml"));
+}
+
+#[test]
+fn a_wrong_value_names_its_key_and_where_it_stands() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[limits]\nmax_steps = \"many\"\n").unwrap();
+    muster(folder.path())
+        .arg("config")
+        .assert()
+        .code(2)
+        .stderr(contains("max_steps").and(contains("muster.toml:2")));
+}
+
+#[test]
+fn config_says_where_each_value_comes_from_and_hides_secrets() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[limits]\nmax_steps = 4\n").unwrap();
+    let deeper = folder.path().join("a/b");
+    std::fs::create_dir_all(&deeper).unwrap();
+    let output = muster(&deeper)
+        .env("MUSTER_LIMITS_MAX_WIDTH", "3")
+        .env("MUSTER_BUS_TOKEN", "hunter2-hunter2")
+        .args(["config", "--set", "limits.max_depth=2", "--json"])
+        .assert()
+        .success()
+        .stdout(contains("hunter2").not())
+        .get_output()
+        .stdout
+        .clone();
+    let value: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    let find = |key: &str| {
+        let all = value["settings"].as_array().unwrap();
+        all.iter().find(|one| one["key"] == key).unwrap_or_else(|| panic!("no {key}")).clone()
+    };
+    assert_eq!(find("limits.max_steps")["value"], 4);
+    assert!(find("limits.max_steps")["origin"].as_str().unwrap().ends_with("muster.toml:2"));
+    assert_eq!(find("limits.max_width")["origin"], "environment MUSTER_LIMITS_MAX_WIDTH");
+    assert_eq!(find("limits.max_depth")["origin"], "--set");
+    assert_eq!(find("limits.max_tasks")["origin"], "default");
+    assert_eq!(find("bus.token")["value"], "[set]");
+}
+
+#[test]
+fn bad_goals_and_documents_are_refused_before_anything_is_started() {
+    let folder = folder();
+    let long = "x".repeat(1024 * 1024);
+    muster(folder.path()).args(["run", "  "]).assert().code(2).stderr(contains("the goal is empty"));
+    muster(folder.path()).args(["run", "-"]).write_stdin(long).assert().code(2).stderr(contains("--docs"));
+    muster(folder.path())
+        .args(["run", "x", "--docs", "missing"])
+        .assert()
+        .code(2)
+        .stderr(contains("missing").and(contains("cannot be read")));
+    muster(folder.path())
+        .args(["run", "x", "-o", "no/such/report.md"])
+        .assert()
+        .code(2)
+        .stderr(contains("no folder"));
+    assert!(!folder.path().join(".muster").exists(), "nothing is left behind");
+}
+
+#[test]
+fn a_url_that_answers_nothing_ends_with_3_in_time() {
+    // Takes connections and never says a word.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("nats://{}", listener.local_addr().unwrap());
+    let folder = folder();
+    for url in [silent.as_str(), "nats://127.0.0.1:1"] {
+        for arguments in
+            [&["ps"][..], &["runs"], &["run", "x"], &["agent", "worker"], &["orchestrator"], &["tap"]]
+        {
+            let began = Instant::now();
+            muster(folder.path())
+                .args(["--url", url])
+                .args(arguments)
+                .assert()
+                .code(3)
+                .stderr(contains("127.0.0.1"));
+            assert!(began.elapsed() < Duration::from_secs(15), "{arguments:?} took {:?}", began.elapsed());
+        }
+    }
+}
+
+#[test]
+fn without_a_fleet_commands_say_how_to_get_one() {
+    let folder = folder();
+    for arguments in [&["ps"][..], &["runs"], &["show"], &["tap"], &["agent", "worker"]] {
+        muster(folder.path()).args(arguments).assert().code(3).stderr(contains("muster up"));
+    }
+    muster(folder.path()).arg("down").assert().success().stderr(contains("no fleet is up"));
+}
+
+#[test]
+fn doctor_says_how_to_mend_a_missing_server() {
+    let folder = folder();
+    let output = muster(folder.path())
+        .env("MUSTER_NATS_SERVER", folder.path().join("nothing"))
+        .args(["doctor", "--json"])
+        .assert()
+        .code(1)
+        .get_output()
+        .stdout
+        .clone();
+    let value: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(value["ok"], false);
+    let checks = value["checks"].as_array().unwrap();
+    let server = checks.iter().find(|check| check["what"] == "nats-server").unwrap();
+    assert_eq!(server["verdict"], "fail");
+    assert!(server["mend"].as_str().unwrap().contains("install-nats.sh"));
+    assert!(checks.iter().any(|check| check["what"] == "disk"));
+}
+
+#[test]
+fn a_taken_port_is_said_to_be_taken() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let folder = folder();
+    muster(folder.path())
+        .args(["up", "--set", &format!("server.port={port}")])
+        .assert()
+        .code(3)
+        .stderr(contains(format!("port {port}")).and(contains("taken")));
+}
+
+#[test]
+fn schemas_are_valid_json_and_name_the_envelope() {
+    let folder = folder();
+    for (form, part) in [("--json-schema", "$schema"), ("--asyncapi", "asyncapi")] {
+        let output =
+            muster(folder.path()).args(["schema", form]).assert().success().get_output().stdout.clone();
+        let value: serde_json::Value = serde_json::from_slice(&output).unwrap();
+        assert!(value.get(part).is_some(), "{part} in the output of {form}");
+    }
+}
+
+#[test]
+fn a_reader_who_leaves_early_is_no_error() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let folder = folder();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("muster"))
+        .args(["schema"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut words = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!words.contains("panicked"), "{words}");
+}

@@ -1,0 +1,11 @@
+//! Fleets of real processes on a real NATS server, driven from the command line as a person would.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad_input;
+mod documents;
+mod foreign;
+mod joining;
+mod models;
+mod secrets;
+mod supervision;
+mod support;

@@ -1,0 +1,126 @@
+//! `muster up` restarts what dies; stopping leaves nothing behind; deadlines and cancellation end runs.
+
+use std::time::Duration;
+
+use muster_support::fleet::{both, wait_until};
+use muster_support::model_server::{Fault, ModelServer, Reply, Script};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::support::{folder, write_documents};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn signal(pid: u32, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A zombie is dead for our purposes.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn killing_one_process_removes_only_that_one_and_it_comes_back() {
+    let fleet = folder().up(&[]).unwrap();
+    let before = fleet.pids();
+    let worker = fleet.pid("worker-1").unwrap();
+    signal(worker, Signal::SIGKILL);
+    wait_until("the worker was started again", LIMIT, || {
+        fleet.pid("worker-1").is_some_and(|pid| pid != worker)
+    })
+    .unwrap();
+    for (name, pid) in before.into_iter().filter(|(name, _)| name != "worker-1") {
+        assert_eq!(fleet.pid(&name), Some(pid), "{name} was left alone");
+    }
+    write_documents(fleet.folder());
+    let summary =
+        fleet.folder().json(&["run", "How deep may delegation go?", "--docs", "docs", "--json"]).unwrap();
+    assert_eq!(summary["status"], "completed");
+}
+
+#[test]
+fn what_dies_too_often_is_given_up_and_it_says_so() {
+    let fleet = folder().up(&["--set", "fleet.max_restarts=2", "--set", "fleet.restart_wait=20ms"]).unwrap();
+    let given_up = || {
+        let state = fleet.folder().state().unwrap_or_default();
+        let members = state["members"].as_array().cloned().unwrap_or_default();
+        members.iter().any(|member| member["name"] == "writer-1" && member["given_up"] == true)
+    };
+    let mut last = 0;
+    wait_until("the writer is given up", LIMIT, || {
+        if let Some(pid) = fleet.pid("writer-1").filter(|pid| *pid != last && is_alive(*pid)) {
+            last = pid;
+            signal(pid, Signal::SIGKILL);
+        }
+        given_up()
+    })
+    .unwrap();
+    let log = fleet.folder().logs();
+    assert!(log.contains("given up"), "it says so:\n{log}");
+}
+
+#[test]
+fn down_leaves_no_process_behind() {
+    let fleet = folder().up(&[]).unwrap();
+    let pids = fleet.pids();
+    assert!(pids.len() >= 9, "server, orchestrator, six roles, supervisor: {pids:?}");
+    fleet.folder().output(&["down"]).unwrap();
+    for (name, pid) in pids {
+        wait_until(&format!("{name} has ended"), LIMIT, || !is_alive(pid)).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_supervisor_takes_its_fleet_along() {
+    let fleet = folder().up(&[]).unwrap();
+    let pids = fleet.pids();
+    signal(fleet.pid("supervisor").unwrap(), Signal::SIGKILL);
+    for (name, pid) in pids {
+        wait_until(&format!("{name} has ended"), LIMIT, || !is_alive(pid)).unwrap();
+    }
+    fleet.folder().output(&["up", "--detach"]).unwrap();
+}
+
+#[test]
+fn a_deadline_ends_a_run_and_the_exit_code_says_so() {
+    let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let run = ["run", "Wait for ever.", "--model", "openai/silent", "--deadline", "2s", "--json"];
+    let output = folder.run(&run).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
+    assert!(both(&output).contains("deadline"), "{}", both(&output));
+}
+
+#[test]
+fn cancel_stops_a_run_from_another_terminal() {
+    let server = ModelServer::start(Script::new().otherwise(Reply::fault(Fault::Hang))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&[]).unwrap();
+    let run = ["run", "Wait for ever.", "--model", "openai/silent", "--json"];
+    let asker = fleet.folder().command(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    server.wait_until(LIMIT, |server| server.arrived() > 0).unwrap();
+    fleet.folder().output(&["cancel", "last", "--reason", "no longer needed"]).unwrap();
+    let output = asker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", both(&output));
+    assert!(both(&output).contains("no longer needed"), "{}", both(&output));
+}
+
+#[test]
+fn with_one_orchestrator_killed_in_the_middle_the_run_goes_on() {
+    let folder = folder();
+    write_documents(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let run = [
+        "run",
+        "What limits delegation loops? How does a run survive the death of a worker?",
+        "--docs",
+        "docs",
+        "--json",
+    ];
+    let asker = fleet.folder().command(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the run has begun", LIMIT, || fleet.folder().output(&["trace", "last"]).is_ok()).unwrap();
+    signal(fleet.pid("orchestrator-1").unwrap(), Signal::SIGKILL);
+    let output = asker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}\n{}", both(&output), fleet.folder().logs());
+}

@@ -1,0 +1,58 @@
+//! What several of these tests need.
+
+use muster_support::fleet::Folder;
+use serde_json::Value;
+
+/// A folder for the binary under test.
+pub(crate) fn folder() -> Folder {
+    Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap()
+}
+
+/// A few documents that answer some questions and leave others open.
+pub(crate) fn write_documents(folder: &Folder) {
+    folder
+        .write(
+            "docs/delegation.md",
+            "# Delegation\n\n\
+             An agent may hand a task to another agent.\n\n\
+             ## Limits\n\n\
+             A delegation loop is refused: the chain of agents travels with every task, and an agent that stands in \
+             the chain already is not asked again.\n\
+             The depth of delegation is limited to five hops by default.\n",
+        )
+        .unwrap();
+    folder
+        .write(
+            "docs/recovery.txt",
+            "How a run survives the death of a worker\n\n\
+             Every step of a worker is written to the record before the next one begins.\n\
+             When a worker dies, another worker takes the task over and goes on after the last recorded step.\n\
+             Model calls that were recorded are never made again.\n",
+        )
+        .unwrap();
+    folder.write("docs/picture.bin", [0_u8, 159, 146, 150, 0, 1, 2, 3]).unwrap();
+    folder
+        .write(
+            "docs/page.html",
+            "<html><body><h1>Storage</h1>\n<p>The record is kept in a file\nby the broker.</p></body></html>\n",
+        )
+        .unwrap();
+}
+
+/// Entries of a trace that are of one kind.
+pub(crate) fn of_kind<'a>(trace: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    trace.iter().filter(move |entry| entry["kind"] == kind)
+}
+
+/// Every `path:line` that a report cites in code marks.
+pub(crate) fn citations(report: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for piece in report.split('`').skip(1).step_by(2) {
+        if let Some((path, line)) = piece.rsplit_once(':')
+            && let Ok(line) = line.parse()
+        {
+            found.push((path.to_owned(), line));
+        }
+    }
+    found
+}

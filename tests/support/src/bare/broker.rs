@@ -1,0 +1,70 @@
+//! The broker alone: what one durable task costs without any of our code.
+
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::{self, consumer, stream};
+use futures::StreamExt;
+
+/// Anything the client reports.
+pub type BrokerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Times `rounds` bare JetStream task round trips, one at a time: publish to a work queue with
+/// acknowledgement, pull it, publish a result to another stream with acknowledgement, double-ack the task.
+///
+/// # Errors
+/// When the broker refuses anything.
+pub async fn task_round_trips(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
+    let context = jetstream::new(async_nats::connect(url).await?);
+    let queue = create(&context, "BARE_TASKS", "bare.task.>", stream::RetentionPolicy::WorkQueue).await?;
+    create(&context, "BARE_RESULTS", "bare.result.>", stream::RetentionPolicy::Limits).await?;
+    let config = consumer::pull::Config { durable_name: Some("bare".to_owned()), ..Default::default() };
+    let consumer: consumer::PullConsumer = queue.create_consumer(config).await?;
+
+    let mut taken = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        // The pull is waiting before the task arrives, as it is for an idle agent.
+        let mut batch = consumer.batch().max_messages(1).expires(Duration::from_secs(5)).messages().await?;
+        let began = Instant::now();
+        context.publish("bare.task.worker", "task".into()).await?.await?;
+        let message = batch.next().await.ok_or("no task arrived")??;
+        context.publish("bare.result.worker", "result".into()).await?.await?;
+        message.double_ack().await?;
+        taken.push(began.elapsed());
+    }
+    context.delete_stream("BARE_TASKS").await?;
+    context.delete_stream("BARE_RESULTS").await?;
+    Ok(taken)
+}
+
+/// Times `rounds` bare publishes with acknowledgement to a file stream, one at a time.
+///
+/// # Errors
+/// When the broker refuses anything.
+pub async fn durable_publishes(url: &str, rounds: usize) -> Result<Vec<Duration>, BrokerError> {
+    let context = jetstream::new(async_nats::connect(url).await?);
+    create(&context, "BARE_WRITES", "bare.write.>", stream::RetentionPolicy::Limits).await?;
+    let mut taken = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let began = Instant::now();
+        context.publish("bare.write.x", vec![b'x'; 512].into()).await?.await?;
+        taken.push(began.elapsed());
+    }
+    context.delete_stream("BARE_WRITES").await?;
+    Ok(taken)
+}
+
+async fn create(
+    context: &jetstream::Context,
+    name: &str,
+    subjects: &str,
+    retention: stream::RetentionPolicy,
+) -> Result<stream::Stream, BrokerError> {
+    let config = stream::Config {
+        name: name.to_owned(),
+        subjects: vec![subjects.to_owned()],
+        retention,
+        storage: stream::StorageType::File,
+        ..Default::default()
+    };
+    Ok(context.create_stream(config).await?)
+}

@@ -1,0 +1,125 @@
+//! A program that knows nothing of Muster: it has a NATS client, and that is all.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{self, consumer};
+use bytes::Bytes;
+use futures::StreamExt;
+use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// Anything that goes wrong.
+pub type StrangerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Time for any one call.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A foreign program on the bus.
+pub struct Stranger {
+    runtime: Runtime,
+    client: async_nats::Client,
+}
+
+impl Stranger {
+    /// Connects to a bus.
+    ///
+    /// # Errors
+    /// When nothing answers there.
+    pub fn connect(url: &str) -> Result<Self, StrangerError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let client = runtime.block_on(async { timeout(LIMIT, async_nats::connect(url)).await })??;
+        Ok(Self { runtime, client })
+    }
+
+    /// Publishes bytes without any header.
+    ///
+    /// # Errors
+    /// When the client refuses them.
+    pub fn publish(&self, subject: &str, payload: &[u8]) -> Result<(), StrangerError> {
+        let payload = Bytes::copy_from_slice(payload);
+        let publish = self.client.publish(subject.to_owned(), payload);
+        self.runtime.block_on(async { timeout(LIMIT, publish).await })??;
+        Ok(())
+    }
+
+    /// Waits until the server has seen everything.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn flush(&self) -> Result<(), StrangerError> {
+        self.runtime.block_on(async { timeout(LIMIT, self.client.flush()).await })??;
+        Ok(())
+    }
+
+    /// Listens on subjects.
+    ///
+    /// # Errors
+    /// When the server does not allow it.
+    pub fn subscribe(&self, subjects: &[&str]) -> Result<Listening<'_>, StrangerError> {
+        let subscribe = async {
+            let mut all = futures::stream::SelectAll::new();
+            for subject in subjects {
+                all.push(self.client.subscribe((*subject).to_owned()).await?);
+            }
+            self.client.flush().await?;
+            Ok::<_, StrangerError>(all)
+        };
+        let messages = self.runtime.block_on(async { timeout(LIMIT, subscribe).await })??;
+        Ok(Listening { runtime: &self.runtime, messages: Mutex::new(messages) })
+    }
+
+    /// The raw bytes of every message in every stream of the server: subjects, headers and payloads.
+    ///
+    /// # Errors
+    /// When a stream cannot be read.
+    pub fn everything_stored(&self) -> Result<Vec<u8>, StrangerError> {
+        self.runtime.block_on(async { timeout(3 * LIMIT, everything_stored(&self.client)).await })?
+    }
+}
+
+/// Messages as they arrive.
+pub struct Listening<'a> {
+    runtime: &'a Runtime,
+    messages: Mutex<futures::stream::SelectAll<async_nats::Subscriber>>,
+}
+
+impl Listening<'_> {
+    /// The next message: subject and payload.
+    ///
+    /// # Errors
+    /// When none comes within `limit`.
+    pub fn next(&self, limit: Duration) -> Result<(String, Vec<u8>), StrangerError> {
+        let next = async { self.messages.lock().await.next().await };
+        let message =
+            self.runtime.block_on(async { timeout(limit, next).await })?.ok_or("the bus is gone")?;
+        Ok((message.subject.to_string(), message.payload.to_vec()))
+    }
+}
+
+async fn everything_stored(client: &async_nats::Client) -> Result<Vec<u8>, StrangerError> {
+    let context = jetstream::new(client.clone());
+    let mut found = Vec::new();
+    let mut names = context.stream_names();
+    while let Some(name) = names.next().await {
+        let mut stream = context.get_stream(name?).await?;
+        let state = stream.info().await?.state.clone();
+        let work_queue =
+            stream.cached_info().config.retention == jetstream::stream::RetentionPolicy::WorkQueue;
+        if state.messages == 0 || work_queue {
+            continue;
+        }
+        let config = consumer::pull::OrderedConfig::default();
+        let mut messages = stream.create_consumer(config).await?.messages().await?;
+        while let Some(message) = messages.next().await {
+            let message = message?;
+            found.extend_from_slice(message.subject.as_bytes());
+            found.extend_from_slice(format!("{:?}", message.headers).as_bytes());
+            found.extend_from_slice(&message.payload);
+            if message.info()?.stream_sequence >= state.last_sequence {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,8 @@
+//! Test support: fleets of real processes, a scripted model server, and faults.
+
+pub mod bare;
+pub mod fleet;
+pub mod foreign;
+pub mod model_server;
+pub mod process;
+pub mod workload;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
 use muster_agents::react::parse::{
-    AnswerForm, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again, ask_again_for_document, parse_answer,
+    AnswerForm, JsonRepair, LibraryRepair, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again, ask_again_for_document, parse_answer,
     parse_document,
 };
 use serde_json::{Value, json};
@@ -197,6 +197,29 @@ fn hostile_answers_are_read_in_bounded_time() {
         let begun = std::time::Instant::now();
         let _ = parse(&text);
         assert!(begun.elapsed().as_secs() < 20, "{:?} for {:.40}", begun.elapsed(), text);
+    }
+}
+
+/// Texts from which a repair library once never came back.
+#[test]
+fn repair_ends_whatever_the_text() {
+    let texts = [
+        "[*a''<|im_end|>é}",
+        "[\"a\" .None/.\n]",
+        "{action---\n\"a\"/\n&a &a ]trueaction*a- }",
+        "[']{)'<|im_end|>}",
+        "{```query- *a&a é循\\\"a\".}",
+        "[\"a\"'*/('/<think>&a .循query循}",
+    ];
+    for text in texts {
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let _ = LibraryRepair.repair(text);
+            let _ = parse(text);
+            let _ = parse(&format!("{{\"action\": \"search\", \"action_input\": {text}"));
+            let _ = done.send(());
+        });
+        assert!(ended.recv_timeout(std::time::Duration::from_secs(20)).is_ok(), "no end with {text:?}");
     }
 }
 

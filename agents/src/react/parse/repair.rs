@@ -6,13 +6,12 @@ pub trait JsonRepair {
     fn repair(&self, text: &str) -> Option<String>;
 }
 
-/// The `jsonrepair` crate.
+/// The `jsonrepair-rs` crate. Others were tried and never came back from some texts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LibraryRepair;
 
 impl JsonRepair for LibraryRepair {
     fn repair(&self, text: &str) -> Option<String> {
-        let options = jsonrepair::Options { fenced_code_blocks: false, ..jsonrepair::Options::default() };
-        jsonrepair::repair_to_string(text, &options).ok()
+        jsonrepair_rs::jsonrepair(text).ok()
     }
 }

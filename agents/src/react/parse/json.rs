@@ -11,8 +11,9 @@ use super::tools::KnownTools;
 
 /// The most values looked at in one text.
 const MAX_VALUES: usize = 64;
-/// The most places tried that look like the beginning of a value; each costs a pass over the rest of the text.
-const MAX_TRIES: usize = 100;
+/// The most bytes looked at in one text: each place that looks like the beginning of a value costs a pass over the
+/// rest of the text, so that ten thousand brackets would cost ten thousand passes.
+const MAX_LOOKED_AT: usize = 2 * 1024 * 1024;
 
 /// A value found in a text.
 pub(super) struct Found {
@@ -28,12 +29,12 @@ pub(super) struct Found {
 pub(super) fn objects(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     let mut at = 0;
-    let mut tries = 0;
+    let mut looked_at = 0;
     while found.len() < MAX_VALUES
-        && tries < MAX_TRIES
+        && looked_at < MAX_LOOKED_AT
         && let Some(start) = next_start(text, at)
     {
-        tries += 1;
+        looked_at += text.len() - start;
         match value_at(text, start) {
             Some(value) => {
                 at = value.end.max(start + 1);

@@ -1,0 +1,92 @@
+//! What agents say, and what is counted of it.
+
+use super::super::event::{AgentEvent, AgentKey, Input};
+use super::super::state::{RunState, Seen};
+use crate::flow::{Step, Usage};
+use crate::ids::{Generation, Seq};
+
+/// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
+/// the decision made anything of it: it was paid for.
+pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
+    for input in inputs {
+        match input {
+            Input::Agent { seq } => {
+                if let Some((_, event)) = state.pending.remove(seq) {
+                    count_usage(&mut state.usage, &event);
+                }
+            }
+            Input::Goal { .. }
+            | Input::Refuse { .. }
+            | Input::Capacity
+            | Input::Timer
+            | Input::Cancel { .. } => {}
+        }
+    }
+}
+
+/// Notes what an agent says. It waits for a decision, except where none can follow: what is about a task that
+/// was never offered has no effect, and after the end of the run only its usage counts.
+pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &AgentEvent) {
+    let offered = run
+        .tasks
+        .get(&key.task)
+        .is_some_and(|task| task.generation >= key.generation && key.generation > Generation(0));
+    if !offered {
+        return;
+    }
+    note_seen(run.seen.entry(key.task.clone()).or_default(), key, event);
+    if run.status.is_ended() {
+        count_usage(&mut run.usage, event);
+        return;
+    }
+    match event {
+        AgentEvent::Started(_)
+        | AgentEvent::ToolStarted(_)
+        | AgentEvent::Released(_)
+        | AgentEvent::Outcome(_) => {
+            run.pending.insert(seq, (key.clone(), event.clone()));
+        }
+        AgentEvent::Step(_) => {}
+    }
+}
+
+fn note_seen(seen: &mut Seen, key: &AgentKey, event: &AgentEvent) {
+    if key.generation < seen.generation {
+        return;
+    }
+    if key.generation > seen.generation {
+        *seen = Seen { generation: key.generation, ..Seen::default() };
+    }
+    seen.agent = Some(key.agent.clone());
+    match event {
+        AgentEvent::Started(started) => seen.step = seen.step.max(started.after_step),
+        AgentEvent::ToolStarted(tool) => seen.doing.clone_from(&tool.step.action.name),
+        AgentEvent::Step(step) => note_step(seen, step),
+        AgentEvent::Released(_) => seen.agent = None,
+        AgentEvent::Outcome(outcome) => {
+            if let Some(step) = &outcome.last_step {
+                note_step(seen, step);
+            }
+            seen.usage = outcome.usage;
+            seen.ended = true;
+        }
+    }
+}
+
+fn note_step(seen: &mut Seen, step: &Step) {
+    seen.step = seen.step.max(step.number);
+    seen.doing.clone_from(&step.action.name);
+    for call in &step.calls {
+        seen.usage += call.usage;
+    }
+}
+
+pub(super) fn count_usage(usage: &mut Usage, event: &AgentEvent) {
+    match event {
+        AgentEvent::Outcome(outcome) => *usage += outcome.usage,
+        AgentEvent::Started(_)
+        | AgentEvent::ToolStarted(_)
+        | AgentEvent::Step(_)
+        | AgentEvent::Released(_) => {}
+    }
+}

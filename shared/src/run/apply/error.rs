@@ -1,0 +1,127 @@
+//! Why an entry of the record cannot be folded.
+
+use super::super::EVENT_VERSION;
+use super::super::state::Phase;
+use crate::flow::TaskStatus;
+use crate::ids::{Attempt, Generation, RunId, Seq, TaskId, TaskIndex};
+
+/// Why an entry cannot be folded. Whoever meets one drops the state and stops owning the run: the record is
+/// not what this build believes it to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// The record does not begin with the creation of the run.
+    #[error("the record begins at {0} without the creation of a run")]
+    NotCreated(Seq),
+    /// A run was created that exists already.
+    #[error("run {run} was created a second time")]
+    CreatedTwice {
+        /// The run.
+        run: RunId,
+    },
+    /// An entry of another run.
+    #[error("an entry of run {found} cannot be folded into run {wanted}")]
+    OtherRun {
+        /// The run being folded.
+        wanted: RunId,
+        /// The run that the entry belongs to.
+        found: RunId,
+    },
+    /// The run was written by a newer (or no known) version.
+    #[error("run {run} has events of version {version}; this build knows versions 1 to {EVENT_VERSION}")]
+    UnknownVersion {
+        /// The run.
+        run: RunId,
+        /// The version of its events.
+        version: u32,
+    },
+    /// Something happened after the end of the run.
+    #[error("{event} came after the end of run {run}")]
+    RunEnded {
+        /// The run.
+        run: RunId,
+        /// What happened.
+        event: &'static str,
+    },
+    /// An event that does not belong to what the run is busy with.
+    #[error("{event} cannot happen while the run is {phase:?}")]
+    WrongPhase {
+        /// What happened.
+        event: &'static str,
+        /// What the run was busy with.
+        phase: Phase,
+    },
+    /// A task cannot pass from one state to the other.
+    #[error("task {task} cannot go from {from:?} to {to:?}")]
+    IllegalTransition {
+        /// The task.
+        task: TaskId,
+        /// Its state.
+        from: TaskStatus,
+        /// The state it was to have.
+        to: TaskStatus,
+    },
+    /// A task that is not in the plan, was never offered, or is not a leaf.
+    #[error("there is no task {task} that {event} could be about")]
+    UnknownTask {
+        /// The task.
+        task: TaskId,
+        /// What was said of it.
+        event: &'static str,
+    },
+    /// An event about another generation than the newest.
+    #[error("task {task} is at generation {wanted}, not {found}")]
+    WrongGeneration {
+        /// The task.
+        task: TaskId,
+        /// The generation it had to be.
+        wanted: Generation,
+        /// The generation that was named.
+        found: Generation,
+    },
+    /// An attempt that does not come after the one before.
+    #[error("attempt {found} of task {task} does not come after attempt {last}")]
+    WrongAttempt {
+        /// The task.
+        task: TaskId,
+        /// The newest attempt.
+        last: Attempt,
+        /// The attempt that was named.
+        found: Attempt,
+    },
+    /// No outcome of the task waits at the place named.
+    #[error("no outcome of task {task} generation {generation} waits at position {seq}")]
+    NoOutcome {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Where it was said to be.
+        seq: Seq,
+    },
+    /// An offer that no decision announced.
+    #[error("task {task} is offered at {seq}, which no decision announced")]
+    OfferWithoutDecision {
+        /// The task.
+        task: TaskId,
+        /// The place of the offer.
+        seq: Seq,
+    },
+    /// A decision before all offers of the one before it came.
+    #[error("the decision at {seq} comes before {missing} offers of the one before it")]
+    BatchIncomplete {
+        /// The place of the decision.
+        seq: Seq,
+        /// How many are missing.
+        missing: u32,
+    },
+    /// A change of plan that removes what has begun.
+    #[error("the plan of run {run} lost task {task}, which is {status:?}")]
+    PlanLostTask {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskIndex,
+        /// Its state.
+        status: TaskStatus,
+    },
+}

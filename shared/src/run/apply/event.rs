@@ -1,0 +1,186 @@
+//! One event of a decision: `(state, event) -> state`.
+
+use super::super::EVENT_VERSION;
+use super::super::event::RunEvent;
+use super::super::state::{Phase, RunState, RunStatus};
+use super::agent::count_usage;
+use super::error::ApplyError;
+use super::plan::{change_plan, derive_parents};
+use super::task::{at_generation, end_generation, end_without_outcome, move_to};
+use crate::flow::{Goal, TaskStatus, Usage};
+use crate::ids::{RunId, Seq, TaskId};
+use crate::time::Millis;
+
+/// Folds one event of a decision that took `now` for the time.
+///
+/// # Errors
+/// When the event cannot follow what was folded so far.
+pub fn apply_event(
+    state: &mut Option<RunState>,
+    run: RunId,
+    event: &RunEvent,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let Some(state) = state else {
+        *state = Some(created(run, event, now)?);
+        return Ok(());
+    };
+    if state.status.is_ended() {
+        return Err(ApplyError::RunEnded { run, event: event.name() });
+    }
+    fold_event(state, event, now)?;
+    derive_parents(state);
+    Ok(())
+}
+
+fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyError> {
+    let RunEvent::RunCreated { goal, limits, event_version, secret, deadline } = event else {
+        return Err(ApplyError::NotCreated(Seq(0)));
+    };
+    if !(1..=EVENT_VERSION).contains(event_version) {
+        return Err(ApplyError::UnknownVersion { run, version: *event_version });
+    }
+    Ok(RunState {
+        id: run,
+        status: RunStatus::Created,
+        phase: Phase::Planning,
+        goal: Goal::clone(goal),
+        limits: limits.clone(),
+        event_version: *event_version,
+        secret: secret.clone(),
+        created_at: now,
+        ended_at: None,
+        deadline: *deadline,
+        plan: None,
+        refused_plans: Vec::new(),
+        tasks: std::collections::BTreeMap::new(),
+        reflections: std::collections::BTreeMap::new(),
+        wanted: std::collections::BTreeMap::new(),
+        refinements: Vec::new(),
+        usage: Usage::default(),
+        report: None,
+        reason: None,
+        folded: Seq(0),
+        decided: Seq(0),
+        decided_at: now,
+        batch: None,
+        pending: std::collections::BTreeMap::new(),
+        seen: std::collections::BTreeMap::new(),
+    })
+}
+
+fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(), ApplyError> {
+    let name = event.name();
+    match event {
+        RunEvent::RunCreated { .. } => return Err(ApplyError::CreatedTwice { run: state.id }),
+        RunEvent::PlanRefused { reasons } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            state.refused_plans.push(reasons.clone());
+        }
+        RunEvent::PlanAdopted { plan, repairs: _ } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            change_plan(state, plan)?;
+            state.phase = Phase::Executing;
+        }
+        RunEvent::TaskStarted { task, generation, agent, attempt } => {
+            let state = at_generation(state, task, *generation, name)?;
+            move_to(state, task, TaskStatus::Processing)?;
+            if *attempt <= state.attempt {
+                return Err(ApplyError::WrongAttempt {
+                    task: task.clone(),
+                    last: state.attempt,
+                    found: *attempt,
+                });
+            }
+            state.agent = Some(agent.clone());
+            state.attempt = *attempt;
+        }
+        RunEvent::TaskCompleted { task, generation, outcome } => {
+            end_generation(state, name, task, *generation, TaskStatus::Completed, Some(*outcome))?;
+        }
+        RunEvent::TaskRetried { task, generation, outcome, reason } => {
+            let task = end_generation(state, name, task, *generation, TaskStatus::Created, *outcome)?;
+            task.reasons.push(reason.clone());
+        }
+        RunEvent::TaskFailed { task, generation, outcome, reason } => {
+            let task = end_generation(state, name, task, *generation, TaskStatus::Failed, *outcome)?;
+            task.reasons.push(reason.clone());
+        }
+        RunEvent::TaskBlocked { task, reason } => {
+            end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Blocked, reason)?;
+        }
+        RunEvent::TaskAborted { task, reason } => {
+            end_without_outcome(state, name, task, TaskStatus::Aborted, reason)?;
+        }
+        RunEvent::TaskSkipped { task, reason } => {
+            end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Skipped, reason)?;
+        }
+        RunEvent::Reflected { task, reflection } => {
+            if !state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(task)) {
+                return Err(ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event: name });
+            }
+            state.reflections.insert(task.clone(), reflection.clone());
+        }
+        RunEvent::RefinementWanted { number, reason } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            state.wanted.entry(*number).or_default().push(reason.clone());
+        }
+        RunEvent::PlanRefined { number: _, changes, refused, plan } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            change_plan(state, plan)?;
+            state.refinements.push((changes.clone(), refused.clone()));
+        }
+        RunEvent::WritingBegan => {
+            require_phase(state, &[Phase::Executing], name)?;
+            state.phase = Phase::Writing;
+        }
+        RunEvent::RunCompleted { report } => {
+            require_phase(state, &[Phase::Writing], name)?;
+            state.report = Some(report.clone());
+            end_run(state, RunStatus::Completed, "the run was completed without it", now);
+        }
+        RunEvent::RunFailed { reason } => {
+            state.reason = Some(reason.clone());
+            end_run(state, RunStatus::Failed, "the run failed", now);
+        }
+        RunEvent::RunAborted { why, reason } => {
+            state.reason = Some(reason.clone());
+            end_run(state, RunStatus::Aborted(*why), reason, now);
+        }
+    }
+    Ok(())
+}
+
+fn require_phase(state: &RunState, allowed: &[Phase], event: &'static str) -> Result<(), ApplyError> {
+    if allowed.contains(&state.phase) {
+        Ok(())
+    } else {
+        Err(ApplyError::WrongPhase { event, phase: state.phase })
+    }
+}
+
+/// Ends the run. What agents still have in hand is cut off, and what they reported counts as used.
+fn end_run(state: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
+    state.status = status;
+    state.phase = Phase::Ended;
+    state.ended_at = Some(now);
+    for task in state.tasks.values_mut() {
+        match task.status {
+            TaskStatus::Queued | TaskStatus::Processing => {
+                task.status = TaskStatus::Aborted;
+                task.agent = None;
+                task.reasons.push(reason.to_owned());
+            }
+            TaskStatus::Created
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked
+            | TaskStatus::Split => {}
+        }
+    }
+    for (_, event) in std::mem::take(&mut state.pending).into_values() {
+        count_usage(&mut state.usage, &event);
+    }
+}

@@ -1,0 +1,94 @@
+//! Folding the record: `(state, entry) -> state`.
+//!
+//! [`apply`] is the only way a run's state comes about: live, on recovery, and in every replay. A decision
+//! calls [`apply_event`], [`apply_offer`] and [`close_inputs`] on a copy while it is being made, so that what
+//! it sees is what folding its own record entries gives later.
+
+mod agent;
+mod error;
+mod event;
+mod offer;
+mod plan;
+mod task;
+
+use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
+use super::state::RunState;
+use crate::flow::TaskOffered;
+use crate::ids::Seq;
+
+pub use agent::close_inputs;
+pub use error::ApplyError;
+pub use event::apply_event;
+pub use offer::apply_offer;
+
+use agent::apply_agent;
+
+/// Folds one entry into a run; `None` before its first. An entry that was folded before is ignored.
+///
+/// # Errors
+/// When the entry cannot follow what was folded so far. The state may then be half changed: drop it.
+pub fn apply(state: &mut Option<RunState>, entry: &Entry) -> Result<(), ApplyError> {
+    if let Some(run) = state {
+        if run.id != entry.run {
+            return Err(ApplyError::OtherRun { wanted: run.id, found: entry.run });
+        }
+        if entry.seq <= run.folded {
+            return Ok(());
+        }
+    }
+    match &entry.event {
+        RecordEvent::Decided(decided) => apply_decided(state, entry, decided)?,
+        RecordEvent::Offered(offer) => {
+            let run = state.as_mut().ok_or(ApplyError::NotCreated(entry.seq))?;
+            apply_offer_entry(run, entry.seq, offer)?;
+        }
+        RecordEvent::Agent(key, event) => {
+            let run = state.as_mut().ok_or(ApplyError::NotCreated(entry.seq))?;
+            apply_agent(run, entry.seq, key, event);
+        }
+    }
+    if let Some(run) = state {
+        run.folded = entry.seq;
+    }
+    Ok(())
+}
+
+/// Folds an agent's event that is read after a decision with a higher position was folded.
+///
+/// Whoever writes a decision knows its position before it has read what agents wrote just before it. That
+/// decision does not name these events, so folding them after it gives the same state. The caller makes sure
+/// that none is folded twice.
+pub fn apply_late(state: &mut RunState, seq: Seq, key: &AgentKey, event: &AgentEvent) {
+    apply_agent(state, seq, key, event);
+    state.folded = state.folded.max(seq);
+}
+
+fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> Result<(), ApplyError> {
+    if let Some((_, missing)) = state.as_ref().and_then(|run| run.batch).filter(|(_, missing)| *missing > 0) {
+        return Err(ApplyError::BatchIncomplete { seq: entry.seq, missing });
+    }
+    for event in &decided.events {
+        apply_event(state, entry.run, event, decided.now)?;
+    }
+    let run = state.as_mut().ok_or(ApplyError::NotCreated(entry.seq))?;
+    if !decided.continues {
+        close_inputs(run, &decided.inputs);
+    }
+    run.decided = entry.seq;
+    run.decided_at = decided.now;
+    run.batch = Some((decided.batch, decided.offers));
+    match &decided.offer {
+        Some(offer) => apply_offer(run, offer, decided.now),
+        None => Ok(()),
+    }
+}
+
+fn apply_offer_entry(run: &mut RunState, seq: Seq, offer: &TaskOffered) -> Result<(), ApplyError> {
+    let Some((batch, missing)) = run.batch.filter(|(_, missing)| *missing > 0) else {
+        return Err(ApplyError::OfferWithoutDecision { task: offer.task.clone(), seq });
+    };
+    apply_offer(run, offer, run.decided_at)?;
+    run.batch = Some((batch, missing - 1));
+    run.decided = seq;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The offer of a task.
+
+use super::super::state::{RunState, RunStatus};
+use super::error::ApplyError;
+use super::plan::derive_parents;
+use super::task::illegal;
+use crate::flow::{TaskOffered, TaskStatus};
+use crate::ids::{Attempt, TaskId};
+use crate::time::Millis;
+
+/// Folds the offer of a task by a decision that took `now` for the time.
+///
+/// # Errors
+/// When the task cannot be offered.
+pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Result<(), ApplyError> {
+    const EVENT: &str = "an offer";
+    if offer.run != state.id {
+        return Err(ApplyError::OtherRun { wanted: state.id, found: offer.run });
+    }
+    if state.status.is_ended() {
+        return Err(ApplyError::RunEnded { run: state.id, event: EVENT });
+    }
+    let known = match &offer.task {
+        TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
+        TaskId::Reflect(index) => state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index)),
+        TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
+    };
+    if !known {
+        return Err(ApplyError::UnknownTask { task: offer.task.clone(), event: EVENT });
+    }
+    let task = state.tasks.entry(offer.task.clone()).or_default();
+    match task.status {
+        TaskStatus::Created | TaskStatus::Queued => {}
+        from @ (TaskStatus::Processing
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked
+        | TaskStatus::Split) => return Err(illegal(&offer.task, from, TaskStatus::Queued)),
+    }
+    let wanted = task.generation.next();
+    if offer.generation != wanted {
+        return Err(ApplyError::WrongGeneration {
+            task: offer.task.clone(),
+            wanted,
+            found: offer.generation,
+        });
+    }
+    task.status = TaskStatus::Queued;
+    task.generation = offer.generation;
+    task.queue = Some(offer.queue.clone());
+    task.offered_at = Some(now);
+    task.deadline = Some(offer.deadline);
+    task.agent = None;
+    task.attempt = Attempt(0);
+    if state.status == RunStatus::Created {
+        state.status = RunStatus::Processing;
+    }
+    derive_parents(state);
+    Ok(())
+}

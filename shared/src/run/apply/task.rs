@@ -1,0 +1,143 @@
+//! The transitions of one task.
+
+use super::super::event::AgentEvent;
+use super::super::state::{RunState, TaskState};
+use super::error::ApplyError;
+use crate::flow::{Outcome, TaskStatus};
+use crate::ids::{Generation, Seq, TaskId};
+
+pub(super) fn end_generation<'a>(
+    state: &'a mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    generation: Generation,
+    to: TaskStatus,
+    outcome: Option<Seq>,
+) -> Result<&'a mut TaskState, ApplyError> {
+    at_generation(state, task, generation, event)?;
+    let outcome = outcome.map(|seq| take_outcome(state, task, generation, seq)).transpose()?;
+    let found = at_generation(state, task, generation, event)?;
+    move_to(found, task, to)?;
+    found.agent = None;
+    if outcome.is_some() {
+        found.outcome = outcome;
+    }
+    Ok(found)
+}
+
+pub(super) fn end_without_outcome(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    to: TaskStatus,
+    reason: &str,
+) -> Result<(), ApplyError> {
+    let found = executable(state, task, event)?;
+    move_to(found, task, to)?;
+    found.agent = None;
+    found.reasons.push(reason.to_owned());
+    Ok(())
+}
+
+/// The task that an event is about: offered before, at the generation that the event names, and no parent.
+pub(super) fn at_generation<'a>(
+    state: &'a mut RunState,
+    task: &TaskId,
+    generation: Generation,
+    event: &'static str,
+) -> Result<&'a mut TaskState, ApplyError> {
+    let found = executable(state, task, event)?;
+    if found.generation == generation {
+        Ok(found)
+    } else {
+        Err(ApplyError::WrongGeneration { task: task.clone(), wanted: found.generation, found: generation })
+    }
+}
+
+fn executable<'a>(
+    state: &'a mut RunState,
+    task: &TaskId,
+    event: &'static str,
+) -> Result<&'a mut TaskState, ApplyError> {
+    let unknown = || ApplyError::UnknownTask { task: task.clone(), event };
+    match task {
+        TaskId::Leaf(index) if !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)) => Err(unknown()),
+        TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => {
+            state.tasks.get_mut(task).ok_or_else(unknown)
+        }
+    }
+}
+
+pub(super) fn move_to(state: &mut TaskState, task: &TaskId, to: TaskStatus) -> Result<(), ApplyError> {
+    if may_become(state.status, to) {
+        state.status = to;
+        Ok(())
+    } else {
+        Err(illegal(task, state.status, to))
+    }
+}
+
+/// The transitions of a task. `Queued` is reached by offers only, which have a rule of their own.
+const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
+    match from {
+        TaskStatus::Created => match to {
+            TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked
+            | TaskStatus::Split => true,
+            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing | TaskStatus::Completed => {
+                false
+            }
+        },
+        TaskStatus::Queued | TaskStatus::Processing => match to {
+            // Processing again: another agent took over within the generation.
+            TaskStatus::Created
+            | TaskStatus::Processing
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Split => true,
+            TaskStatus::Queued | TaskStatus::Blocked => false,
+        },
+        TaskStatus::Failed => match to {
+            TaskStatus::Split => true,
+            TaskStatus::Created
+            | TaskStatus::Queued
+            | TaskStatus::Processing
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked => false,
+        },
+        TaskStatus::Completed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked
+        | TaskStatus::Split => false,
+    }
+}
+
+pub(super) fn illegal(task: &TaskId, from: TaskStatus, to: TaskStatus) -> ApplyError {
+    ApplyError::IllegalTransition { task: task.clone(), from, to }
+}
+
+fn take_outcome(
+    state: &mut RunState,
+    task: &TaskId,
+    generation: Generation,
+    seq: Seq,
+) -> Result<Outcome, ApplyError> {
+    let missing = || ApplyError::NoOutcome { task: task.clone(), generation, seq };
+    match state.pending.get(&seq) {
+        Some((key, AgentEvent::Outcome(outcome))) if key.task == *task && key.generation == generation => {
+            let outcome = outcome.clone();
+            state.pending.remove(&seq);
+            state.usage += outcome.usage;
+            Ok(outcome)
+        }
+        Some(_) | None => Err(missing()),
+    }
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use muster_bus::server::{SystemAccount, system_account};
 use muster_bus::{Bus, BusError, BusSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::secret::Redactor;
@@ -77,6 +78,20 @@ impl App {
     /// Connects to a URL as a process of `role`.
     pub(crate) async fn connect_to(&self, url: &str, role: &str) -> Result<Bus, Failure> {
         let settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
+        Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
+    }
+
+    /// The same, with the system account: the one that is set, else that of this folder's own server when the URL is
+    /// its.
+    pub(crate) async fn connect_with_system(&self, url: &str, role: &str) -> Result<Bus, Failure> {
+        let mut settings = BusSettings { url: Some(url.to_owned()), ..self.settings().bus.clone() };
+        let is_local = || self.fleet.live().is_some_and(|state| state.url == url);
+        if settings.system_user.is_none() && is_local() {
+            let store = self.beside_fleet(&self.settings().server.store_dir);
+            if let Some(SystemAccount { user, password }) = system_account(&store) {
+                (settings.system_user, settings.system_password) = (Some(user), Some(password));
+            }
+        }
         Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)
     }
 

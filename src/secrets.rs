@@ -15,7 +15,7 @@ const ENDINGS: [&str; 6] = ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PA
 pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {
     let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
     let bus = &settings.bus;
-    let of_bus = [&bus.password, &bus.token].into_iter().flatten().cloned();
+    let of_bus = [&bus.password, &bus.token, &bus.system_password].into_iter().flatten().cloned();
     let of_url = bus.url.as_deref().and_then(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
     Redactor::new(of_environment.chain(of_bus).chain(of_url).chain(of_file))

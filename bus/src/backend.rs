@@ -192,6 +192,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError>;
     /// The same on a connection of its own, so that a flood elsewhere does not delay it.
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError>;
+    /// What the server says of connections, by its system account; nothing when that is not set.
+    async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
+    /// Says the same in the server's name; only where there is no server.
+    async fn pretend(&self, message: Message) -> Result<(), BusError>;
 }
 
 /// A queue that this process takes from.

@@ -65,6 +65,16 @@ impl Registry {
         Ok(Announced { core: Arc::clone(&self.core), agent, state, beat })
     }
 
+    /// Takes an agent out that is known to be gone. One that lives after all enters itself again with its next
+    /// heartbeat.
+    ///
+    /// # Errors
+    /// When the bus fails; the agent is then forgotten when its time is up.
+    pub async fn forget(&self, agent: &AgentId) -> Result<(), BusError> {
+        BUCKET.remove(&self.core, agent.as_str(), None).await?;
+        Ok(())
+    }
+
     /// Everybody on the bus. What cannot be read is left out.
     ///
     /// # Errors

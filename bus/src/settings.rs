@@ -23,6 +23,13 @@ pub struct BusSettings {
     #[serde(skip_serializing)]
     #[schemars(with = "Option<String>")]
     pub token: Option<SecretString>,
+    /// User of the server's system account. Orchestrators learn by it at once when an agent dies; without it, when the
+    /// registry forgets the agent (`registry_ttl`) or its tasks' time is up (`ack_wait`). A local fleet has its own.
+    pub system_user: Option<String>,
+    /// Password of the system account's user.
+    #[serde(skip_serializing)]
+    #[schemars(with = "Option<String>")]
+    pub system_password: Option<SecretString>,
     /// A NATS credentials file (`.creds`).
     pub credentials: Option<PathBuf>,
     /// A file of root certificates, for servers with a certificate of one's own authority.
@@ -92,6 +99,8 @@ impl Default for BusSettings {
             user: None,
             password: None,
             token: None,
+            system_user: None,
+            system_password: None,
             credentials: None,
             tls_ca: None,
             request_timeout: Duration::from_secs(5),

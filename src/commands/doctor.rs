@@ -122,7 +122,7 @@ async fn bus(app: &App) -> Vec<Check> {
     let Some(url) = app.url() else {
         return vec![Check::ok("bus", "no fleet is up here; `muster run` and `muster up` start one")];
     };
-    let bus = match app.connect_to(&url, "doctor").await {
+    let bus = match app.connect_with_system(&url, "doctor").await {
         Ok(bus) => bus,
         Err(failure) => {
             return vec![Check::fail(
@@ -165,8 +165,30 @@ async fn bus(app: &App) -> Vec<Check> {
             Check::ok("clock", found)
         });
     }
+    checks.push(deaths(&bus).await);
     checks.push(fleet(&bus).await);
     checks
+}
+
+/// How the death of an agent is noticed.
+async fn deaths(bus: &muster_bus::Bus) -> Check {
+    const WHAT: &str = "deaths";
+    const MEND: &str = "set bus.system_user and MUSTER_BUS_SYSTEM_PASSWORD, for orchestrators alone, to a user of the \
+                        server's system account that may subscribe to $SYS.ACCOUNT.*.CONNECT and .DISCONNECT";
+    match bus.presence().await {
+        Ok(Some(_)) => Check::ok(WHAT, "the death of an agent is noticed at once (by the system account)"),
+        Ok(None) => {
+            let settings = bus.settings();
+            let found = format!(
+                "without a system account the death of an agent is noticed when the registry forgets it ({}) or its \
+                 tasks' time is up ({})",
+                figures::span(settings.registry_ttl),
+                figures::span(settings.ack_wait)
+            );
+            Check::warn(WHAT, found, MEND)
+        }
+        Err(error) => Check::warn(WHAT, format!("the system account cannot be used: {error}"), MEND),
+    }
 }
 
 async fn fleet(bus: &muster_bus::Bus) -> Check {

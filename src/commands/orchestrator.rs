@@ -8,7 +8,7 @@ use crate::signals::StopSignals;
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
-    let bus = app.connect_to(&url, "orchestrator").await?;
+    let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await.map_err(bus_failure)?;
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = (&app.settings().limits).into();

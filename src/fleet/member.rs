@@ -27,6 +27,8 @@ pub(crate) struct MemberSpec {
     pub(crate) arguments: Vec<String>,
     /// What is added to its environment.
     pub(crate) variables: Vec<(String, String)>,
+    /// What it does not inherit of our environment.
+    pub(crate) hidden: Vec<String>,
     /// Where what it writes goes.
     pub(crate) log: PathBuf,
     /// Largest log file, in bytes.
@@ -107,6 +109,9 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
         .map_err(|e| format!("cannot write its log {}: {e}", spec.log.display()))?;
     let log = Arc::new(Mutex::new(log));
     let mut command = Command::new(&spec.program);
+    for name in &spec.hidden {
+        command.env_remove(name);
+    }
     command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // Its own group: Ctrl-C in the terminal is the supervisor's to handle, not each child's.
@@ -167,6 +172,7 @@ mod tests {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
             variables: Vec::new(),
+            hidden: Vec::new(),
             log: folder.join("one.log"),
             max_log_bytes: 1000,
             policy: RestartPolicy {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_bus::server::{LocalServer, ServerSettings};
+use muster_bus::server::{LocalServer, ServerSettings, SystemAccount};
 use muster_shared::ids::Role;
+use secrecy::ExposeSecret;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,9 @@ use crate::settings::FleetSettings;
 
 /// The name of the fleet's own NATS server among its processes.
 const SERVER: &str = "nats-server";
+
+/// The variable that holds the password of the server's system account.
+const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
 
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -50,7 +54,8 @@ impl Fleet {
             .map(LocalServer::url)
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
-        let members = members(app, &url, scale)?;
+        let system = server.as_ref().and_then(LocalServer::system_account);
+        let members = members(app, &url, system.as_ref(), scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
@@ -115,7 +120,12 @@ pub(crate) async fn start_server(app: &App, port: u16) -> Result<LocalServer, Fa
 }
 
 /// The processes of a fleet.
-fn members(app: &App, url: &str, scale: &BTreeMap<String, u16>) -> Result<Vec<MemberSpec>, Failure> {
+fn members(
+    app: &App,
+    url: &str,
+    system: Option<&SystemAccount>,
+    scale: &BTreeMap<String, u16>,
+) -> Result<Vec<MemberSpec>, Failure> {
     let program = std::env::current_exe().map_err(|e| {
         Failure::failed(format!("cannot tell where this program is: {e}")).help("start it by its full path")
     })?;
@@ -125,7 +135,11 @@ fn members(app: &App, url: &str, scale: &BTreeMap<String, u16>) -> Result<Vec<Me
     };
     let mut members = Vec::new();
     for n in 1..=count("orchestrator") {
-        members.push(member(app, &program, url, &format!("orchestrator-{n}"), &["orchestrator"]));
+        let mut orchestrator = member(app, &program, url, &format!("orchestrator-{n}"), &["orchestrator"]);
+        // The system account is for orchestrators alone.
+        orchestrator.hidden.clear();
+        orchestrator.variables.extend(system.into_iter().flat_map(variables));
+        members.push(orchestrator);
     }
     for role in Role::BUILT_IN.map(|role| role.to_string()) {
         for n in 1..=count(&role) {
@@ -151,11 +165,18 @@ fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: 
         arguments,
         // Not as an argument: a URL may hold a password, and arguments can be read by everybody.
         variables: vec![("MUSTER_BUS_URL".to_owned(), url.to_owned())],
+        hidden: vec![SYSTEM_PASSWORD.to_owned()],
         log: app.fleet.log(name),
         max_log_bytes: settings.log.max_file_mib.max(1) * 1024 * 1024,
         policy: policy(&settings.fleet),
         stop_limit: settings.fleet.stop_limit,
     }
+}
+
+fn variables(system: &SystemAccount) -> [(String, String); 2] {
+    let SystemAccount { user, password } = system;
+    let password = password.expose_secret().to_owned();
+    [("MUSTER_BUS_SYSTEM_USER".to_owned(), user.clone()), (SYSTEM_PASSWORD.to_owned(), password)]
 }
 
 fn absolute(path: &std::path::Path) -> PathBuf {

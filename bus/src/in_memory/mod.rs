@@ -214,6 +214,14 @@ impl Backend for InMemory {
         });
         Ok(messages.boxed())
     }
+
+    async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
+        self.subscribe_apart(&crate::presence::SUBJECTS.map(str::to_owned)).await.map(Some)
+    }
+
+    async fn pretend(&self, message: Message) -> Result<(), BusError> {
+        self.publish(message).await
+    }
 }
 
 struct MemoryPull {

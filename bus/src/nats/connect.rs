@@ -133,6 +133,24 @@ pub(super) async fn client(
     })
 }
 
+/// Makes a connection to the server's system account; nothing when none is set. What is denied to it concerns nobody
+/// else.
+pub(super) async fn system_client(nats: &Nats) -> Result<Option<async_nats::Client>, BusError> {
+    let (Some(user), Some(password)) = (&nats.settings.system_user, &nats.settings.system_password) else {
+        return Ok(None);
+    };
+    let settings = BusSettings {
+        user: Some(user.clone()),
+        password: Some(password.clone()),
+        token: None,
+        credentials: None,
+        ..(*nats.settings).clone()
+    };
+    let name = format!("{} presence", nats.who);
+    // A user in the URL would come before this one.
+    client(&settings, &shown(&nats.url), &name, &Link::new()).await.map(Some)
+}
+
 async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {
     let events = Arc::clone(link);
     let called = name.to_owned();

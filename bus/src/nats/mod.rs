@@ -239,6 +239,16 @@ impl Backend for Nats {
         let client = connect::client(&self.settings, &self.url, &name, &self.link).await?;
         self.subscribe_on(client, subjects).await
     }
+
+    async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
+        let Some(client) = connect::system_client(self).await? else { return Ok(None) };
+        let subjects = crate::presence::SUBJECTS.map(str::to_owned);
+        self.subscribe_on(client, &subjects).await.map(Some)
+    }
+
+    async fn pretend(&self, _: Message) -> Result<(), BusError> {
+        Err(BusError::Unsupported { what: "speaking in the server's name".into() })
+    }
 }
 
 fn state_in(info: &jetstream::stream::Info) -> StreamState {

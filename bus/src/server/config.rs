@@ -1,12 +1,20 @@
 //! The server's configuration file and what it leaves behind.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
+use super::system::{self, SystemAccount};
 use super::{ServerError, ServerSettings, absolute, is_alive};
+
+/// The account in which the fleet works. The server tells of no connections in its nameless default account.
+const ACCOUNT: &str = "MUSTER";
+/// What the server calls its default account.
+const NAMELESS: &str = "$G";
 
 /// Where the server's files are.
 pub(super) struct Files {
@@ -37,13 +45,43 @@ pub(super) fn write(settings: &ServerSettings) -> Result<Files, ServerError> {
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
     };
-    let text = text(settings, &store_dir, &pid_file, &files.log);
-    fs::write(&files.config, text)
+    name_account(&store_dir.join("jetstream"))?;
+    let system = system::create(&store_dir)?;
+    let text = text(settings, &store_dir, &pid_file, &files.log, &system);
+    write_private(&files.config, text.as_bytes())
         .map_err(|e| ServerError::io(format!("writing {}", files.config.display()), e))?;
     Ok(files)
 }
 
-fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path) -> String {
+/// Writes a file that nobody but its owner reads.
+pub(super) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // A file that is there keeps its permissions, so it is made anew.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)
+}
+
+/// Gives what a server without named accounts stored to the fleet's account.
+fn name_account(jetstream: &Path) -> Result<(), ServerError> {
+    let (before, now) =
+        (jetstream.join("jetstream").join(NAMELESS), jetstream.join("jetstream").join(ACCOUNT));
+    if !before.is_dir() || now.exists() {
+        return Ok(());
+    }
+    fs::rename(&before, &now).map_err(|e| ServerError::io(format!("moving {}", before.display()), e))
+}
+
+fn text(
+    settings: &ServerSettings,
+    store_dir: &Path,
+    pid_file: &Path,
+    log: &Path,
+    system: &SystemAccount,
+) -> String {
+    let accounts = system::accounts(ACCOUNT, system);
     let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
     let sync = if settings.sync_always { "always" } else { "2m" };
     let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
@@ -59,11 +97,12 @@ fn text(settings: &ServerSettings, store_dir: &Path, pid_file: &Path, log: &Path
          logfile_size_limit: 16MB\n\
          logfile_max_num: 2\n\
          max_payload: {MAX_MESSAGE_BYTES}\n\
-         # A frozen process is noticed within about four seconds.\n\
+         # A process that is frozen is cut off, and that is told, within six seconds.\n\
          ping_interval: \"2s\"\n\
          ping_max: 2\n\
          # A frozen observer must not slow down those who publish.\n\
          no_fast_producer_stall: true\n\
+         {accounts}\
          jetstream {{\n  store_dir: {jetstream}\n  sync_interval: {sync}\n  max_memory_store: 64MB\n  max_file_store: {disk}GB\n}}\n"
     )
 }

@@ -2,6 +2,7 @@
 
 mod config;
 mod find;
+mod system;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
+pub use system::{SystemAccount, system_account};
 
 /// The oldest server that Muster works with: message schedules with a purge of their own came with it.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
@@ -184,6 +186,12 @@ impl LocalServer {
     #[must_use]
     pub const fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Its system account, for orchestrators alone.
+    #[must_use]
+    pub fn system_account(&self) -> Option<SystemAccount> {
+        system_account(&self.settings.store_dir)
     }
 
     /// Whether it still runs.

@@ -5,6 +5,7 @@
 mod bad_input;
 mod coordination;
 mod fixture;
+mod presence;
 mod queues;
 mod record;
 mod secrets;

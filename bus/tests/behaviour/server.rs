@@ -116,7 +116,9 @@ async fn a_denied_subject_is_fatal_and_said() {
     let mut server = LocalServer::start(&server_settings(folder.path(), 0)).await.unwrap();
     let config = folder.path().join("nats/nats-server.conf");
     let mut text = std::fs::read_to_string(&config).unwrap();
-    text.push_str("authorization { users = [ { user: u, password: p, permissions: { publish: { deny: [\"evt.>\"] } } } ] }\n");
+    let confined =
+        "users: [ { user: u, password: p, permissions: { publish: { deny: [\"evt.>\"] } } }, { user: anybody";
+    text = text.replace("users: [ { user: anybody", confined);
     text = text.replace("127.0.0.1:-1", &format!("127.0.0.1:{}", server.port()));
     std::fs::write(&config, text).unwrap();
     let hup = std::process::Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().unwrap();

@@ -1,0 +1,159 @@
+//! Presence: which processes have a connection to the broker, told by the broker itself.
+//!
+//! The server tells of every connection that is made and ends, to whoever may listen on its system account. That is
+//! how the death of a process is noticed within a millisecond, and a frozen one as soon as it leaves pings unanswered.
+//! Only orchestrators hold the credentials.
+
+use std::fmt;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::AgentId;
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{Headers, Message};
+use crate::bus::Bus;
+use crate::error::BusError;
+
+/// Where the server tells of connections: `$SYS.ACCOUNT.<account>.CONNECT` and `….DISCONNECT`.
+pub(crate) const SUBJECTS: [&str; 2] = ["$SYS.ACCOUNT.*.CONNECT", "$SYS.ACCOUNT.*.DISCONNECT"];
+
+/// A connection was made, or ended. Connections bear the id of their process for a name; those that a process has
+/// beside its main one are not told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// A process is connected.
+    Came {
+        /// The process.
+        agent: AgentId,
+        /// Its connection.
+        instance: Instance,
+    },
+    /// A connection ended. The process may make another at once: a dead one does not.
+    Went {
+        /// The process.
+        agent: AgentId,
+        /// The connection that ended.
+        instance: Instance,
+        /// Why, in the server's words, such as `Client Closed` or `Stale Connection`.
+        reason: String,
+    },
+}
+
+/// One connection of a process, told apart from all others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instance {
+    /// The id of the server.
+    pub server: String,
+    /// The number that the server gave the connection.
+    pub connection: u64,
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.server, self.connection)
+    }
+}
+
+impl Bus {
+    /// Connections as they are made and end, from now on; nothing when no system account is set
+    /// (`bus.system_user`, `bus.system_password`). What happens while this process is itself cut off is not told.
+    ///
+    /// # Errors
+    /// When the account is refused, or the server cannot be reached.
+    pub async fn presence(&self) -> Result<Option<BoxStream<'static, Presence>>, BusError> {
+        let Some(messages) = self.core.backend.presence().await? else { return Ok(None) };
+        let told = messages.filter_map(|message| std::future::ready(read(&message)));
+        Ok(Some(told.boxed()))
+    }
+
+    /// Tells of a connection as a server would, for tests: in memory nobody connects.
+    ///
+    /// # Errors
+    /// On a real server, which tells by itself.
+    pub async fn pretend(&self, presence: &Presence) -> Result<(), BusError> {
+        self.core.backend.pretend(write(presence)?).await
+    }
+}
+
+/// What the server says, as far as it is of interest.
+#[derive(Serialize, Deserialize)]
+struct Advisory {
+    server: Server,
+    client: Client,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Server {
+    id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Client {
+    id: u64,
+    #[serde(default)]
+    name: String,
+}
+
+/// What an advisory tells; nothing for connections that are none of a Muster process, or none of its main ones.
+fn read(message: &Message) -> Option<Presence> {
+    let Advisory { server, client, reason } = serde_json::from_slice(&message.payload).ok()?;
+    let agent: AgentId = client.name.parse().ok()?;
+    let instance = Instance { server: server.id, connection: client.id };
+    match message.subject.rsplit('.').next()? {
+        "CONNECT" => Some(Presence::Came { agent, instance }),
+        "DISCONNECT" => Some(Presence::Went { agent, instance, reason }),
+        _ => None,
+    }
+}
+
+fn write(presence: &Presence) -> Result<Message, BusError> {
+    let (agent, instance, reason, kind) = match presence {
+        Presence::Came { agent, instance } => (agent, instance, "", "CONNECT"),
+        Presence::Went { agent, instance, reason } => (agent, instance, reason.as_str(), "DISCONNECT"),
+    };
+    let advisory = Advisory {
+        server: Server { id: instance.server.clone() },
+        client: Client { id: instance.connection, name: agent.to_string() },
+        reason: reason.to_owned(),
+    };
+    let payload = serde_json::to_vec(&advisory)
+        .map_err(|error| BusError::Other { what: "an advisory".into(), reason: error.to_string() })?;
+    let subject = format!("$SYS.ACCOUNT.MEMORY.{kind}");
+    Ok(Message { subject, headers: Headers::default(), payload: Bytes::from(payload) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn message(subject: &str, payload: &str) -> Message {
+        let payload = Bytes::from(payload.to_owned());
+        Message { subject: subject.into(), headers: Headers::default(), payload }
+    }
+
+    #[test]
+    fn the_servers_words_are_understood() {
+        let text = r#"{"type":"io.nats.server.advisory.v1.client_disconnect","server":{"name":"muster","id":"NB"},
+            "client":{"start":"2026-01-01T00:00:00Z","id":7,"acc":"MUSTER","name":"worker-0000000a"},
+            "sent":{"msgs":0},"reason":"Stale Connection"}"#;
+        let told = read(&message("$SYS.ACCOUNT.MUSTER.DISCONNECT", text)).unwrap();
+        let instance = Instance { server: "NB".into(), connection: 7 };
+        let agent: AgentId = "worker-0000000a".parse().unwrap();
+        assert_eq!(told, Presence::Went { agent, instance, reason: "Stale Connection".into() });
+        assert_eq!(read(&write(&told).unwrap()), Some(told));
+    }
+
+    #[test]
+    fn connections_beside_the_main_one_and_strangers_are_not_told_of() {
+        for name in ["worker-0000000a control", "", "somebody's dashboard"] {
+            let text = format!(r#"{{"server":{{"id":"NB"}},"client":{{"id":7,"name":"{name}"}}}}"#);
+            assert_eq!(read(&message("$SYS.ACCOUNT.MUSTER.CONNECT", &text)), None, "{name:?}");
+        }
+        assert_eq!(read(&message("$SYS.ACCOUNT.MUSTER.CONNECT", "no JSON")), None);
+    }
+}

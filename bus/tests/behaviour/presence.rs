@@ -1,0 +1,127 @@
+//! Who comes and goes, as the server's system account tells it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_bus::server::LocalServer;
+use muster_bus::{Bus, BusError, BusSettings, Instance, Presence};
+use muster_shared::ids::Seq;
+use muster_shared::secret::Redactor;
+
+use crate::fixture::{Fixture, SOON, agent, in_memory, on_nats, run, server_settings, settings};
+
+/// A bus that may listen to the server's system account.
+async fn watcher(f: &Fixture) -> Bus {
+    let server = f.server.as_ref().unwrap();
+    let account = server.system_account().unwrap();
+    let settings = BusSettings {
+        url: Some(server.url()),
+        system_user: Some(account.user),
+        system_password: Some(account.password),
+        ..settings()
+    };
+    Bus::connect(&settings, &agent("orchestrator-1"), Arc::new(Redactor::default())).await.unwrap()
+}
+
+async fn connect_as(f: &Fixture, name: &str) -> Bus {
+    let settings = BusSettings { url: Some(f.server.as_ref().unwrap().url()), ..settings() };
+    Bus::connect(&settings, &agent(name), Arc::new(Redactor::default())).await.unwrap()
+}
+
+async fn next(told: &mut BoxStream<'static, Presence>) -> Presence {
+    tokio::time::timeout(SOON, told.next()).await.unwrap().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_told_of_when_it_is_made_and_when_it_ends() {
+    let f = on_nats().await;
+    let watcher = watcher(&f).await;
+    let mut told = watcher.presence().await.unwrap().unwrap();
+    let one = connect_as(&f, "worker-1").await;
+    let Presence::Came { agent: came, instance: first } = next(&mut told).await else { panic!("it came") };
+    assert_eq!(came, agent("worker-1"));
+    // A connection beside the main one is not told of: what comes next is the end of the main one.
+    let control = one.control().listen(&agent("worker-1"), "worker").await.unwrap();
+    drop(control);
+    drop(one);
+    let Presence::Went { agent: went, instance, reason } = next(&mut told).await else { panic!("it went") };
+    assert_eq!((went, instance), (agent("worker-1"), first.clone()));
+    assert!(!reason.is_empty());
+
+    let _again = connect_as(&f, "worker-1").await;
+    let Presence::Came { instance, .. } = next(&mut told).await else { panic!("it came back") };
+    assert_ne!(instance, first, "another connection of the same name is told apart");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_system_account_nothing_is_told_and_a_wrong_password_is_refused() {
+    let f = on_nats().await;
+    assert!(f.bus.presence().await.unwrap().is_none());
+    let settings = BusSettings {
+        url: Some(f.server.as_ref().unwrap().url()),
+        system_user: Some("sys".into()),
+        system_password: Some("wrong".to_owned().into()),
+        ..settings()
+    };
+    let bus = Bus::connect(&settings, &agent("orchestrator-1"), Arc::new(Redactor::default())).await.unwrap();
+    let refused = bus.presence().await.map(|_| ());
+    assert!(matches!(refused, Err(BusError::Unauthorized { .. })), "{refused:?}");
+    assert!(bus.server().await.is_ok(), "the connection for work is not affected");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_credentials_are_private_and_outlive_the_server() {
+    let mut f = on_nats().await;
+    let store = f.folder.as_ref().unwrap().path().join("nats");
+    for file in ["nats-server.conf", "system.password"] {
+        let mode = store.join(file).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let watcher = watcher(&f).await;
+    let mut told = watcher.presence().await.unwrap().unwrap();
+    let old = f.server.take().unwrap();
+    let port = old.port();
+    old.stop().await.unwrap();
+    f.server =
+        Some(LocalServer::start(&server_settings(f.folder.as_ref().unwrap().path(), port)).await.unwrap());
+    // Whoever watched finds its way back: sooner or later it hears of somebody who came since.
+    let came = async {
+        loop {
+            let _one = connect_as(&f, "worker-2").await;
+            let heard = tokio::time::timeout(Duration::from_millis(300), told.next()).await;
+            if matches!(heard, Ok(Some(Presence::Came { agent: came, .. })) if came == agent("worker-2")) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(SOON, came).await.unwrap();
+}
+
+/// A store of before there were accounts is found again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_older_server_stored_goes_to_the_fleets_account() {
+    let mut f = on_nats().await;
+    let offered = f.offer(run(), Seq(0), &["1"]).await.last;
+    f.server.take().unwrap().stop().await.unwrap();
+    let folder = f.folder.as_ref().unwrap().path().to_owned();
+    let accounts = folder.join("nats/jetstream/jetstream");
+    std::fs::rename(accounts.join("MUSTER"), accounts.join("$G")).unwrap();
+    f.server = Some(LocalServer::start(&server_settings(&folder, 0)).await.unwrap());
+    let bus = connect_as(&f, "tester").await;
+    assert_eq!(bus.record().last_seq().await.unwrap(), offered);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_memory_tests_tell_of_it_themselves() {
+    let f = in_memory();
+    let mut told = f.bus.presence().await.unwrap().unwrap();
+    let instance = Instance { server: "memory".into(), connection: 1 };
+    let went = Presence::Went { agent: agent("worker-1"), instance, reason: "killed".into() };
+    f.bus.pretend(&went).await.unwrap();
+    assert_eq!(next(&mut told).await, went);
+    let real = on_nats().await;
+    assert!(real.bus.pretend(&went).await.is_err());
+}

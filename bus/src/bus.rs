@@ -200,7 +200,7 @@ impl Bus {
         Timers::new(&self.core)
     }
 
-    /// Who owns which run.
+    /// Which orchestrators are at work, and on which runs.
     #[must_use]
     pub fn leases(&self) -> Leases {
         Leases::new(&self.core)

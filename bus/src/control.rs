@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
-use muster_shared::wire::{Body, ControlMessage};
+use muster_shared::wire::{Body, ControlMessage, OwnerMessage};
 
 use crate::backend::Message;
 use crate::bus::Core;
@@ -48,6 +48,7 @@ impl Control {
         let about = match message {
             ControlMessage::CancelRun { run, .. } => About::run(*run),
             ControlMessage::CancelTask { run, task, .. } => About::task(*run, task),
+            ControlMessage::Owners(message) => about_owners(message),
             ControlMessage::Shutdown => About::default(),
         };
         let body = Body::Control(message.clone());
@@ -73,6 +74,14 @@ impl Control {
         ];
         let messages = self.core.backend.subscribe_apart(&subjects).await?;
         Ok(messages.filter_map(|message| async move { control_in(&message) }).boxed())
+    }
+}
+
+fn about_owners(message: &OwnerMessage) -> About {
+    match message {
+        OwnerMessage::Order { command, .. } => About::run(command.run()),
+        OwnerMessage::Due { run } => About::run(*run),
+        OwnerMessage::Answer { .. } => About::default(),
     }
 }
 

@@ -34,7 +34,7 @@ pub use context::{ContextValue, SharedContext};
 pub use control::{Control, ControlTarget};
 pub use dead::{DeadLetter, DeadLetters};
 pub use error::{AppendError, BusError};
-pub use leases::{Lease, Leases};
+pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use live::LiveFeed;
 pub use presence::{Instance, Presence};
 pub use queue::{CommandQueue, Commands, TakenCommand, TakenTask, TaskQueue, Tasks};

@@ -37,6 +37,8 @@ pub enum RecordFilter {
     Decisions(RunId),
     /// The decisions of all runs, with the offers that they make.
     AllDecisions,
+    /// The decisions of all runs that make no offer or several; the first decision of a run is always among them.
+    AllWithoutOffer,
     /// What orchestrators wait for: started, released and outcome, of all runs.
     AgentSignals,
     /// Everything.
@@ -50,6 +52,7 @@ impl RecordFilter {
             Self::Task { run, task, generation } => vec![subject::task_fence(*run, task, *generation)],
             Self::Decisions(run) => vec![subject::run_fence(*run)],
             Self::AllDecisions => vec!["run.>".into()],
+            Self::AllWithoutOffer => vec!["run.*.decided".into()],
             Self::AgentSignals => [EventKind::Started, EventKind::Released, EventKind::Outcome]
                 .map(|kind| format!("evt.*.*.*.*.*.{kind}"))
                 .to_vec(),
@@ -185,6 +188,17 @@ impl Record {
             async move { core.entry_insisting(&message).await }
         });
         Ok(entries.boxed())
+    }
+
+    /// The newest entry that an orchestrator wrote about a run: one message is read, however long the record.
+    ///
+    /// # Errors
+    /// [`BusError::Unreadable`] when it cannot be read; else when the bus fails.
+    pub async fn last_decision(&self, run: RunId) -> Result<Option<Entry>, BusError> {
+        match self.core.backend.last(RUNS, &subject::run_fence(run)).await? {
+            Some(stored) => Ok(Some(self.core.entry(&stored).await??)),
+            None => Ok(None),
+        }
     }
 
     /// All runs in the record, newest first.

@@ -72,7 +72,7 @@ pub struct BusSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub ack_wait: Duration,
-    /// How long a run's lease lasts without renewal.
+    /// How long an orchestrator's lease lasts without renewal; its runs then go to others. 15s or more on a cluster.
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub lease_ttl: Duration,
@@ -117,7 +117,7 @@ impl Default for BusSettings {
             context_bytes: 64 * MIB,
             object_limit: 64 * 1024 * 1024,
             ack_wait: Duration::from_secs(30),
-            lease_ttl: Duration::from_secs(15),
+            lease_ttl: Duration::from_secs(2),
             heartbeat: Duration::from_secs(5),
             registry_ttl: Duration::from_secs(15),
             live_buffer: 256,

@@ -24,7 +24,7 @@ pub const DEAD: &str = "DLQ";
 pub const ADVISORIES: &str = "ADVISORIES";
 /// The registry's bucket, as a stream.
 pub const AGENTS: &str = "KV_AGENTS";
-/// The leases' bucket, as a stream.
+/// The bucket of orchestrators' leases, as a stream.
 pub const LEASE: &str = "KV_LEASE";
 /// The shared context's bucket, as a stream.
 pub const CONTEXT: &str = "KV_BB";
@@ -143,7 +143,7 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             ..stream(ADVISORIES, "Deliveries that went wrong", &["$JS.EVENT.ADVISORY.CONSUMER.>"], 8 * MIB)
         },
         bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB),
-        bucket(LEASE, "Who owns which run", "$KV.LEASE.>", 16 * MIB),
+        bucket(LEASE, "Which orchestrator has which runs", "$KV.LEASE.>", 16 * MIB),
         StreamSpec {
             republish: Some(("$KV.BB.", "bb.")),
             ..bucket(CONTEXT, "The shared context of runs", "$KV.BB.>", settings.context_bytes)

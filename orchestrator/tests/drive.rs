@@ -47,7 +47,7 @@ async fn a_goal_becomes_a_report() {
     let third = offers(&fleet, run).await.into_iter().find(|task| task.0 == "3").unwrap();
     assert!(third.1.contains("apples is so and pears is so"), "{}", third.1);
     orchestrator.stop();
-    assert!(fleet.bus.leases().list().await.unwrap().is_empty(), "a run that has ended has no owner");
+    assert!(fleet.bus.leases().list().await.unwrap().is_empty(), "nothing was left to others");
 }
 
 /// Tasks that were offered, with the goal of leaves.

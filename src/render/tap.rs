@@ -1,7 +1,7 @@
 //! `muster tap`: one line for each message that passes.
 
 use muster_shared::time::Millis;
-use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind};
+use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
 
 use super::figures;
 use super::paint::Paint;
@@ -37,6 +37,16 @@ fn kind(body: &Body) -> String {
     }
 }
 
+fn owners(message: &OwnerMessage) -> String {
+    match message {
+        OwnerMessage::Order { command, from, .. } => format!("{} handed on by {from}", command.name()),
+        OwnerMessage::Answer { answer: OwnerAnswer::Recorded, .. } => "recorded".to_owned(),
+        OwnerMessage::Answer { answer: OwnerAnswer::NoSuchRun, .. } => "no such run".to_owned(),
+        OwnerMessage::Answer { answer: OwnerAnswer::Later, .. } => "not now".to_owned(),
+        OwnerMessage::Due { run } => format!("timer of run {} fired", run.short()),
+    }
+}
+
 fn says(body: &Body) -> String {
     match body {
         Body::Decided(decided) => {
@@ -67,6 +77,7 @@ fn says(body: &Body) -> String {
         }
         Body::Control(ControlMessage::CancelTask { task, reason, .. }) => format!("cancel {task}: {reason}"),
         Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
+        Body::Control(ControlMessage::Owners(message)) => owners(message),
         Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),
         Body::Profile(profile) => format!("{} pid {} on {}", profile.role, profile.pid, profile.host),
         Body::Live(live) => match &live.kind {

@@ -186,6 +186,8 @@ impl StreamHandler<ControlMessage> for Host {
                 });
             }
             ControlMessage::Shutdown => self.stop.cancel(),
+            // Not for agents.
+            ControlMessage::Owners(_) => {}
         }
     }
 

@@ -1,18 +1,19 @@
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use muster_bus::{ControlTarget, RegistryChange};
+use muster_bus::{ControlTarget, LeaseChange, LeaseNote, RegistryChange};
 use muster_shared::flow::Usage;
-use muster_shared::ids::{Generation, Role, RunId};
+use muster_shared::ids::{Generation, Role, RunId, Seq};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, ControlMessage, Live, LiveKind, Profile};
 
-use crate::fixture::{Fixture, SOON, agent, leaf, next, run, until};
+use crate::fixture::{Fixture, SOON, agent, leaf, next, run};
 
 crate::on_both!(
     agents_come_change_and_leave,
     a_silent_agent_is_forgotten,
-    a_lease_has_one_holder,
-    a_lease_expires_and_can_be_renewed,
+    a_lease_is_seen_renewed_and_removed,
+    a_lease_given_up_stays_only_while_it_names_runs,
     a_timer_fires_once,
     a_timer_is_replaced_and_cleared,
     control_reaches_its_target,
@@ -68,30 +69,46 @@ async fn a_silent_agent_is_forgotten(f: Fixture) {
     assert!(registry.list().await.unwrap().is_empty());
 }
 
-async fn a_lease_has_one_holder(f: Fixture) {
-    let (run, ours, theirs) = (run(), f.bus.leases(), f.bus.as_agent(&agent("other")).leases());
-    let lease = ours.acquire(run).await.unwrap().unwrap();
-    assert_eq!(theirs.acquire(run).await.unwrap(), None);
-    assert_eq!(theirs.holder(run).await.unwrap(), Some(agent("tester")));
-    assert_eq!(theirs.list().await.unwrap(), [(run, agent("tester"))]);
-    ours.release(lease.clone()).await.unwrap();
-    assert_eq!(ours.holder(run).await.unwrap(), None);
-    assert!(theirs.acquire(run).await.unwrap().is_some());
-    assert_eq!(ours.renew(&lease).await.unwrap(), None);
-    ours.release(lease).await.unwrap();
-    assert_eq!(ours.holder(run).await.unwrap(), Some(agent("other")));
+fn note(runs: &[RunId]) -> LeaseNote {
+    let runs = BTreeMap::from([(1, runs.to_vec())]);
+    LeaseNote { event_version: 1, room: 3, runs, through: Seq(9), given_up: false }
 }
 
-async fn a_lease_expires_and_can_be_renewed(f: Fixture) {
-    let (run, leases) = (run(), f.bus.leases());
-    let mut lease = leases.acquire(run).await.unwrap().unwrap();
-    for _ in 0..5 {
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        lease = leases.renew(&lease).await.unwrap().expect("a renewed lease lasts");
-    }
-    until("the lease's end", || async { leases.holder(run).await.unwrap().is_none() }).await;
-    assert!(leases.acquire(run).await.unwrap().is_some());
-    assert_eq!(leases.renew(&lease).await.unwrap(), None);
+async fn a_lease_is_seen_renewed_and_removed(f: Fixture) {
+    let (ours, theirs) = (f.bus.leases(), f.bus.as_agent(&agent("other")).leases());
+    assert!(!ours.were_used().await.unwrap());
+    let mut changes = theirs.watch().await.unwrap();
+    let lease = ours.begin(note(&[])).await.unwrap();
+    let LeaseChange::Held(began) = next(&mut changes).await else { panic!("it began") };
+    assert_eq!((&began.holder, began.epoch), (&agent("tester"), lease.epoch()));
+    let one = run();
+    let renewed = ours.renew(&lease, note(&[one])).await.unwrap().unwrap();
+    let LeaseChange::Held(seen) = next(&mut changes).await else { panic!("it was renewed") };
+    assert_eq!((seen.epoch, &seen.note), (lease.epoch(), &note(&[one])));
+    assert!(seen.revision > began.revision && seen.at >= began.at);
+    assert_eq!(theirs.list().await.unwrap(), [seen.clone()]);
+    // A renewal whose answer was lost does not stand in the way of the next.
+    let renewed_again = ours.renew(&lease, note(&[])).await.unwrap().unwrap();
+    assert_eq!(renewed_again.epoch(), renewed.epoch());
+    next(&mut changes).await;
+    theirs.remove(&seen.key, seen.revision).await.unwrap();
+    assert_eq!(theirs.list().await.unwrap().len(), 1, "it was renewed since, so it stays");
+    let last = theirs.list().await.unwrap().remove(0);
+    theirs.remove(&last.key, last.revision).await.unwrap();
+    assert_eq!(next(&mut changes).await, LeaseChange::Gone { key: last.key });
+    assert_eq!(ours.renew(&renewed_again, note(&[])).await.unwrap(), None, "it was lost");
+    assert!(ours.were_used().await.unwrap());
+}
+
+async fn a_lease_given_up_stays_only_while_it_names_runs(f: Fixture) {
+    let leases = f.bus.leases();
+    let (idle, one) = (leases.begin(note(&[])).await.unwrap(), run());
+    leases.give_up(&idle, note(&[])).await.unwrap();
+    assert!(leases.list().await.unwrap().is_empty());
+    let busy = leases.begin(note(&[])).await.unwrap();
+    leases.give_up(&busy, note(&[one])).await.unwrap();
+    let left = leases.list().await.unwrap().remove(0);
+    assert!(left.note.given_up && left.note.runs[&1] == [one]);
 }
 
 async fn a_timer_fires_once(f: Fixture) {

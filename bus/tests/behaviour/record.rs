@@ -139,7 +139,12 @@ async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
     let (record, run) = (f.bus.record(), run());
     let one = || offer(run, "1", worker());
     let goal =
-        Input::Goal { goal: Box::new(Goal::new("g")), limits: RunLimits::default(), secret: "s".to_owned() };
+        Input::Goal {
+        goal: Box::new(Goal::new("g")),
+        limits: RunLimits::default(),
+        secret: "s".to_owned(),
+        event_version: 1,
+    };
     let (telling, apart) = Decided { inputs: vec![goal], ..decided(0) }.with_offers(vec![one()]);
     assert_eq!((telling.offers, &telling.offer, apart.len()), (1, &None, 1));
     let secret = Decided { offers: 0, offer: Some(Box::new(one())), ..telling };

@@ -30,6 +30,4 @@ pub enum Effect {
         /// Why.
         reason: String,
     },
-    /// The run has ended: give up its ownership.
-    Release,
 }

@@ -3,12 +3,18 @@
 use std::time::Duration;
 
 use muster_shared::flow::{Goal, RunLimits};
-use muster_shared::run::{EVENT_VERSION, RunEvent};
+use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent};
 
 use super::draft::Draft;
 
 /// Creates the run. A goal that was submitted before changes nothing.
-pub(super) fn create(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, secret: &str) {
+pub(super) fn create(
+    draft: &mut Draft<'_>,
+    goal: &Goal,
+    limits: &RunLimits,
+    secret: &str,
+    event_version: u32,
+) {
     if draft.run().is_some() {
         return;
     }
@@ -17,7 +23,7 @@ pub(super) fn create(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, sec
     draft.emit(RunEvent::RunCreated {
         goal: Box::new(goal.clone()),
         limits: limits.clone(),
-        event_version: EVENT_VERSION,
+        event_version,
         secret: secret.to_owned(),
         deadline,
     });
@@ -34,7 +40,7 @@ pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, rea
     draft.emit(RunEvent::RunCreated {
         goal: Box::new(goal.clone()),
         limits: limits.clone(),
-        event_version: EVENT_VERSION,
+        event_version: FIRST_EVENT_VERSION,
         secret: String::new(),
         deadline: draft.now(),
     });

@@ -96,7 +96,9 @@ pub fn decide(
 
 fn take_in(draft: &mut Draft<'_>, input: &Input) {
     match input {
-        Input::Goal { goal, limits, secret } => goal::create(draft, goal, limits, secret),
+        Input::Goal { goal, limits, secret, event_version } => {
+            goal::create(draft, goal, limits, secret, *event_version);
+        }
         Input::Refuse { goal, limits, reason } => goal::refuse(draft, goal, limits, reason),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
         Input::Cancel { reason, by } => control::cancel(draft, reason, by),
@@ -112,7 +114,6 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
     if run.status.is_ended() {
         if was_open {
             draft.effect(Effect::ClearTimer);
-            draft.effect(Effect::Release);
         }
         return;
     }

@@ -2,7 +2,7 @@
 
 use muster_bus::{Appended, BusError, RecordFilter};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
 
 use super::office::Office;
@@ -11,6 +11,8 @@ use super::office::Office;
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) run: Option<RunState>,
+    /// Who made the newest decision.
+    pub(super) author: Option<AgentId>,
     /// Inputs that were put off; all are of agents, so they stand in the record.
     pub(super) deferred: Vec<Input>,
     /// How far the record was read at once. Signals up to there have been folded.
@@ -30,12 +32,15 @@ impl Book {
     /// Reads and folds the whole record of a run.
     pub(super) async fn read(office: &Office, id: RunId) -> Result<Self, ReadError> {
         let entries = office.bus.record().read(&RecordFilter::Run(id), Seq(0)).await?;
-        let mut run = None;
+        let mut book = Self::default();
         for entry in &entries {
-            apply(&mut run, entry)?;
+            apply(&mut book.run, entry)?;
+            if let RecordEvent::Decided(decided) = &entry.event {
+                book.author = Some(decided.by.clone());
+            }
         }
-        let read_to = entries.last().map_or(Seq(0), |entry| entry.seq);
-        Ok(Self { run, deferred: Vec::new(), read_to })
+        book.read_to = entries.last().map_or(Seq(0), |entry| entry.seq);
+        Ok(book)
     }
 
     /// What a new owner decides upon: everything that no decision has named, and what may have got free.
@@ -61,6 +66,7 @@ impl Book {
         offers: Vec<TaskOffered>,
     ) -> Result<(), ApplyError> {
         let at = decided.now;
+        self.author = Some(decided.by.clone());
         let events =
             [RecordEvent::Decided(decided)].into_iter().chain(offers.into_iter().map(RecordEvent::Offered));
         for (seq, event) in (appended.first.0..).zip(events) {

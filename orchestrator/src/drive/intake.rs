@@ -7,8 +7,8 @@ use std::time::Duration;
 use muster_bus::{BusError, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::ids::RunId;
-use muster_shared::run::Input;
+use muster_shared::ids::{AgentId, RunId};
+use muster_shared::run::{EVENT_VERSION, Input};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::OrchestratorSettings;
 use super::office::Office;
+use super::owners;
 use super::registry::Registry;
 use super::run_actor::Mail;
 use super::turn::{Answer, Order};
@@ -54,7 +55,7 @@ pub(super) async fn take_commands(office: Arc<Office>) -> Result<(), BusError> {
         match queue.take(POLL).await {
             Ok(Some(command)) => {
                 let office = Arc::clone(&office);
-                tokio::spawn(async move {
+                office.clone().in_hand.spawn(async move {
                     if let Err(error) = handle(&office, command).await {
                         tracing::warn!(%error, "a command could not be acknowledged; it will be given out again");
                     }
@@ -75,22 +76,52 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
     if office.is_set_aside(run) {
         return taken.hand_back(CROWDED).await;
     }
-    let input = match &taken.command {
-        Command::Submit { run, goal } => match admit(office, *run, goal, taken.delivered).await? {
-            Some(input) => input,
-            None => return taken.hand_back(CROWDED).await,
-        },
-        Command::Cancel { reason, .. } => {
-            Input::Cancel { reason: reason.clone(), by: taken.sender.to_string() }
-        }
+    let answer = match owners::elsewhere(office, run) {
+        Some(owner) => Answer::Elsewhere(owner),
+        None => see_to(office, &taken.command, &taken.sender, taken.delivered).await?,
     };
-    match ask(office, run, input).await {
+    match with_others(office, answer, &taken).await {
         Answer::Recorded => taken.done().await,
         Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await
         }
-        Answer::NoSuchRun | Answer::Later => taken.hand_back(LATER).await,
+        Answer::Crowded => taken.hand_back(CROWDED).await,
+        Answer::NoSuchRun | Answer::Elsewhere(_) | Answer::Later => taken.hand_back(LATER).await,
     }
+}
+
+/// Hands a command on that another orchestrator should see to, and gives its answer; any other answer as it is.
+async fn with_others(office: &Office, answer: Answer, taken: &TakenCommand) -> Answer {
+    let other = match &answer {
+        Answer::Elsewhere(owner) => Some(owner.clone()),
+        Answer::Crowded => office.ownership.sessions().with_room().cloned(),
+        Answer::Recorded | Answer::NoSuchRun | Answer::Later => None,
+    };
+    let Some(other) = other else { return answer };
+    match owners::hand_on(office, &other, &taken.command, &taken.sender).await {
+        Answer::Later => answer,
+        theirs => theirs,
+    }
+}
+
+/// Has a command decided here. `delivered` tells how often it was given out.
+///
+/// # Errors
+/// When the bus fails.
+pub(super) async fn see_to(
+    office: &Arc<Office>,
+    command: &Command,
+    sender: &AgentId,
+    delivered: u64,
+) -> Result<Answer, BusError> {
+    let input = match command {
+        Command::Submit { run, goal } => match admit(office, *run, goal, delivered).await? {
+            Some(input) => input,
+            None => return Ok(Answer::Crowded),
+        },
+        Command::Cancel { reason, .. } => Input::Cancel { reason: reason.clone(), by: sender.to_string() },
+    };
+    Ok(ask(office, command.run(), input).await)
 }
 
 /// Hands an input to the actor of a run and waits until it is on record.
@@ -131,7 +162,8 @@ async fn admit(office: &Office, run: RunId, goal: &Goal, delivered: u64) -> Resu
     let longest = OrchestratorSettings::longest_deadline_ms();
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = goal.deadline_ms.map(|wanted| wanted.min(longest));
-    Ok(Some(Input::Goal { goal, limits, secret: secret() }))
+    let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
+    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version }))
 }
 
 fn refusal(office: &Office, goal: &Goal, reason: String) -> Input {

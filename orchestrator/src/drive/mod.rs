@@ -6,10 +6,12 @@ mod book;
 mod capacity;
 mod intake;
 mod office;
+mod owners;
 mod ownership;
 mod perform;
 mod registry;
 mod run_actor;
+mod sessions;
 mod settings;
 mod signals;
 mod takeover;
@@ -63,7 +65,12 @@ pub async fn run(
     }
     // Signals are followed from before the first run is read, so that none falls between.
     let after = bus.record().last_seq().await?;
-    let lost = |run| office.registry.tell(run, run_actor::Mail::Reload);
+    let leases_were_used = bus.leases().were_used().await?;
+    office.ownership.reached(after);
+    office.ownership.begin(|| office.load()).await?;
+    if !leases_were_used {
+        takeover::adopt_unnamed(&office).await?;
+    }
     let ended = tokio::select! {
         () = stop.cancelled() => Ok(()),
         error = bus.failed() => Err(error),
@@ -72,15 +79,28 @@ pub async fn run(
         ended = signals::take_timers(Arc::clone(&office)) => ended,
         ended = intake::take_commands(Arc::clone(&office)) => ended,
         ended = takeover::adopt_orphans(Arc::clone(&office)) => ended,
-        () = office.ownership.keep(lost) => Ok(()),
+        ended = owners::hear(Arc::clone(&office)) => ended,
+        () = office.ownership.keep(|| office.load(), || office.dismiss_runs()) => Ok(()),
         () = count(&office, &announced) => Ok(()),
     };
-    office.closed.cancel();
-    office.ownership.release_all().await;
+    hand_over(&office).await;
     if let Err(error) = announced.leave().await {
         tracing::warn!(%error, "the registry forgets this orchestrator only after a while");
     }
     Ok(ended?)
+}
+
+/// Finishes the turns and commands in hand, and leaves the runs to others.
+async fn hand_over(office: &Office) {
+    office.closed.cancel();
+    office.in_hand.close();
+    // Longer than the lease lasts nothing could be written anyway.
+    let limit = office.bus.settings().lease_ttl;
+    if tokio::time::timeout(limit, office.in_hand.wait()).await.is_err() {
+        tracing::warn!("what is in hand was not finished in time; it is left to others as it is");
+    }
+    office.ownership.give_up(|| office.load()).await;
+    office.dismiss_runs();
 }
 
 /// Builds an actix system on a multi-thread runtime and runs a future in it to its end.

@@ -6,12 +6,15 @@ use actix::ArbiterHandle;
 use dashmap::DashMap;
 use muster_bus::Bus;
 use muster_shared::ids::RunId;
+use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::OrchestratorSettings;
 use super::capacity::Capacity;
-use super::ownership::Ownership;
+use super::owners::Handed;
+use super::ownership::{Load, Ownership};
 use super::registry::Registry;
 
 /// How long a run that cannot be handled is left alone before it is tried again.
@@ -25,8 +28,12 @@ pub(crate) struct Office {
     pub(crate) ownership: Ownership,
     pub(crate) registry: Registry,
     pub(crate) arbiter: ArbiterHandle,
-    /// Set when this orchestrator stops: no run is owned from then on.
+    /// Set when this orchestrator stops: no turn begins from then on.
     pub(crate) closed: CancellationToken,
+    /// Turns and commands in hand, which are finished before this orchestrator ends.
+    pub(crate) in_hand: TaskTracker,
+    /// Commands that others were asked to see to.
+    pub(crate) handed: Handed,
     aside: DashMap<RunId, Instant>,
 }
 
@@ -40,7 +47,27 @@ impl Office {
             registry: Registry::default(),
             arbiter,
             closed: CancellationToken::new(),
+            in_hand: TaskTracker::new(),
+            handed: Handed::default(),
             aside: DashMap::new(),
+        }
+    }
+
+    /// What this orchestrator says with its lease.
+    pub(crate) fn load(&self) -> Load {
+        let room = self.settings.max_runs.saturating_sub(self.registry.len());
+        Load {
+            event_version: EVENT_VERSION,
+            room: u32::try_from(room).unwrap_or(u32::MAX),
+            runs: self.registry.owned(),
+        }
+    }
+
+    /// Lets all runs go: the lease under which they were driven is lost.
+    pub(crate) fn dismiss_runs(&self) {
+        for run in self.registry.dismiss_all() {
+            // Nobody is left here who could go on.
+            drop(self.capacity.forget(run));
         }
     }
 

@@ -1,17 +1,33 @@
-//! Which runs this orchestrator owns. Leases keep orchestrators out of each other's way; that two never write the
-//! same run is the record's fence's doing.
+//! This orchestrator's lease, and what is known of the others'. Leases keep orchestrators out of each other's way; that
+//! two never write the same run is the record's fence's doing.
+//!
+//! A run belongs to the author of its newest decision while that one's lease holds, a new run to whoever decides its
+//! goal first.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use dashmap::DashMap;
-use muster_bus::{Bus, BusError, Lease};
-use muster_shared::ids::RunId;
+use muster_bus::{Bus, BusError, Lease, LeaseChange, LeaseNote};
+use muster_shared::ids::{AgentId, RunId, Seq};
+use tokio::sync::Notify;
 
-/// The leases that this process holds.
+use super::sessions::Sessions;
+
+/// Pause before a lease is begun again that could not be.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The lease that this process holds, and what is known of others.
 #[derive(Debug)]
 pub(crate) struct Ownership {
     bus: Bus,
-    held: DashMap<RunId, Held>,
+    held: Mutex<Option<Held>>,
+    sessions: Mutex<Sessions>,
+    /// See [`LeaseNote::through`].
+    through: AtomicU64,
+    /// Told when something else than a renewal changed what is known of others.
+    hinted: Notify,
 }
 
 #[derive(Debug, Clone)]
@@ -20,89 +36,129 @@ struct Held {
     until: Instant,
 }
 
+/// What a process has to say with its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) event_version: u32,
+    pub(crate) room: u32,
+    pub(crate) runs: BTreeMap<u32, Vec<RunId>>,
+}
+
 impl Ownership {
     pub(crate) fn new(bus: Bus) -> Self {
-        Self { bus, held: DashMap::new() }
+        let sessions = Mutex::new(Sessions::new(bus.who().clone(), bus.settings().lease_ttl));
+        Self { bus, held: Mutex::default(), sessions, through: AtomicU64::new(0), hinted: Notify::new() }
     }
 
-    /// Takes a run's lease, unless somebody else has it.
+    /// Takes note of a position of the record: runs that this process created up to there are driven here already.
+    pub(crate) fn reached(&self, seq: Seq) {
+        self.through.fetch_max(seq.0, Ordering::Relaxed);
+    }
+
+    /// Names the lease that this process holds now; nothing while it has none. Whatever was begun under one lease must
+    /// not write under another.
+    pub(crate) fn epoch(&self) -> Option<Seq> {
+        self.held().as_ref().filter(|held| Instant::now() < held.until).map(|held| held.lease.epoch())
+    }
+
+    /// Whether this process still holds the lease of that name.
+    pub(crate) fn holds(&self, epoch: Seq) -> bool {
+        self.epoch() == Some(epoch)
+    }
+
+    /// What is known of all leases.
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that a process is gone, so that its runs are taken over without waiting for its lease to lapse. One
+    /// that renews its lease all the same keeps them.
+    pub(crate) fn owner_lost(&self, agent: &AgentId) {
+        self.sessions().lost(agent);
+        self.hinted.notify_one();
+    }
+
+    /// Waits until something else than a lease changed what is known of others.
+    pub(crate) async fn hint(&self) {
+        self.hinted.notified().await;
+    }
+
+    /// Learns of all leases there are, and begins one of this process.
     ///
     /// # Errors
     /// When the bus fails.
-    pub(crate) async fn acquire(&self, run: RunId) -> Result<bool, BusError> {
-        if self.holds(run) {
-            return Ok(true);
+    pub(crate) async fn begin(&self, load: impl Fn() -> Load) -> Result<(), BusError> {
+        for lease in self.bus.leases().list().await? {
+            self.sessions().take(LeaseChange::Held(lease));
         }
-        let until = self.until();
-        let lease = self.bus.leases().acquire(run).await?;
-        let got = lease.is_some();
-        if let Some(lease) = lease {
-            self.held.insert(run, Held { lease, until });
-        }
-        Ok(got)
+        let until = Instant::now() + self.ttl();
+        let lease = self.bus.leases().begin(self.note(load)).await?;
+        *self.held() = Some(Held { lease, until });
+        Ok(())
     }
 
-    /// Whether the run's lease is ours and has not run out.
-    pub(crate) fn holds(&self, run: RunId) -> bool {
-        self.held.get(&run).is_some_and(|held| Instant::now() < held.until)
-    }
-
-    /// Gives a run's lease up, so that others need not wait for its end.
-    pub(crate) async fn release(&self, run: RunId) {
-        let Some((_, held)) = self.held.remove(&run) else { return };
-        if let Err(error) = self.bus.leases().release(held.lease).await {
-            tracing::warn!(%run, %error, "a lease could not be given up; it runs out by itself");
-        }
-    }
-
-    /// Gives all leases up.
-    pub(crate) async fn release_all(&self) {
-        let runs: Vec<RunId> = self.held.iter().map(|entry| *entry.key()).collect();
-        for run in runs {
-            self.release(run).await;
-        }
-    }
-
-    /// Renews all leases for as long as it is polled, and says which were lost.
-    pub(crate) async fn keep(&self, lost: impl Fn(RunId)) {
+    /// Renews the lease for as long as it is polled. When it is lost, everything that was begun under it is told by
+    /// `lost`, and another one is begun.
+    pub(crate) async fn keep(&self, load: impl Fn() -> Load, lost: impl Fn()) {
         let mut beat = tokio::time::interval(self.ttl() / 3);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             beat.tick().await;
-            let held: Vec<(RunId, Held)> =
-                self.held.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
-            for (run, Held { lease, until }) in held {
-                match self.renew(run, &lease).await {
-                    Ok(true) => {}
-                    Err(error) if Instant::now() < until => {
-                        tracing::warn!(%run, %error, "a lease could not be renewed; trying again");
-                    }
-                    Ok(false) | Err(_) => {
-                        tracing::warn!(%run, "the lease of a run was lost");
-                        self.held.remove(&run);
-                        lost(run);
-                    }
-                }
+            if self.renew(&load).await {
+                continue;
+            }
+            tracing::warn!("the lease was lost; all runs are left to others, and another one is begun");
+            *self.held() = None;
+            lost();
+            while let Err(error) = self.begin(&load).await {
+                tracing::warn!(%error, "no lease can be had; trying again");
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }
 
-    /// Whether the lease is still ours. A run that ended meanwhile gave its lease up, which is no loss.
-    async fn renew(&self, run: RunId, lease: &Lease) -> Result<bool, BusError> {
-        let until = self.until();
-        let Some(renewed) = self.bus.leases().renew(lease).await? else {
-            return Ok(!self.held.contains_key(&run));
-        };
-        if let Some(mut held) = self.held.get_mut(&run) {
-            *held = Held { lease: renewed, until };
-            return Ok(true);
+    /// Whether the lease holds on. A renewal that gets no answer is given up early, so that another one comes in time.
+    async fn renew(&self, load: impl Fn() -> Load) -> bool {
+        let Some(Held { lease, until }) = self.held().clone() else { return false };
+        let next = Instant::now() + self.ttl();
+        let renewed = tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, self.note(load))).await;
+        match renewed {
+            Ok(Ok(Some(lease))) if Instant::now() < until => {
+                *self.held() = Some(Held { lease, until: next });
+                true
+            }
+            // It came too late: others may have taken over.
+            Ok(Ok(_)) => false,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the lease could not be renewed; trying again");
+                Instant::now() < until
+            }
+            Err(_) => Instant::now() < until,
         }
-        self.bus.leases().release(renewed).await?;
-        Ok(true)
     }
 
-    fn until(&self) -> Instant {
-        Instant::now() + self.ttl()
+    /// Gives the lease up, so that others take its runs over at once.
+    pub(crate) async fn give_up(&self, load: impl Fn() -> Load) {
+        let Some(Held { lease, .. }) = self.held().take() else { return };
+        let leases = self.bus.leases();
+        let given_up = leases.give_up(&lease, self.note(load));
+        match tokio::time::timeout(self.ttl(), given_up).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the lease could not be given up; it lapses by itself"),
+            Err(_) => tracing::warn!("the lease could not be given up in time; it lapses by itself"),
+        }
+    }
+
+    /// The position first, the runs after: a run created in between is then named, or stands after the position.
+    fn note(&self, load: impl FnOnce() -> Load) -> LeaseNote {
+        let through = Seq(self.through.load(Ordering::Relaxed));
+        let Load { event_version, room, runs } = load();
+        LeaseNote { event_version, room, runs, through, given_up: false }
+    }
+
+    /// Whole after every statement that changes it.
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ttl(&self) -> Duration {

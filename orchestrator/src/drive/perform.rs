@@ -1,15 +1,19 @@
 //! Carries effects out. All are hints to others that the record backs: one that fails is logged, not retried.
 
 use muster_bus::{BusError, ControlTarget};
-use muster_shared::ids::RunId;
+use muster_shared::ids::{RunId, Seq};
 use muster_shared::wire::ControlMessage;
 
 use super::office::Office;
 use crate::decide::Effect;
 
-/// Carries out what a decision that stands in the record asks for, in order.
-pub(super) async fn perform(office: &Office, run: RunId, effects: Vec<Effect>) {
+/// Carries out what a decision that stands in the record asks for, in order, while the lease of that name is held.
+pub(super) async fn perform(office: &Office, run: RunId, epoch: Seq, effects: Vec<Effect>) {
     for effect in effects {
+        if !office.ownership.holds(epoch) {
+            tracing::warn!(%run, "the lease was lost; effects are left to whoever takes the run over");
+            return;
+        }
         if let Err(error) = carry_out(office, run, &effect).await {
             tracing::warn!(%run, ?effect, %error, "an effect could not be carried out");
         }
@@ -29,10 +33,6 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
         Effect::CancelRun { reason } => {
             let message = ControlMessage::CancelRun { run, reason: reason.clone() };
             office.bus.control().send(&ControlTarget::All, &message).await
-        }
-        Effect::Release => {
-            office.ownership.release(run).await;
-            Ok(())
         }
     }
 }

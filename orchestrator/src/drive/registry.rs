@@ -1,5 +1,6 @@
 //! Which runs are driven here, and by which actor.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,14 @@ const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 /// The actors of runs, by run.
 #[derive(Default)]
 pub(crate) struct Registry {
-    actors: DashMap<RunId, Addr<RunActor>>,
+    actors: DashMap<RunId, Driven>,
+}
+
+/// The actor of a run.
+struct Driven {
+    actor: Addr<RunActor>,
+    /// The version of the run's events, once it is certain that the run is ours to decide.
+    owned: Option<u32>,
 }
 
 impl Registry {
@@ -29,13 +37,31 @@ impl Registry {
 
     /// Whether the run is driven here.
     pub(crate) fn has(&self, run: RunId) -> bool {
-        self.actors.get(&run).is_some_and(|actor| actor.connected())
+        self.actors.get(&run).is_some_and(|driven| driven.actor.connected())
+    }
+
+    /// Takes note that the run is ours. Must come before the first write to it: the lease names the run from then on.
+    pub(crate) fn own(&self, run: RunId, version: u32) {
+        if let Some(mut driven) = self.actors.get_mut(&run) {
+            driven.owned = Some(version);
+        }
+    }
+
+    /// The runs that are ours, by the version of their events.
+    pub(crate) fn owned(&self) -> BTreeMap<u32, Vec<RunId>> {
+        let mut owned: BTreeMap<u32, Vec<RunId>> = BTreeMap::new();
+        for driven in &self.actors {
+            if let Some(version) = driven.owned {
+                owned.entry(version).or_default().push(*driven.key());
+            }
+        }
+        owned
     }
 
     /// Hands something to the actor of a run, if it is driven here. Never waits: when the mailbox is full, a task
     /// of its own waits for room, and asks the actor to read the record again if there was none in time.
     pub(crate) fn tell(&self, run: RunId, mail: Mail) {
-        let Some(actor) = self.actors.get(&run).map(|actor| actor.clone()) else { return };
+        let Some(actor) = self.actors.get(&run).map(|driven| driven.actor.clone()) else { return };
         if let Err(SendError::Full(mail)) = actor.try_send(mail) {
             tokio::spawn(async move {
                 if actor.send(mail).timeout(MAILBOX_WAIT).await.is_err() {
@@ -47,25 +73,38 @@ impl Registry {
         }
     }
 
+    /// Lets all actors go: this process may not decide anything any more. None of them counts from now on, and what
+    /// they still do is held back by the lease under which they began it.
+    pub(crate) fn dismiss_all(&self) -> Vec<RunId> {
+        let runs: Vec<RunId> = self.actors.iter().map(|driven| *driven.key()).collect();
+        for run in &runs {
+            if let Some((_, driven)) = self.actors.remove(run) {
+                driven.actor.do_send(Mail::Dismiss);
+            }
+        }
+        runs
+    }
+
     /// The actor of a run, started if there is none.
     pub(crate) fn open(office: &Arc<Office>, run: RunId) -> Addr<RunActor> {
         let start = || {
             let inside = Arc::clone(office);
-            RunActor::start_in_arbiter(&office.arbiter, move |_| RunActor::new(inside, run))
+            let actor = RunActor::start_in_arbiter(&office.arbiter, move |_| RunActor::new(inside, run));
+            Driven { actor, owned: None }
         };
         match office.registry.actors.entry(run) {
             Entry::Occupied(mut known) => {
-                if !known.get().connected() {
+                if !known.get().actor.connected() {
                     known.insert(start());
                 }
-                known.get().clone()
+                known.get().actor.clone()
             }
-            Entry::Vacant(free) => free.insert(start()).clone(),
+            Entry::Vacant(free) => free.insert(start()).actor.clone(),
         }
     }
 
-    /// Forgets an actor that stops, unless another has taken its place.
-    pub(crate) fn close(&self, run: RunId, actor: &Addr<RunActor>) {
-        self.actors.remove_if(&run, |_, known| known == actor);
+    /// Forgets an actor that stops, unless another has taken its place. Says whether it was forgotten.
+    pub(crate) fn close(&self, run: RunId, actor: &Addr<RunActor>) -> bool {
+        self.actors.remove_if(&run, |_, known| known.actor == *actor).is_some()
     }
 }

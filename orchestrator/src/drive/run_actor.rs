@@ -40,6 +40,8 @@ pub(crate) enum Mail {
     Order(Order),
     /// Something may have been missed: read the record again.
     Reload,
+    /// The run is not ours any more: go.
+    Dismiss,
 }
 
 impl actix::Message for Mail {
@@ -72,7 +74,8 @@ impl RunActor {
             ctx.cancel_future(alarm);
         }
         let mail = std::mem::take(&mut self.inbox);
-        let work = tokio::spawn(turn(Arc::clone(&self.office), self.id, self.book.take(), mail));
+        let work = turn(Arc::clone(&self.office), self.id, self.book.take(), mail);
+        let work = self.office.in_hand.spawn(work);
         ctx.spawn(work.into_actor(self).map(|end, actor, ctx| actor.ended(end, ctx)));
     }
 
@@ -149,12 +152,9 @@ impl Actor for RunActor {
     }
 
     fn stopped(&mut self, ctx: &mut Self::Context) {
-        self.office.registry.close(self.id, &ctx.address());
-        wake_others(&self.office, self.office.capacity.forget(self.id));
-        // When the whole system goes down there is no runtime any more; the lease then runs out by itself.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (office, id) = (Arc::clone(&self.office), self.id);
-            runtime.spawn(async move { office.ownership.release(id).await });
+        // One that was dismissed is forgotten already, and another may have taken its place.
+        if self.office.registry.close(self.id, &ctx.address()) {
+            wake_others(&self.office, self.office.capacity.forget(self.id));
         }
     }
 }
@@ -163,6 +163,9 @@ impl Handler<Mail> for RunActor {
     type Result = ();
 
     fn handle(&mut self, mail: Mail, ctx: &mut Self::Context) {
+        if matches!(mail, Mail::Dismiss) {
+            return ctx.stop();
+        }
         if self.inbox.len() >= INBOX {
             self.inbox.retain(|mail| matches!(mail, Mail::Order(_)));
             self.inbox.truncate(INBOX / 2);

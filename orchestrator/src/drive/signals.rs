@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::{BusError, RecordFilter, Unreadable};
+use muster_bus::{BusError, RecordFilter, RegistryChange, Unreadable};
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{Entry, Input};
+use muster_shared::run::Entry;
 
 use super::office::Office;
-use super::registry::Registry;
+use super::owners;
 use super::run_actor::Mail;
 use super::turn::wake_others;
 
@@ -38,6 +38,7 @@ pub(super) async fn follow_agents(office: Arc<Office>, after: Seq) -> Result<(),
 }
 
 fn dispatch(office: &Office, entry: Entry) {
+    office.ownership.reached(entry.seq);
     office.registry.tell(entry.run, Mail::Signal(Box::new(entry)));
 }
 
@@ -59,6 +60,9 @@ fn warn(office: &Office, unreadable: &Unreadable) {
 pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
     let mut changes = office.bus.registry().watch().await?;
     while let Some(change) = changes.next().await {
+        if let RegistryChange::Left(agent) = &change {
+            office.ownership.owner_lost(agent);
+        }
         wake_others(&office, office.capacity.agents_changed(change));
     }
     Err(BusError::Other {
@@ -77,10 +81,7 @@ pub(super) async fn take_timers(office: Arc<Office>) -> Result<(), BusError> {
     loop {
         match timers.take(POLL).await {
             Ok(Some(fired)) => {
-                if !office.is_set_aside(fired.run) {
-                    drop(Registry::open(&office, fired.run));
-                    office.registry.tell(fired.run, Mail::Wake(Input::Timer));
-                }
+                owners::due(&office, fired.run).await;
                 if let Err(error) = fired.done().await {
                     tracing::warn!(%error, "a timer could not be acknowledged");
                 }

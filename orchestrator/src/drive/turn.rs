@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_bus::{AppendError, BusError};
-use muster_shared::ids::{Queue, RunId, Seq};
-use muster_shared::run::{ApplyError, Decided, Entry, Input, RunState};
+use muster_shared::ids::{AgentId, Queue, RunId, Seq};
+use muster_shared::run::{ApplyError, Decided, Entry, FIRST_EVENT_VERSION, Input, RunState};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 use tokio::sync::oneshot;
@@ -35,13 +35,17 @@ pub(crate) struct Order {
 }
 
 /// What became of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It stands in the record, or changes nothing any more.
     Recorded,
     /// There is no such run.
     NoSuchRun,
-    /// Not now, or not here: it should be given to somebody again.
+    /// This orchestrator has the run.
+    Elsewhere(AgentId),
+    /// Too many runs are going on here.
+    Crowded,
+    /// Not now: it should be given to somebody again.
     Later,
 }
 
@@ -71,8 +75,10 @@ pub(super) enum Fate {
 /// Why a turn could not be finished.
 #[derive(Debug, thiserror::Error)]
 enum Trouble {
-    #[error("another orchestrator owns the run")]
-    Elsewhere,
+    #[error("{0} has the run")]
+    Elsewhere(AgentId),
+    #[error("this process has no lease now")]
+    NoLease,
     #[error("others kept writing first")]
     Contended,
     #[error(transparent)]
@@ -108,6 +114,8 @@ impl Post {
                 Mail::Order(order) => post.orders.push(order),
                 Mail::Wake(input) if post.wakes.contains(&input) => {}
                 Mail::Wake(input) => post.wakes.push(input),
+                // Seen to before a turn begins.
+                Mail::Dismiss => {}
                 Mail::Reload => post.reload = true,
             }
         }
@@ -123,11 +131,12 @@ pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mai
     let answer = match &done {
         Ok(Done { book, .. }) if book.run.is_none() => Answer::NoSuchRun,
         Ok(_) => Answer::Recorded,
-        Err(_) => Answer::Later,
+        Err(Trouble::Elsewhere(owner)) => Answer::Elsewhere(owner.clone()),
+        Err(Trouble::NoLease | Trouble::Contended | Trouble::Bus(_) | Trouble::Apply(_)) => Answer::Later,
     };
     for order in orders {
         // Whoever asked may have stopped waiting; the order is then given to somebody again, which is harmless.
-        let _gone = order.answer.send(answer);
+        let _gone = order.answer.send(answer.clone());
     }
     match done {
         Ok(Done { book, wake, more }) => {
@@ -141,7 +150,7 @@ pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mai
 
 fn fate_after(trouble: Trouble) -> Fate {
     match trouble {
-        Trouble::Elsewhere => Fate::Elsewhere,
+        Trouble::Elsewhere(_) | Trouble::NoLease => Fate::Elsewhere,
         Trouble::Contended => Fate::Retry,
         Trouble::Bus(error) if error.is_transient() => Fate::Retry,
         Trouble::Bus(error) => Fate::GiveUp { reason: error.to_string() },
@@ -164,15 +173,19 @@ async fn go(
     commands: Vec<Input>,
     wakes: Vec<Input>,
 ) -> Result<Done, Trouble> {
-    if office.closed.is_cancelled() || !office.ownership.acquire(id).await? {
-        return Err(Trouble::Elsewhere);
-    }
+    let epoch = office.ownership.epoch().filter(|_| !office.closed.is_cancelled());
+    let epoch = epoch.ok_or(Trouble::NoLease)?;
     let fresh = book.is_none();
     let mut book = match book {
         Some(book) => book,
         // The fence tells if the run is there already.
-        None if commands.iter().any(begins_run) => Book::default(),
-        None => Book::read(office, id).await?,
+        None => match commands.iter().find_map(version_to_begin) {
+            Some(version) => {
+                office.registry.own(id, version);
+                Book::default()
+            }
+            None => read_ours(office, id).await?,
+        },
     };
     let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
     agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
@@ -185,10 +198,10 @@ async fn go(
                 draft.inputs.into_iter().filter(|input| matches!(input, Input::Agent { .. })).collect();
             return Ok(Done { book, wake, more });
         }
-        match draft.write(office, id, &mut book).await? {
+        match draft.write(office, id, epoch, &mut book).await? {
             Written::Done => return Ok(Done { book, wake, more }),
             Written::Again => {
-                book = Book::read(office, id).await?;
+                book = read_ours(office, id).await?;
                 agents = book.left_over();
             }
         }
@@ -196,8 +209,27 @@ async fn go(
     Err(Trouble::Contended)
 }
 
-const fn begins_run(input: &Input) -> bool {
-    matches!(input, Input::Goal { .. } | Input::Refuse { .. })
+/// Reads a run's record, if the run is ours: nobody else's newest decision stands under a lease that holds.
+async fn read_ours(office: &Office, id: RunId) -> Result<Book, Trouble> {
+    let book = Book::read(office, id).await?;
+    if let Some(author) = &book.author
+        && office.ownership.sessions().is_left_to(author, id)
+    {
+        return Err(Trouble::Elsewhere(author.clone()));
+    }
+    if let Some(run) = &book.run {
+        office.registry.own(id, run.event_version);
+    }
+    Ok(book)
+}
+
+/// The version of the events of the run that an input begins.
+const fn version_to_begin(input: &Input) -> Option<u32> {
+    match input {
+        Input::Goal { event_version, .. } => Some(*event_version),
+        Input::Refuse { .. } => Some(FIRST_EVENT_VERSION),
+        Input::Agent { .. } | Input::Capacity | Input::Timer | Input::Cancel { .. } => None,
+    }
 }
 
 /// A decision with what it was made from.
@@ -254,7 +286,16 @@ impl Draft {
     }
 
     /// Writes the decision if nobody else has written, folds it, and carries its effects out.
-    async fn write(self, office: &Office, id: RunId, book: &mut Book) -> Result<Written, Trouble> {
+    async fn write(
+        self,
+        office: &Office,
+        id: RunId,
+        epoch: Seq,
+        book: &mut Book,
+    ) -> Result<Written, Trouble> {
+        if !office.ownership.holds(epoch) {
+            return Err(Trouble::NoLease);
+        }
         let Self { inputs, now, basis, after, capacity, decision } = self;
         let encoding = decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding);
         let Decision { events, offers, effects, .. } = decision;
@@ -274,10 +315,11 @@ impl Draft {
         let (decided, offers) = decided.with_offers(offers);
         let record = office.bus.record();
         match record.append_decision(id, after, &decided, &offers, encoding).await {
-            Ok(appended) => book.wrote(id, appended, decided, offers)?,
-            Err(AppendError::Conflict) => {
-                return if office.ownership.holds(id) { Ok(Written::Again) } else { Err(Trouble::Elsewhere) };
+            Ok(appended) => {
+                office.ownership.reached(appended.first);
+                book.wrote(id, appended, decided, offers)?;
             }
+            Err(AppendError::Conflict) => return Ok(Written::Again),
             Err(AppendError::Ambiguous { .. }) => {
                 *book = Book::read(office, id).await?;
                 let landed =
@@ -290,7 +332,7 @@ impl Draft {
             Err(error @ AppendError::TooLarge { .. }) => return Err(BusError::from(error).into()),
             Err(AppendError::Bus(error)) => return Err(error.into()),
         }
-        perform(office, id, effects).await;
+        perform(office, id, epoch, effects).await;
         Ok(Written::Done)
     }
 }

@@ -101,6 +101,12 @@ pub enum Input {
         limits: RunLimits,
         /// The run's secret: 32 random bytes in hexadecimal, from which fence nonces are derived.
         secret: String,
+        /// The version of the run's events: the newest that every orchestrator at work knows.
+        #[serde(
+            default = "super::first_event_version",
+            skip_serializing_if = "super::is_first_event_version"
+        )]
+        event_version: u32,
     },
     /// A goal that cannot be worked on. The run is created and fails at once, so that the asker reads why.
     Refuse {
@@ -268,6 +274,18 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
+    /// Whether nothing more happens in the run after this.
+    #[must_use]
+    pub const fn ends_run(&self) -> bool {
+        matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunAborted { .. })
+    }
+
+    /// The version of the run's events, if this one creates it.
+    #[must_use]
+    pub const fn version(&self) -> Option<u32> {
+        if let Self::RunCreated { event_version, .. } = self { Some(*event_version) } else { None }
+    }
+
     /// The name of the event, as it stands in the record.
     #[must_use]
     pub const fn name(&self) -> &'static str {

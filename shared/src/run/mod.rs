@@ -18,3 +18,17 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 1;
+
+/// The version of the event format that every build can fold.
+pub const FIRST_EVENT_VERSION: u32 = 1;
+
+/// [`FIRST_EVENT_VERSION`], for records that name none.
+pub(crate) const fn first_event_version() -> u32 {
+    FIRST_EVENT_VERSION
+}
+
+/// Whether a version need not be named.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(crate) const fn is_first_event_version(version: &u32) -> bool {
+    *version == FIRST_EVENT_VERSION
+}

@@ -1,6 +1,7 @@
 //! Messages that are not part of the record: commands, heartbeats, and what is watched live.
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::flow::{Goal, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
@@ -103,6 +104,50 @@ pub enum ControlMessage {
     },
     /// Hand everything over and leave.
     Shutdown,
+    /// Between orchestrators: about a run that another one has.
+    Owners(OwnerMessage),
+}
+
+/// What orchestrators tell each other about runs that another one has. All of it may be lost: a command stays in its
+/// queue until it is on record, and whoever takes a run over looks at its deadlines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "message", rename_all = "snake_case")]
+pub enum OwnerMessage {
+    /// A command came to the wrong one.
+    Order {
+        /// Names the question, for the answer.
+        id: Uuid,
+        /// Who wants to know what became of it.
+        from: AgentId,
+        /// The command.
+        command: Box<Command>,
+        /// Who asks it.
+        sender: AgentId,
+    },
+    /// What became of an order.
+    Answer {
+        /// Of which.
+        id: Uuid,
+        /// What became of it.
+        answer: OwnerAnswer,
+    },
+    /// The timer of a run fired.
+    Due {
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// What became of a command that was handed to another orchestrator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerAnswer {
+    /// It stands in the record, or changes nothing any more.
+    Recorded,
+    /// There is no such run.
+    NoSuchRun,
+    /// Not now, or not here.
+    Later,
 }
 
 /// A value of the shared context changed: `bb.<run>.<key>`.

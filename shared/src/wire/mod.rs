@@ -7,4 +7,6 @@ pub mod schema;
 
 pub use codec::{CodecError, Encoding, decode, encode};
 pub use envelope::{Body, Envelope, MessageKind, StoredBody, TraceContext};
-pub use message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, Profile};
+pub use message::{
+    Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage, Profile,
+};

@@ -13,7 +13,7 @@ use muster_shared::run::{Decided, Input, Released, RunEvent, Started, StopReason
 use muster_shared::time::Millis;
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
-    Profile, StoredBody, TraceContext,
+    OwnerMessage, Profile, StoredBody, TraceContext,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -337,7 +337,12 @@ fn decided() -> Decided {
         batch: Uuid::from_u128(3),
         by: AgentId::new("orchestrator", 2),
         inputs: vec![
-            Input::Goal { goal: Box::new(goal()), limits: limits(), secret: secret.clone() },
+            Input::Goal {
+                goal: Box::new(goal()),
+                limits: limits(),
+                secret: secret.clone(),
+                event_version: 1,
+            },
             Input::Refuse {
                 goal: Box::new(goal()),
                 limits: limits(),
@@ -435,11 +440,18 @@ fn live() -> Vec<(&'static str, Live)> {
     ]
 }
 
+fn order() -> OwnerMessage {
+    let command = Command::Cancel { run: run(), reason: "enough".to_owned() };
+    OwnerMessage::Order { id: Uuid::from_u128(7), from: agent(), command: Box::new(command), sender: agent() }
+}
+
 fn controls() -> Vec<(&'static str, ControlMessage)> {
     let (reason, task, generation) = ("enough".to_owned(), TaskId::Leaf(index("1-2")), Generation(1));
     vec![
         ("cancel_run", ControlMessage::CancelRun { run: run(), reason: reason.clone() }),
         ("cancel_task", ControlMessage::CancelTask { run: run(), task, generation, reason }),
         ("shutdown", ControlMessage::Shutdown),
+        ("order", ControlMessage::Owners(order())),
+        ("due", ControlMessage::Owners(OwnerMessage::Due { run: run() })),
     ]
 }

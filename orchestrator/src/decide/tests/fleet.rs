@@ -56,7 +56,8 @@ impl Fleet {
     }
 
     pub(super) fn submit(&mut self, goal: &str, limits: RunLimits) {
-        self.turn(vec![Input::Goal { goal: Box::new(Goal::new(goal)), limits, secret: "ab".repeat(32) }]);
+        let (goal, secret) = (Box::new(Goal::new(goal)), "ab".repeat(32));
+        self.turn(vec![Input::Goal { goal, limits, secret, event_version: 1 }]);
     }
 
     pub(super) fn run(&self) -> &RunState {

@@ -67,7 +67,7 @@ fn a_goal_that_is_no_goal_fails_with_the_reason_on_record() {
     fleet.submit("  ", RunLimits::default());
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("the goal is empty"), "{}", fleet.reason());
-    assert!(fleet.effects.contains(&Effect::Release));
+    assert!(fleet.effects.contains(&Effect::ClearTimer));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     let last = fleet.offered().last().copied().cloned().unwrap();
     let Work::Write { results, failed, .. } = last.work else { panic!("{:?}", last.work) };
     assert_eq!((results.len(), failed.len()), (3, 0));
-    assert!(fleet.effects.ends_with(&[Effect::ClearTimer, Effect::Release]));
+    assert!(fleet.effects.ends_with(&[Effect::ClearTimer]));
 }
 
 #[test]

@@ -1,0 +1,225 @@
+//! Which orchestrators are at work, and who takes over what another one left. Pure: it is told of changes and asked.
+//!
+//! Time is that of the broker's stamps only, which come in one order to everybody. Each orchestrator sees its own
+//! renewals among the others', so whoever has not renewed within the time of a lease has lapsed, and a watch that
+//! stands still makes nobody lapse.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_bus::{LeaseChange, SeenLease};
+use muster_shared::ids::{AgentId, RunId};
+use muster_shared::time::Millis;
+use sha2::{Digest, Sha256};
+
+/// The leases of all orchestrators, as far as they were seen.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    me: AgentId,
+    ttl: Duration,
+    newest: Millis,
+    known: BTreeMap<String, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    lease: SeenLease,
+    /// Whether the process was said to be gone, and has not renewed since.
+    lost: bool,
+}
+
+impl Sessions {
+    pub(crate) const fn new(me: AgentId, ttl: Duration) -> Self {
+        Self { me, ttl, newest: Millis(0), known: BTreeMap::new() }
+    }
+
+    /// Takes note of a change.
+    pub(crate) fn take(&mut self, change: LeaseChange) {
+        match change {
+            LeaseChange::Held(lease) => {
+                self.newest = self.newest.max(lease.at);
+                self.known.insert(lease.key.clone(), Known { lease, lost: false });
+            }
+            LeaseChange::Gone { key } => drop(self.known.remove(&key)),
+        }
+    }
+
+    /// Takes note that a process is gone, as others have seen it.
+    pub(crate) fn lost(&mut self, agent: &AgentId) {
+        for known in self.known.values_mut().filter(|known| known.lease.holder == *agent) {
+            known.lost = true;
+        }
+    }
+
+    /// Whether a process has a lease that holds. This process knows of itself better than it can see here.
+    pub(crate) fn is_live(&self, agent: &AgentId) -> bool {
+        *agent == self.me || self.live().any(|lease| lease.holder == *agent)
+    }
+
+    /// Whether a run whose newest decision is by `author` is left to its author.
+    pub(crate) fn is_left_to(&self, author: &AgentId, run: RunId) -> bool {
+        let names = |lease: &SeenLease| lease.holder == *author && has(lease, run);
+        // A process that lost its lease and began another one has the runs that the new one names.
+        *author != self.me
+            && self.is_live(author)
+            && (self.live().any(names) || !self.lapsed().any(names))
+    }
+
+    /// Who says that it has the run.
+    pub(crate) fn owner(&self, run: RunId) -> Option<&AgentId> {
+        self.live().find(|lease| has(lease, run)).map(|lease| &lease.holder)
+    }
+
+    /// Leases that hold no more and are not removed yet.
+    pub(crate) fn lapsed(&self) -> impl Iterator<Item = &SeenLease> {
+        self.known.values().filter(|known| !self.holds(known)).map(|known| &known.lease)
+    }
+
+    /// Who is to take a run over: of all that know its events and have room the one that a hash of both names, so that
+    /// everybody comes to the same answer and every orchestrator gets its share.
+    pub(crate) fn heir(&self, run: RunId, version: u32) -> Option<&AgentId> {
+        let able = self.live().filter(|lease| lease.note.event_version >= version && lease.note.room > 0);
+        able.map(|lease| &lease.holder).max_by_key(|holder| weight(&run.to_string(), holder))
+    }
+
+    /// Who sees to it that a lapsed lease is removed.
+    pub(crate) fn undertaker(&self, key: &str) -> Option<&AgentId> {
+        self.live().map(|lease| &lease.holder).max_by_key(|holder| weight(key, holder))
+    }
+
+    /// Another orchestrator that takes new runs, the one with the most room.
+    pub(crate) fn with_room(&self) -> Option<&AgentId> {
+        let others = self.live().filter(|lease| lease.holder != self.me && lease.note.room > 0);
+        others.max_by_key(|lease| lease.note.room).map(|lease| &lease.holder)
+    }
+
+    /// The newest version of events that all orchestrators at work know, at most `own`.
+    pub(crate) fn common_version(&self, own: u32) -> u32 {
+        self.live().map(|lease| lease.note.event_version).fold(own, u32::min).max(1)
+    }
+
+    fn live(&self) -> impl Iterator<Item = &SeenLease> {
+        self.known.values().filter(|known| self.holds(known)).map(|known| &known.lease)
+    }
+
+    fn holds(&self, known: &Known) -> bool {
+        let lease = &known.lease;
+        let newer = |other: &&Known| other.lease.holder == lease.holder && other.lease.epoch > lease.epoch;
+        !known.lost
+            && !lease.note.given_up
+            && self.newest.since(lease.at) <= self.ttl
+            && !self.known.values().any(|other| newer(&other))
+    }
+}
+
+fn has(lease: &SeenLease, run: RunId) -> bool {
+    lease.note.runs.values().any(|runs| runs.contains(&run))
+}
+
+/// Rendezvous hashing: each holder's weight depends on it and the key alone, so when one comes or goes nothing moves
+/// between the others.
+fn weight(key: &str, holder: &AgentId) -> u64 {
+    let digest = Sha256::new().chain_update(key).chain_update([0]).chain_update(holder.as_str()).finalize();
+    digest.iter().take(8).fold(0, |weight, byte| weight << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_bus::LeaseNote;
+    use muster_shared::ids::Seq;
+    use uuid::Uuid;
+
+    const TTL: Duration = Duration::from_secs(2);
+
+    fn run(n: u128) -> RunId {
+        RunId::from_uuid(Uuid::from_u128(n))
+    }
+
+    fn agent(n: u32) -> AgentId {
+        AgentId::new("orchestrator", n)
+    }
+
+    fn lease(holder: u32, epoch: u64, at: u64, runs: &[RunId]) -> SeenLease {
+        let runs = BTreeMap::from([(1, runs.to_vec())]);
+        let note = LeaseNote { event_version: 1, room: 10, runs, through: Seq(0), given_up: false };
+        let (key, holder) = (format!("{holder}.{epoch}"), agent(holder));
+        SeenLease { key, holder, epoch: Seq(epoch), revision: Seq(at), at: Millis(at), note }
+    }
+
+    fn sessions(leases: impl IntoIterator<Item = SeenLease>) -> Sessions {
+        let mut sessions = Sessions::new(agent(1), TTL);
+        leases.into_iter().for_each(|lease| sessions.take(LeaseChange::Held(lease)));
+        sessions
+    }
+
+    fn lapsed(sessions: &Sessions) -> Vec<&str> {
+        sessions.lapsed().map(|lease| lease.key.as_str()).collect()
+    }
+
+    #[test]
+    fn a_lease_lapses_by_the_stamps_of_the_others_renewals() {
+        let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[run(7)])]);
+        assert!(lapsed(&sessions).is_empty());
+        assert!(sessions.is_left_to(&agent(2), run(7)));
+        sessions.take(LeaseChange::Held(lease(1, 1, 3000, &[])));
+        assert!(sessions.is_live(&agent(2)), "just within its time");
+        sessions.take(LeaseChange::Held(lease(1, 1, 3001, &[])));
+        assert_eq!(lapsed(&sessions), ["2.2"]);
+        assert!(!sessions.is_left_to(&agent(2), run(7)));
+        sessions.take(LeaseChange::Held(lease(2, 2, 3100, &[run(7)])));
+        assert!(sessions.is_live(&agent(2)), "it was only late");
+        sessions.take(LeaseChange::Gone { key: "2.2".into() });
+        assert!(!sessions.is_live(&agent(2)) && lapsed(&sessions).is_empty());
+    }
+
+    #[test]
+    fn who_is_said_to_be_gone_or_gives_up_is_waited_for_no_longer() {
+        let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[run(7)])]);
+        sessions.lost(&agent(2));
+        assert_eq!(lapsed(&sessions), ["2.2"]);
+        sessions.take(LeaseChange::Held(lease(2, 2, 1100, &[run(7)])));
+        assert!(lapsed(&sessions).is_empty(), "it is there all the same");
+        let mut last = lease(2, 2, 1200, &[run(7)]);
+        last.note.given_up = true;
+        sessions.take(LeaseChange::Held(last));
+        assert_eq!(lapsed(&sessions), ["2.2"]);
+    }
+
+    #[test]
+    fn who_begins_again_has_only_what_it_took_up_again() {
+        let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[run(7), run(8)])]);
+        sessions.take(LeaseChange::Held(lease(2, 5, 1300, &[run(8)])));
+        assert_eq!(lapsed(&sessions), ["2.2"]);
+        assert!(!sessions.is_left_to(&agent(2), run(7)));
+        assert!(sessions.is_left_to(&agent(2), run(8)));
+        assert!(sessions.is_left_to(&agent(2), run(9)), "a run of which nothing is known yet");
+    }
+
+    #[test]
+    fn every_run_has_one_heir_and_all_get_their_share() {
+        let sessions = sessions((1..=4).map(|n| lease(n, n.into(), 1000, &[])));
+        let mut shares: BTreeMap<AgentId, u32> = BTreeMap::new();
+        for n in 0..400 {
+            *shares.entry(sessions.heir(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous)).or_default() += 1;
+        }
+        assert_eq!(shares.len(), 4);
+        assert!(shares.values().all(|share| (60..140).contains(share)), "{shares:?}");
+    }
+
+    #[test]
+    fn the_heir_has_room_and_knows_the_events_of_the_run() {
+        let mut full = lease(1, 1, 1000, &[]);
+        full.note.room = 0;
+        let mut old = lease(2, 2, 1000, &[]);
+        old.note.event_version = 1;
+        let mut new = lease(3, 3, 1000, &[]);
+        new.note.event_version = 2;
+        let sessions = sessions([full, old, new]);
+        assert_eq!(sessions.heir(run(1), 2), Some(&agent(3)));
+        assert_eq!(sessions.heir(run(1), 3), None);
+        assert_eq!(sessions.common_version(2), 1, "the oldest must be able to read it");
+        let heirs: Vec<_> = (0..50).filter_map(|n| sessions.heir(run(n), 1)).collect();
+        assert!(heirs.contains(&&agent(2)) && !heirs.contains(&&agent(1)));
+    }
+}

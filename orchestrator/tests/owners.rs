@@ -1,0 +1,205 @@
+//! Several orchestrators: who has which run, and what happens to the runs of one that dies, leaves or stands still.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, missing_docs)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter};
+use muster_orchestrator::OrchestratorSettings;
+use muster_shared::flow::{Goal, RunLimits, TaskDraft};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::run::{Decided, Input, RecordEvent, RunEvent, RunStatus};
+use muster_shared::secret::Redactor;
+use muster_shared::time::Millis;
+use muster_shared::wire::Encoding;
+use support::{Answer, Fleet, Orchestrator, at_once, good, leaf};
+use uuid::Uuid;
+
+fn bus() -> Bus {
+    let settings = BusSettings { lease_ttl: Duration::from_secs(1), ..BusSettings::default() };
+    Bus::in_memory_with(&AgentId::new("test", 0), settings, Arc::new(Redactor::default()))
+}
+
+fn tasks() -> Vec<TaskDraft> {
+    vec![leaf("apples", &[]), leaf("pears", &[]), leaf("the sum", &["1", "2"])]
+}
+
+fn slowly(millis: u64) -> Answer {
+    Arc::new(move |offer| Some((Duration::from_millis(millis), good(offer, &tasks()))))
+}
+
+fn orchestrator(n: u32) -> AgentId {
+    AgentId::new("orchestrator", n)
+}
+
+/// Decisions of a run: by whom, and when.
+async fn decisions(fleet: &Fleet, run: RunId) -> Vec<(AgentId, Millis)> {
+    let entries = fleet.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap();
+    let decided = entries.into_iter().filter_map(|entry| match entry.event {
+        RecordEvent::Decided(decided) => Some((decided.by, entry.at)),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+    });
+    decided.collect()
+}
+
+async fn owner(fleet: &Fleet, run: RunId) -> AgentId {
+    decisions(fleet, run).await.pop().unwrap().0
+}
+
+async fn submit(fleet: &Fleet, count: usize) -> Vec<RunId> {
+    let mut runs = Vec::new();
+    for _ in 0..count {
+        runs.push(fleet.submit(Goal::new("What is so?")).await);
+    }
+    for run in &runs {
+        fleet.wait(*run, |_| true).await;
+    }
+    runs
+}
+
+async fn all_complete(fleet: &Fleet, runs: &[RunId]) {
+    for run in runs {
+        let state = fleet.finished(*run).await;
+        assert_eq!(state.status, RunStatus::Completed, "{:?}", state.reason);
+        assert!(state.tasks.values().all(|task| task.generation == Generation(1)), "nothing was offered twice");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_runs_of_a_dead_orchestrator_are_shared_by_the_living() {
+    let fleet = Fleet::start(bus(), 8, slowly(700)).await;
+    let first = Orchestrator::start(&fleet.bus, 1);
+    let runs = submit(&fleet, 12).await;
+    let (_second, _third) = (Orchestrator::start(&fleet.bus, 2), Orchestrator::start(&fleet.bus, 3));
+    let begin = Instant::now();
+    while fleet.bus.leases().list().await.unwrap().len() < 3 {
+        assert!(begin.elapsed() < support::LIMIT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    first.kill();
+    let killed = Instant::now();
+    all_complete(&fleet, &runs).await;
+    println!("12 runs were taken over and finished {:?} after the kill", killed.elapsed());
+    let mut heirs: BTreeMap<AgentId, u32> = BTreeMap::new();
+    for run in &runs {
+        let authors: Vec<AgentId> = decisions(&fleet, *run).await.into_iter().map(|(by, _)| by).collect();
+        let mut turns = authors.clone();
+        turns.dedup();
+        assert!(turns.len() <= 2, "a run changes hands once: {turns:?}");
+        *heirs.entry(turns.pop().unwrap()).or_default() += 1;
+    }
+    println!("{heirs:?}");
+    assert!(heirs.contains_key(&orchestrator(2)) && heirs.contains_key(&orchestrator(3)), "{heirs:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
+    let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
+    let dead = fleet.bus.as_agent(&orchestrator(9));
+    let note =
+        LeaseNote { event_version: 1, room: 8, runs: BTreeMap::new(), through: Seq(0), given_up: false };
+    drop(dead.leases().begin(note).await.unwrap());
+    let run = RunId::from_uuid(Uuid::now_v7());
+    dead.record().append_decision(run, Seq(0), &creation(&dead), &[], Encoding::default()).await.unwrap();
+    let _living = Orchestrator::start(&fleet.bus, 1);
+    all_complete(&fleet, &[run]).await;
+    let begin = Instant::now();
+    while fleet.bus.leases().list().await.unwrap().len() > 1 {
+        assert!(begin.elapsed() < support::LIMIT, "the lease of the dead one is removed");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn creation(bus: &Bus) -> Decided {
+    let (goal, limits, secret) = (Box::new(Goal::new("What is so?")), RunLimits::default(), "ab".repeat(32));
+    let deadline = Millis(u64::MAX / 2);
+    Decided {
+        batch: Uuid::new_v4(),
+        by: bus.who().clone(),
+        inputs: vec![Input::Goal {
+            goal: goal.clone(),
+            limits: limits.clone(),
+            secret: secret.clone(),
+            event_version: 1,
+        }],
+        now: Millis(1),
+        basis: Seq(0),
+        capacity: BTreeMap::new(),
+        offers: 0,
+        continues: false,
+        events: vec![RunEvent::RunCreated { goal, limits, event_version: 1, secret, deadline }],
+        offer: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_orchestrator_that_leaves_gives_its_runs_over_within_a_second() {
+    let fleet = Fleet::start(bus(), 8, slowly(300)).await;
+    let first = Orchestrator::start(&fleet.bus, 1);
+    let runs = submit(&fleet, 6).await;
+    let _second = Orchestrator::start(&fleet.bus, 2);
+    let begin = Instant::now();
+    while fleet.bus.leases().list().await.unwrap().len() < 2 {
+        assert!(begin.elapsed() < support::LIMIT);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    first.stop();
+    let left = Instant::now();
+    all_complete(&fleet, &runs).await;
+    println!("6 runs were handed over and finished {:?} after the stop", left.elapsed());
+    for run in &runs {
+        let decisions = decisions(&fleet, *run).await;
+        let last_of_first = decisions.iter().rposition(|(by, _)| *by == orchestrator(1));
+        assert!(decisions.iter().skip(last_of_first.map_or(0, |at| at + 1)).all(|(by, _)| *by == orchestrator(2)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_reach_the_owner_whoever_takes_them_from_the_queue() {
+    let fleet = Fleet::start(bus(), 1, Arc::new(|_| None)).await;
+    let (_one, _two) = (Orchestrator::start(&fleet.bus, 1), Orchestrator::start(&fleet.bus, 2));
+    let runs = submit(&fleet, 16).await;
+    let mut owners = Vec::new();
+    for run in &runs {
+        owners.push(owner(&fleet, *run).await);
+    }
+    let begin = Instant::now();
+    for run in &runs {
+        fleet.cancel(*run).await;
+    }
+    for (run, owner_before) in runs.iter().zip(owners) {
+        assert!(matches!(fleet.finished(*run).await.status, RunStatus::Aborted(_)));
+        assert_eq!(owner(&fleet, *run).await, owner_before, "only its owner decides");
+    }
+    println!("16 cancels by two orchestrators: {:?}", begin.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_goal_that_finds_one_orchestrator_full_goes_to_another() {
+    let fleet = Fleet::start(bus(), 1, Arc::new(|_| None)).await;
+    let settings = OrchestratorSettings { max_runs: 2, ..OrchestratorSettings::default() };
+    let _one = Orchestrator::with(&fleet.bus, 1, settings.clone());
+    let _two = Orchestrator::with(&fleet.bus, 2, settings);
+    let runs = submit(&fleet, 4).await;
+    let mut owners: BTreeMap<AgentId, u32> = BTreeMap::new();
+    for run in runs {
+        *owners.entry(owner(&fleet, run).await).or_default() += 1;
+    }
+    assert_eq!(owners, BTreeMap::from([(orchestrator(1), 2), (orchestrator(2), 2)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
+    let fleet = Fleet::start(bus(), 1, at_once(|offer| good(offer, &tasks()))).await;
+    let newer = fleet.bus.as_agent(&orchestrator(9));
+    let note =
+        LeaseNote { event_version: 7, room: 0, runs: BTreeMap::new(), through: Seq(0), given_up: false };
+    drop(newer.leases().begin(note).await.unwrap());
+    let _this = Orchestrator::start(&fleet.bus, 1);
+    let run = submit(&fleet, 1).await.remove(0);
+    assert_eq!(fleet.finished(run).await.event_version, 1);
+}

@@ -56,7 +56,6 @@ struct Held {
     holder: AgentId,
     /// 0 when it begins: the place of that message is the epoch.
     epoch: Seq,
-    #[serde(flatten)]
     note: LeaseNote,
 }
 
@@ -166,7 +165,9 @@ impl Leases {
     /// When the bus fails; the lease lapses by itself then.
     pub async fn give_up(&self, lease: &Lease, note: LeaseNote) -> Result<(), BusError> {
         let left = note.runs.values().any(|runs| !runs.is_empty());
-        let Some(last) = self.renew(lease, LeaseNote { given_up: true, ..note }).await? else { return Ok(()) };
+        let Some(last) = self.renew(lease, LeaseNote { given_up: true, ..note }).await? else {
+            return Ok(());
+        };
         if left { Ok(()) } else { self.remove(&last.key, last.revision).await }
     }
 

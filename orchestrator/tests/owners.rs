@@ -65,7 +65,10 @@ async fn all_complete(fleet: &Fleet, runs: &[RunId]) {
     for run in runs {
         let state = fleet.finished(*run).await;
         assert_eq!(state.status, RunStatus::Completed, "{:?}", state.reason);
-        assert!(state.tasks.values().all(|task| task.generation == Generation(1)), "nothing was offered twice");
+        assert!(
+            state.tasks.values().all(|task| task.generation == Generation(1)),
+            "nothing was offered twice"
+        );
     }
 }
 
@@ -154,7 +157,9 @@ async fn an_orchestrator_that_leaves_gives_its_runs_over_within_a_second() {
     for run in &runs {
         let decisions = decisions(&fleet, *run).await;
         let last_of_first = decisions.iter().rposition(|(by, _)| *by == orchestrator(1));
-        assert!(decisions.iter().skip(last_of_first.map_or(0, |at| at + 1)).all(|(by, _)| *by == orchestrator(2)));
+        assert!(
+            decisions.iter().skip(last_of_first.map_or(0, |at| at + 1)).all(|(by, _)| *by == orchestrator(2))
+        );
     }
 }
 

@@ -138,8 +138,7 @@ async fn a_decision_with_one_offer_is_one_message(f: Fixture) {
 async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
     let (record, run) = (f.bus.record(), run());
     let one = || offer(run, "1", worker());
-    let goal =
-        Input::Goal {
+    let goal = Input::Goal {
         goal: Box::new(Goal::new("g")),
         limits: RunLimits::default(),
         secret: "s".to_owned(),

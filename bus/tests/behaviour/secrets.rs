@@ -60,13 +60,12 @@ async fn the_runs_own_secret_stays_even_beside_another() {
     let goal = Box::new(Goal::new(format!("what is {PLANTED}?")));
     let limits = RunLimits::default();
     let mut decision = decided(0);
-    decision.inputs =
-        vec![Input::Goal {
-            goal: goal.clone(),
-            limits: limits.clone(),
-            secret: secret.clone(),
-            event_version: 1,
-        }];
+    decision.inputs = vec![Input::Goal {
+        goal: goal.clone(),
+        limits: limits.clone(),
+        secret: secret.clone(),
+        event_version: 1,
+    }];
     let (event_version, deadline) = (1, Millis(1));
     decision.events =
         vec![RunEvent::RunCreated { goal, limits, event_version, secret: secret.clone(), deadline }];

@@ -121,7 +121,8 @@ impl Ownership {
     async fn renew(&self, load: impl Fn() -> Load) -> bool {
         let Some(Held { lease, until }) = self.held().clone() else { return false };
         let next = Instant::now() + self.ttl();
-        let renewed = tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, self.note(load))).await;
+        let renewed =
+            tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, self.note(load))).await;
         match renewed {
             Ok(Ok(Some(lease))) if Instant::now() < until => {
                 *self.held() = Some(Held { lease, until: next });

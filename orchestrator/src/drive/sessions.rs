@@ -60,9 +60,7 @@ impl Sessions {
     pub(crate) fn is_left_to(&self, author: &AgentId, run: RunId) -> bool {
         let names = |lease: &SeenLease| lease.holder == *author && has(lease, run);
         // A process that lost its lease and began another one has the runs that the new one names.
-        *author != self.me
-            && self.is_live(author)
-            && (self.live().any(names) || !self.lapsed().any(names))
+        *author != self.me && self.is_live(author) && (self.live().any(names) || !self.lapsed().any(names))
     }
 
     /// Who says that it has the run.
@@ -201,7 +199,9 @@ mod tests {
         let sessions = sessions((1..=4).map(|n| lease(n, n.into(), 1000, &[])));
         let mut shares: BTreeMap<AgentId, u32> = BTreeMap::new();
         for n in 0..400 {
-            *shares.entry(sessions.heir(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous)).or_default() += 1;
+            *shares
+                .entry(sessions.heir(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous))
+                .or_default() += 1;
         }
         assert_eq!(shares.len(), 4);
         assert!(shares.values().all(|share| (60..140).contains(share)), "{shares:?}");

@@ -86,7 +86,7 @@ async fn a_lease_is_seen_renewed_and_removed(f: Fixture) {
     let LeaseChange::Held(seen) = next(&mut changes).await else { panic!("it was renewed") };
     assert_eq!((seen.epoch, &seen.note), (lease.epoch(), &note(&[one])));
     assert!(seen.revision > began.revision && seen.at >= began.at);
-    assert_eq!(theirs.list().await.unwrap(), [seen.clone()]);
+    assert_eq!(theirs.list().await.unwrap(), std::slice::from_ref(&seen));
     // A renewal whose answer was lost does not stand in the way of the next.
     let renewed_again = ours.renew(&lease, note(&[])).await.unwrap().unwrap();
     assert_eq!(renewed_again.epoch(), renewed.epoch());

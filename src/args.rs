@@ -7,13 +7,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
 
+use crate::settings::Dollars;
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  completed
   1  the run failed, or what was asked could not be done
   2  wrong usage, settings or input
   3  the bus cannot be reached or used
-  4  the run was stopped (cancelled, or its deadline passed)";
+  4  the run was stopped (cancelled, its deadline passed, or its budget was used up)";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,6 +138,15 @@ pub(crate) struct RunArgs {
     /// Time for the whole run, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) deadline: Option<Duration>,
+    /// Most that the run may cost, in US dollars, such as 1.50.
+    #[arg(long, value_name = "DOLLARS")]
+    pub(crate) max_cost: Option<Dollars>,
+    /// Most tokens that the run may use, sent and answered together.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Most model calls that the run may make, answered or not.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_calls: Option<u64>,
     /// Print one JSON object at the end: run, status, report, usage, times.
     #[arg(long)]
     pub(crate) json: bool,

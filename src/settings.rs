@@ -23,7 +23,7 @@ pub(crate) use error::SettingsError;
 pub(crate) use file::FILE_NAME;
 use keys::Keys;
 use layer::{Layer, Origin};
-pub(crate) use sections::{AskSettings, FleetSettings, LimitSettings, LogFormat, LogSettings};
+pub(crate) use sections::{AskSettings, Dollars, FleetSettings, LimitSettings, LogFormat, LogSettings};
 
 /// All settings.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ mod watch;
 use std::io::Read;
 
 use muster_bus::Bus;
-use muster_shared::flow::Goal;
+use muster_shared::flow::{Budget, Goal};
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::RunId;
 use muster_shared::wire::Command;
@@ -20,6 +20,7 @@ use self::screen::Screen;
 use crate::app::{App, bus_failure};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
+use crate::settings::Dollars;
 use crate::signals::StopSignals;
 
 /// Asks a goal and waits for its end.
@@ -81,6 +82,12 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         deadline_ms: args.deadline.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         asked_by: std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_default(),
         encoding: app.settings().bus.encoding,
+        budget: Budget {
+            model_calls: args.max_calls,
+            tokens: args.max_tokens,
+            cost_micros: args.max_cost.map(Dollars::micros),
+            steps: None,
+        },
         limits: None,
         ..Goal::new(app.redactor.redact(text.trim()))
     };

@@ -35,6 +35,7 @@ pub(crate) const fn word(status: RunStatus) -> &'static str {
         RunStatus::Failed => "failed",
         RunStatus::Aborted(StopReason::Cancelled) => "cancelled",
         RunStatus::Aborted(StopReason::DeadlinePassed) => "out of time",
+        RunStatus::Aborted(StopReason::BudgetExhausted) => "out of budget",
     }
 }
 

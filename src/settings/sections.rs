@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_shared::flow::RunLimits;
+use muster_shared::flow::{Budget, RunLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ impl Default for AskSettings {
 }
 
 /// Limits of runs whose goal names none: [`RunLimits`] as people write them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitSettings {
     /// Most children of one task in a plan.
@@ -130,6 +130,90 @@ pub(crate) struct LimitSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub(crate) run_deadline: Duration,
+    /// The most that a whole run may use.
+    pub(crate) budget: BudgetSettings,
+    /// The most that one task may use.
+    pub(crate) task_budget: BudgetSettings,
+}
+
+/// A budget as people write it. What is not set is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct BudgetSettings {
+    /// Most model calls, answered or not.
+    pub(crate) model_calls: Option<u64>,
+    /// Most tokens, sent and answered together.
+    pub(crate) tokens: Option<u64>,
+    /// Most that it may cost, in US dollars.
+    pub(crate) cost: Option<Dollars>,
+    /// Most steps: thought, action, observation.
+    pub(crate) steps: Option<u64>,
+}
+
+impl From<&BudgetSettings> for Budget {
+    fn from(budget: &BudgetSettings) -> Self {
+        Self {
+            model_calls: budget.model_calls,
+            tokens: budget.tokens,
+            cost_micros: budget.cost.map(Dollars::micros),
+            steps: budget.steps,
+        }
+    }
+}
+
+impl From<&Budget> for BudgetSettings {
+    fn from(budget: &Budget) -> Self {
+        Self {
+            model_calls: budget.model_calls,
+            tokens: budget.tokens,
+            cost: budget.cost_micros.map(Dollars::from_micros),
+            steps: budget.steps,
+        }
+    }
+}
+
+/// An amount of US dollars, 0 or more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+#[schemars(with = "f64")]
+pub(crate) struct Dollars(f64);
+
+impl Dollars {
+    /// In millionths.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked when it was made: not negative, and a float cast saturates"
+    )]
+    pub(crate) const fn micros(self) -> u64 {
+        (self.0 * 1_000_000.0).round() as u64
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for showing defaults only")]
+    const fn from_micros(micros: u64) -> Self {
+        Self(micros as f64 / 1_000_000.0)
+    }
+}
+
+impl TryFrom<f64> for Dollars {
+    type Error = String;
+
+    fn try_from(dollars: f64) -> Result<Self, String> {
+        if dollars.is_finite() && dollars >= 0.0 {
+            Ok(Self(dollars))
+        } else {
+            Err(format!("{dollars} is no amount of US dollars: write 1.50"))
+        }
+    }
+}
+
+impl std::str::FromStr for Dollars {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no amount of US dollars: write 1.50");
+        text.trim().trim_start_matches('$').parse::<f64>().map_err(|_| wrong())?.try_into()
+    }
 }
 
 impl Default for LimitSettings {
@@ -144,6 +228,8 @@ impl Default for LimitSettings {
             max_refine_operations,
             task_deadline_ms,
             run_deadline_ms,
+            budget,
+            task_budget,
         } = RunLimits::default();
         Self {
             max_width,
@@ -155,6 +241,8 @@ impl Default for LimitSettings {
             max_refine_operations,
             task_deadline: Duration::from_millis(task_deadline_ms),
             run_deadline: Duration::from_millis(run_deadline_ms),
+            budget: BudgetSettings::from(&budget),
+            task_budget: BudgetSettings::from(&task_budget),
         }
     }
 }
@@ -171,6 +259,8 @@ impl From<&LimitSettings> for RunLimits {
             max_refine_operations: limits.max_refine_operations,
             task_deadline_ms: millis(limits.task_deadline),
             run_deadline_ms: millis(limits.run_deadline),
+            budget: Budget::from(&limits.budget),
+            task_budget: Budget::from(&limits.task_budget),
         }
     }
 }

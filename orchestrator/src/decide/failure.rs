@@ -28,7 +28,8 @@ fn tries(ending: Ending, limits: &RunLimits) -> u32 {
         | Ending::Done
         | Ending::DonePartial => most,
         Ending::GaveUp | Ending::Delegate | Ending::Blocked | Ending::DeadlinePassed => most.min(2),
-        Ending::Escalate => 1,
+        // What was used is gone: another try would begin anew with less.
+        Ending::Escalate | Ending::BudgetExhausted => 1,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::flow::{Budget, Goal, RunLimits};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -51,6 +51,8 @@ const CEILING: RunLimits = RunLimits {
     max_refine_operations: 20,
     task_deadline_ms: 7 * 24 * 3600 * 1000,
     run_deadline_ms: 30 * 24 * 3600 * 1000,
+    budget: Budget::UNLIMITED,
+    task_budget: Budget::UNLIMITED,
 };
 
 impl OrchestratorSettings {
@@ -68,6 +70,8 @@ impl OrchestratorSettings {
             max_refine_operations: wanted.max_refine_operations.clamp(1, CEILING.max_refine_operations),
             task_deadline_ms: wanted.task_deadline_ms.clamp(1, CEILING.task_deadline_ms),
             run_deadline_ms: wanted.run_deadline_ms.clamp(1, CEILING.run_deadline_ms),
+            budget: goal.budget.or(&wanted.budget),
+            task_budget: wanted.task_budget,
         }
     }
 

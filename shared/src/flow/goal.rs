@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Budget;
 use crate::wire::Encoding;
 
 /// Longest goal that is accepted, in bytes.
@@ -32,6 +33,9 @@ pub struct Goal {
     /// Limits of this run instead of the fleet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RunLimits>,
+    /// The most that this run may use; where it says nothing, the limits' own budget holds.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
 }
 
 /// Why a goal is refused before any work starts.
@@ -62,6 +66,7 @@ impl Goal {
             asked_by: String::new(),
             encoding: Encoding::default(),
             limits: None,
+            budget: Budget::UNLIMITED,
         }
     }
 
@@ -113,6 +118,12 @@ pub struct RunLimits {
     pub task_deadline_ms: u64,
     /// Time for the run when the goal names none, in milliseconds.
     pub run_deadline_ms: u64,
+    /// The most that the whole run may use.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
+    /// The most that one task may use.
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    pub task_budget: Budget,
 }
 
 impl Default for RunLimits {
@@ -127,6 +138,8 @@ impl Default for RunLimits {
             max_refine_operations: 4,
             task_deadline_ms: 10 * 60 * 1000,
             run_deadline_ms: 60 * 60 * 1000,
+            budget: Budget::UNLIMITED,
+            task_budget: Budget::UNLIMITED,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The pipeline, in the order a run passes through it.
 
+pub mod budget;
 pub mod goal;
 pub mod outcome;
 pub mod plan;
@@ -10,6 +11,7 @@ pub mod step;
 pub mod task;
 pub mod usage;
 
+pub use budget::Budget;
 pub use goal::{CorpusRef, Goal, RunLimits};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};

@@ -55,6 +55,8 @@ pub enum Ending {
     DeadlinePassed,
     /// It was cancelled.
     Cancelled,
+    /// What it was allowed to use did not suffice; the product, if there is one, says how far it came.
+    BudgetExhausted,
 }
 
 impl Ending {
@@ -70,7 +72,8 @@ impl Ending {
             | Self::ModelFailed
             | Self::AgentFailed
             | Self::DeadlinePassed
-            | Self::Cancelled => false,
+            | Self::Cancelled
+            | Self::BudgetExhausted => false,
         }
     }
 }

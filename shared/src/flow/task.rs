@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Budget;
 use super::goal::{CorpusRef, RunLimits};
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::plan::{Plan, PlanTask};
@@ -83,6 +84,9 @@ pub struct TaskOffered {
     pub model: Option<String>,
     /// Limits of the run.
     pub limits: RunLimits,
+    /// The most that this generation of the task may use.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     /// When the task's time is up.
     pub deadline: Millis,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.

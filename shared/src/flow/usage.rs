@@ -18,6 +18,31 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Cost in millionths of a US dollar, where the price is known.
     pub cost_micros: u64,
+    /// Model calls that gave no answer. They count against budgets.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub wasted_calls: u64,
+    /// Steps that were taken.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub steps: u64,
+}
+
+impl Usage {
+    /// Model calls, answered or not.
+    #[must_use]
+    pub const fn calls(&self) -> u64 {
+        self.model_calls.saturating_add(self.wasted_calls)
+    }
+
+    /// Tokens sent and answered.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl AddAssign for Usage {
@@ -27,5 +52,7 @@ impl AddAssign for Usage {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.cost_micros += other.cost_micros;
+        self.wasted_calls += other.wasted_calls;
+        self.steps += other.steps;
     }
 }

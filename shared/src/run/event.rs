@@ -319,6 +319,8 @@ pub enum StopReason {
     Cancelled,
     /// Its deadline passed.
     DeadlinePassed,
+    /// Its budget was used up.
+    BudgetExhausted,
 }
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.

@@ -14,7 +14,7 @@ pub use event::{
     AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, RunEvent, Started,
     StopReason, ToolStarted,
 };
-pub use state::{Phase, RunState, RunStatus, Seen, Statuses, TaskState};
+pub use state::{Allotment, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 1;

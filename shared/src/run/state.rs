@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
-use crate::flow::{Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage};
+use crate::flow::{Budget, Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage};
 use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -89,6 +89,8 @@ pub struct RunState {
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
     /// What its tasks used.
     pub usage: Usage,
+    /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.
+    pub allotted: Vec<Allotment>,
     /// The answer.
     pub report: Option<Report>,
     /// Why it failed or was stopped.
@@ -183,6 +185,17 @@ impl Default for TaskState {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// A part of the run's budget that was set aside for one generation of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Allotment {
+    /// The task.
+    pub task: TaskId,
+    /// Its generation.
+    pub generation: Generation,
+    /// The most that it may use.
+    pub budget: Budget,
 }
 
 /// What an agent was seen doing with a task, decided upon or not.

@@ -89,6 +89,7 @@ fn goal() -> Goal {
         asked_by: "ada".to_owned(),
         encoding: Encoding::Json,
         limits: Some(limits()),
+        budget: Budget::UNLIMITED,
     }
 }
 
@@ -97,7 +98,14 @@ fn corpus() -> CorpusRef {
 }
 
 fn usage() -> Usage {
-    Usage { model_calls: 2, tool_calls: 1, input_tokens: 300, output_tokens: 40, cost_micros: 1_500 }
+    Usage {
+        model_calls: 2,
+        tool_calls: 1,
+        input_tokens: 300,
+        output_tokens: 40,
+        cost_micros: 1_500,
+        ..Usage::default()
+    }
 }
 
 fn plan_task(name: &str) -> PlanTask {

@@ -183,7 +183,9 @@ fn expand(key: &str, values: &Value) -> Vec<(String, Value)> {
                 let join =
                     |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") };
                 match (part, value.as_object()) {
-                    ("*", Some(map)) => map.iter().map(|(k, v)| (join(k), v.clone())).collect(),
+                    ("*", Some(map)) => {
+                        map.iter().map(|(k, v)| (join(&keys::written(k)), v.clone())).collect()
+                    }
                     ("*", None) => Vec::new(),
                     (_, map) => {
                         vec![(join(part), map.and_then(|m| m.get(part)).cloned().unwrap_or(Value::Null))]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use muster_shared::ids::Role;
 use serde::{Deserialize, Serialize};
 
+use crate::model::pricing::Price;
 use crate::model::provider::CallLimits;
 use crate::model::retry::RetryLimits;
 use crate::react::decide::StepLimits;
@@ -34,6 +35,8 @@ pub struct AgentSettings {
     pub max_answer_tokens: Option<u32>,
     /// How models are told of actions. A server that refuses native calls is asked in text from then on.
     pub tool_calling: ToolCalling,
+    /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
+    pub prices: BTreeMap<String, Price>,
     /// Limits of one task.
     pub limits: StepLimits,
     /// Limits of one model call.
@@ -98,6 +101,7 @@ impl Default for AgentSettings {
             temperature: None,
             max_answer_tokens: None,
             tool_calling: ToolCalling::default(),
+            prices: BTreeMap::new(),
             limits: StepLimits::default(),
             calls: CallLimits::default(),
             retries: RetryLimits::default(),

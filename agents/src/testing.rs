@@ -53,6 +53,7 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         corpus: None,
         model: None,
         limits: RunLimits::default(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::try_from(now).unwrap() + 60_000),
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,

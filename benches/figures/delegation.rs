@@ -163,6 +163,7 @@ fn offer(run: RunId) -> TaskOffered {
         corpus: None,
         model: None,
         limits: RunLimits::default(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,

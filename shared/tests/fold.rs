@@ -102,6 +102,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         corpus: None,
         model: None,
         limits: RunLimits::default(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_000),
         nonce: "n".to_owned(),
         encoding: Encoding::Json,

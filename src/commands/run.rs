@@ -9,8 +9,8 @@ mod watch;
 use std::io::Read;
 
 use muster_bus::Bus;
-use muster_shared::flow::{Budget, Goal};
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::flow::{Budget, Goal};
 use muster_shared::ids::RunId;
 use muster_shared::wire::Command;
 use uuid::Uuid;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::Usage;
+use muster_shared::flow::{Budget, Usage};
 use muster_shared::time::Millis;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -76,9 +76,30 @@ pub(crate) fn usage(usage: &Usage) -> String {
         parts.push(format!("{} tokens in, {} out", count(usage.input_tokens), count(usage.output_tokens)));
     }
     if usage.cost_micros > 0 {
-        parts.push(format!("${}.{:04}", usage.cost_micros / 1_000_000, usage.cost_micros % 1_000_000 / 100));
+        parts.push(dollars(usage.cost_micros));
+    }
+    if usage.wasted_calls > 0 {
+        parts.push(format!("{} without an answer", plural(usage.wasted_calls, "call")));
     }
     parts.join(", ")
+}
+
+/// How much of a budget was used: `3 of 20 model calls, $0.0123 of $1.5000`.
+pub(crate) fn spent(budget: &Budget, usage: &Usage) -> String {
+    let counted = |used: u64, limit: Option<u64>, noun: &str| {
+        limit.map(|limit| format!("{} of {}", count(used), plural(limit, noun)))
+    };
+    let parts = [
+        counted(usage.calls(), budget.model_calls, "model call"),
+        counted(usage.tokens(), budget.tokens, "token"),
+        budget.cost_micros.map(|limit| format!("{} of {}", dollars(usage.cost_micros), dollars(limit))),
+        counted(usage.steps, budget.steps, "step"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn dollars(micros: u64) -> String {
+    format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
 /// A text on one line of at most `most` columns; what could move the cursor or hide text is left out.
@@ -152,6 +173,9 @@ mod tests {
         used.input_tokens = 1200;
         used.cost_micros = 12_345;
         assert_eq!(usage(&used), "1 model call, 2 tool calls, 1.2k tokens in, 0 out, $0.0123");
+        used.wasted_calls = 1;
+        let budget = Budget { model_calls: Some(20), cost_micros: Some(1_500_000), ..Budget::UNLIMITED };
+        assert_eq!(spent(&budget, &used), "2 of 20 model calls, $0.0123 of $1.5000");
     }
 
     #[test]

@@ -50,6 +50,9 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
         ));
     }
     lines.push(format!("  used    {}", figures::usage(&state.usage)));
+    if !state.limits.budget.is_unlimited() {
+        lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.usage)));
+    }
     if let Some(reason) = &state.reason {
         lines.push(format!("  reason  {}", figures::one_line(reason, 600)));
     }

@@ -54,11 +54,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn table(&mut self, table: &DeTable<'_>, above: &str) -> Result<(), SettingsError> {
         for (part, value) in table {
-            let name = if above.is_empty() {
-                part.get_ref().to_string()
-            } else {
-                format!("{above}.{}", part.get_ref())
-            };
+            let own = super::keys::written(part.get_ref());
+            let name = if above.is_empty() { own } else { format!("{above}.{own}") };
             let origin =
                 Origin::File { path: self.path.to_owned(), line: line_of(self.text, part.span().start) };
             match value.get_ref() {

@@ -38,7 +38,7 @@ impl Key {
 
     fn matches(&self, name: &str) -> bool {
         let mut wanted = self.name.split('.');
-        let mut given = name.split('.');
+        let mut given = parts(name).into_iter();
         loop {
             match (wanted.next(), given.next()) {
                 (None, None) => return true,
@@ -56,6 +56,26 @@ pub(crate) fn is_secret(name: &str) -> bool {
     matches!(last, "password" | "token" | "secret" | "api_key" | "seed")
         || last.ends_with("_token")
         || last.ends_with("_password")
+}
+
+/// The parts of a key as it is written: between dots, where a part in quotes may hold dots itself.
+pub(crate) fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for letter in name.chars() {
+        match (letter, parts.last_mut()) {
+            ('"', _) => quoted = !quoted,
+            ('.', _) if !quoted => parts.push(String::new()),
+            (_, Some(part)) => part.push(letter),
+            (_, None) => {}
+        }
+    }
+    parts
+}
+
+/// A part of a key as it is written: in quotes when it holds a dot.
+pub(crate) fn written(part: &str) -> String {
+    if part.contains('.') { format!("\"{part}\"") } else { part.to_owned() }
 }
 
 /// All keys that may be set.
@@ -86,11 +106,11 @@ impl Keys {
 
     /// Whether this name is a group of keys, such as `limits`.
     pub(crate) fn is_group(&self, name: &str) -> bool {
-        let depth = name.split('.').count();
+        let given = parts(name);
         self.keys.iter().any(|key| {
             let parts: Vec<&str> = key.name.split('.').collect();
-            parts.len() > depth
-                && parts.iter().zip(name.split('.')).all(|(want, part)| *want == ANY || *want == part)
+            parts.len() > given.len()
+                && parts.iter().zip(&given).all(|(want, part)| *want == ANY || *want == part)
         })
     }
 
@@ -254,6 +274,14 @@ mod tests {
         assert!(keys.find("roles.worker.max_steps").is_some());
         assert!(keys.find("roles.worker").is_none());
         assert!(keys.is_group("roles.worker") && keys.is_group("inner") && !keys.is_group("volume"));
+    }
+
+    #[test]
+    fn a_name_with_a_dot_stands_in_quotes() {
+        assert_eq!(parts("roles.\"gpt-4.1\".max_steps"), ["roles", "gpt-4.1", "max_steps"]);
+        assert_eq!(written("gpt-4.1"), "\"gpt-4.1\"");
+        assert!(keys().find("roles.\"gpt-4.1\".max_steps").is_some());
+        assert!(keys().find("roles.gpt-4.1.max_steps").is_none());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fmt;
 
 use config::{ConfigError, Map, Source, Value, ValueKind};
 
+use super::keys::{parts, written};
+
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -39,12 +41,14 @@ pub(crate) struct Layer {
 impl Layer {
     /// Adds a value under a dotted key.
     pub(crate) fn set(&mut self, key: &str, value: impl Into<ValueKind>, origin: Origin) {
-        self.values.push((key.split('.').map(str::to_owned).collect(), value.into(), origin));
+        self.values.push((parts(key), value.into(), origin));
     }
 
     /// The keys that are set, with their origins.
     pub(crate) fn origins(&self) -> impl Iterator<Item = (String, &Origin)> {
-        self.values.iter().map(|(path, _, origin)| (path.join("."), origin))
+        self.values.iter().map(|(path, _, origin)| {
+            (path.iter().map(|part| written(part)).collect::<Vec<_>>().join("."), origin)
+        })
     }
 }
 

@@ -119,6 +119,7 @@ impl Kit {
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
+        let limits = self.settings.limits.of_task(offer, rules, !mind.is_offline());
         Ok(Equipment {
             mind,
             rules,
@@ -127,12 +128,12 @@ impl Kit {
             context,
             brief: Brief { system: redacted(&brief.system), task: redacted(&brief.task) },
             template,
-            limits: self.settings.limits.of_task(offer, rules),
+            limits,
             sampling: Sampling {
                 temperature: self.settings.temperature,
                 max_tokens: self.settings.max_answer_tokens,
             },
-            pricing: Pricing::default(),
+            pricing: Pricing::with_overrides(self.settings.prices.clone()),
             redactor: Arc::clone(&self.redactor),
         })
     }

@@ -2,11 +2,14 @@
 //!
 //! These types are journaled with each step, so they are plain data: no client, no key, no clock.
 
+use std::borrow::Cow;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::error::{ModelError, ModelErrorKind};
+use super::gate::Gate;
 
 /// A model that can be asked.
 #[async_trait]
@@ -24,6 +27,23 @@ pub trait ChatModel: Send + Sync {
         request: &ChatRequest,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError>;
+
+    /// As [`ChatModel::ask`]; leave is asked of `gate` before every single call that this takes.
+    ///
+    /// # Errors
+    /// As [`ChatModel::ask`], and what the gate says when it gives no leave.
+    async fn ask_with_leave(
+        &self,
+        request: &ChatRequest,
+        gate: &mut dyn Gate,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
+        let target = self.describe();
+        let most = gate.admit(&target, request).await?;
+        let answer = self.ask(&request.within(most), on_delta).await;
+        gate.settle(&target, answer.as_ref());
+        answer
+    }
 
     /// What is asked, for logs and records: `provider/model`, never a key.
     fn describe(&self) -> String;
@@ -51,6 +71,17 @@ pub struct ChatRequest {
     /// Sequences at which the model stops.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
+}
+
+impl ChatRequest {
+    /// The request with an answer of at most this many tokens; as it is when nothing is said.
+    #[must_use]
+    pub fn within(&self, most: Option<u32>) -> Cow<'_, Self> {
+        match most {
+            Some(_) if most != self.max_tokens => Cow::Owned(Self { max_tokens: most, ..self.clone() }),
+            Some(_) | None => Cow::Borrowed(self),
+        }
+    }
 }
 
 /// Who speaks in a [`ChatMessage`].

@@ -40,6 +40,8 @@ pub enum ModelErrorKind {
     Refused,
     /// The asker no longer wants the answer.
     Cancelled,
+    /// What the task may use does not allow the call, so it was not made.
+    BudgetExhausted,
 }
 
 impl ModelErrorKind {
@@ -57,6 +59,7 @@ impl ModelErrorKind {
             Self::BadAnswer => "bad_answer",
             Self::Refused => "refused",
             Self::Cancelled => "cancelled",
+            Self::BudgetExhausted => "budget_exhausted",
         }
     }
 }
@@ -105,7 +108,8 @@ impl ModelError {
             | ModelErrorKind::BadRequest
             | ModelErrorKind::ContextTooLong
             | ModelErrorKind::Refused
-            | ModelErrorKind::Cancelled => false,
+            | ModelErrorKind::Cancelled
+            | ModelErrorKind::BudgetExhausted => false,
         }
     }
 
@@ -123,7 +127,8 @@ impl ModelError {
             | ModelErrorKind::ContextTooLong
             | ModelErrorKind::BadAnswer
             | ModelErrorKind::Refused
-            | ModelErrorKind::Cancelled => None,
+            | ModelErrorKind::Cancelled
+            | ModelErrorKind::BudgetExhausted => None,
         }
     }
 }

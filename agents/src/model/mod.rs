@@ -1,9 +1,12 @@
 //! Models: providers, their retries, and the offline model.
 
+pub mod budget;
 pub mod chat;
 pub mod error;
+pub mod gate;
 pub mod offline;
 pub mod pricing;
 pub mod provider;
 pub mod retry;
 pub mod target;
+pub mod turnstile;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::chat::TokenUsage;
 
 /// The price of one model, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Tokens read.

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
+use super::gate::{Gate, Open};
 
 /// Limits of retrying.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -117,10 +118,19 @@ impl ChatModel for Resilient {
         request: &ChatRequest,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
+        self.ask_with_leave(request, &mut Open, on_delta).await
+    }
+
+    async fn ask_with_leave(
+        &self,
+        request: &ChatRequest,
+        gate: &mut dyn Gate,
+        on_delta: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<ChatAnswer, ModelError> {
         let mut course = Course::begin(self.limits);
         let mut last = None;
         for target in &self.targets {
-            match course.ask_target(target.as_ref(), request, on_delta).await {
+            match course.ask_target(target.as_ref(), request, gate, on_delta).await {
                 Ok(answer) => return Ok(course.finish(answer)),
                 Err(error) if !falls_back(&error) => return Err(course.fail(error)),
                 Err(error) => last = Some(error),
@@ -148,7 +158,7 @@ fn falls_back(error: &ModelError) -> bool {
         | ModelErrorKind::ContextTooLong
         | ModelErrorKind::BadAnswer
         | ModelErrorKind::Refused => true,
-        ModelErrorKind::BadRequest | ModelErrorKind::Cancelled => false,
+        ModelErrorKind::BadRequest | ModelErrorKind::Cancelled | ModelErrorKind::BudgetExhausted => false,
     }
 }
 
@@ -156,30 +166,40 @@ fn falls_back(error: &ModelError) -> bool {
 struct Course {
     limits: RetryLimits,
     begun: Instant,
+    /// Time spent waiting for leave.
+    waited: Duration,
     wasted: Wasted,
 }
 
 impl Course {
     fn begin(limits: RetryLimits) -> Self {
-        Self { limits, begun: Instant::now(), wasted: Wasted::default() }
+        Self { limits, begun: Instant::now(), waited: Duration::ZERO, wasted: Wasted::default() }
     }
 
     async fn ask_target(
         &mut self,
         target: &dyn ChatModel,
         request: &ChatRequest,
+        gate: &mut dyn Gate,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
+        let name = target.describe();
         let mut attempt = 1;
         loop {
-            let error = match self.ask_once(target, request, on_delta).await {
+            let begun = Instant::now();
+            let most = gate.admit(&name, request).await?;
+            // Waiting for leave is not the model's fault.
+            self.waited += begun.elapsed();
+            let answer = self.ask_once(target, request, most, on_delta).await;
+            gate.settle(&name, answer.as_ref());
+            let error = match answer {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
             self.wasted.calls = self.wasted.calls.saturating_add(error.calls);
             self.wasted.usage += error.usage;
             on_delta(Delta::Restart);
-            match decide_retry(&error, attempt, self.begun.elapsed(), &self.limits, random_fraction()) {
+            match decide_retry(&error, attempt, self.elapsed(), &self.limits, random_fraction()) {
                 RetryDecision::GiveUp => return Err(error),
                 RetryDecision::Retry { after } => {
                     tracing::debug!(target = %error.target, kind = error.kind.name(), attempt, ?after, "asking the model again");
@@ -195,16 +215,23 @@ impl Course {
         &self,
         target: &dyn ChatModel,
         request: &ChatRequest,
+        most: Option<u32>,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
-        let left = self.limits.total.saturating_sub(self.begun.elapsed());
-        tokio::time::timeout(left, target.ask(request, on_delta)).await.unwrap_or_else(|_| {
+        let left = self.limits.total.saturating_sub(self.elapsed());
+        let request = request.within(most);
+        tokio::time::timeout(left, target.ask(&request, on_delta)).await.unwrap_or_else(|_| {
             Err(ModelError::new(
                 ModelErrorKind::Timeout,
                 target.describe(),
                 format!("no answer within {:?} in all", self.limits.total),
             ))
         })
+    }
+
+    /// Time spent with the model, waits of our own making included.
+    fn elapsed(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(self.waited)
     }
 
     fn finish(&self, mut answer: ChatAnswer) -> ChatAnswer {

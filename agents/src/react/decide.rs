@@ -24,22 +24,31 @@ pub struct StepLimits {
     pub max_asks: u32,
     /// With how many steps left the model is told to conclude.
     pub conclude_within: u32,
+    /// Whether the task's budget is what limits its steps. Not a setting.
+    #[serde(skip)]
+    pub by_budget: bool,
 }
 
 impl Default for StepLimits {
     fn default() -> Self {
-        Self { max_steps: 50, max_asks: 3, conclude_within: 2 }
+        Self { max_steps: 50, max_asks: 3, conclude_within: 2, by_budget: false }
     }
 }
 
 impl StepLimits {
-    /// The limits of this task: what the agent's settings, the run and the role allow together.
+    /// The limits of this task: what the agent's settings, the run, the role and the budget allow together. Every
+    /// step of a task that `asks` a model takes a call.
     #[must_use]
-    pub fn of_task(self, offer: &TaskOffered, rules: &RoleRules) -> Self {
+    pub fn of_task(self, offer: &TaskOffered, rules: &RoleRules, asks: bool) -> Self {
         let role = rules.max_steps.unwrap_or(u32::MAX);
+        let usual = self.max_steps.min(offer.limits.max_steps).min(role).max(1);
+        let calls = offer.budget.model_calls.filter(|_| asks);
+        let budget = offer.budget.steps.into_iter().chain(calls).min();
+        let budget = budget.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         Self {
-            max_steps: self.max_steps.min(offer.limits.max_steps).min(role).max(1),
+            max_steps: usual.min(budget).max(1),
             max_asks: self.max_asks.max(1),
+            by_budget: budget < usual,
             ..self
         }
     }
@@ -233,15 +242,24 @@ fn unusable(asked: u32, why: &str) -> Submission {
     Submission::without_product(Ending::ModelFailed, reason)
 }
 
-/// The best there is when the steps are used up: what was learnt, with nothing claimed beyond it.
+/// The best there is when the steps are used up.
 fn best_partial(history: &History, case: &Case<'_>) -> Submission {
-    let reason =
-        format!("the limit of {} steps was reached before a result was submitted", case.limits.max_steps);
+    let most = case.limits.max_steps;
+    if case.limits.by_budget {
+        let reason = format!("all {most} steps that it may take were taken before a result was submitted");
+        return best_so_far(history, case.offer, reason).ending(Ending::BudgetExhausted);
+    }
+    let reason = format!("the limit of {most} steps was reached before a result was submitted");
+    best_so_far(history, case.offer, reason)
+}
+
+/// What was learnt until the task was cut short, with nothing claimed beyond it.
+pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String) -> Submission {
     let succeeded = |seen: &Observation| seen.status == ObservationStatus::Success;
     let learnt = history.steps().iter().any(|step| step.observation.as_ref().is_some_and(succeeded));
     let thought =
         history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
-    match (&case.offer.work, thought) {
+    match (&offer.work, thought) {
         (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
             ending: Ending::DonePartial,
             product: Some(Product::Result(TaskResult {

@@ -42,7 +42,7 @@ fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -
     decide(history, answer, asked, &case)
 }
 
-const LIMITS: StepLimits = StepLimits { max_steps: 4, max_asks: 3, conclude_within: 2 };
+const LIMITS: StepLimits = StepLimits { max_steps: 4, max_asks: 3, conclude_within: 2, by_budget: false };
 
 /// A decision in one word, for tables.
 fn word(next: &NextStep) -> &'static str {
@@ -169,7 +169,7 @@ fn the_lowest_of_all_limits_holds() {
     let mut offer = leaf(Role::Worker);
     offer.limits.max_steps = 7;
     let limits = StepLimits { max_steps: 5, ..LIMITS };
-    assert_eq!(limits.of_task(&offer, rules_for(&offer.work)).max_steps, 5);
+    assert_eq!(limits.of_task(&offer, rules_for(&offer.work), true).max_steps, 5);
     offer.limits.max_steps = 0;
-    assert_eq!(limits.of_task(&offer, rules_for(&offer.work)).max_steps, 1);
+    assert_eq!(limits.of_task(&offer, rules_for(&offer.work), true).max_steps, 1);
 }

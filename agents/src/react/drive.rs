@@ -10,7 +10,7 @@ use muster_shared::run::{AgentEvent, Released, ToolStarted};
 use tokio::sync::watch;
 
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
-use super::decide::{Chosen, NextStep, decide, exhausted};
+use super::decide::{Chosen, NextStep, best_so_far, decide, exhausted};
 use super::equipment::Equipment;
 use super::history::{History, in_brief};
 use super::journal::{Journal, JournalError, Opening, Starter};
@@ -18,7 +18,8 @@ use super::mind::{Asking, Heard, Mind, offline_answer};
 use super::prompt::{CallStyle, Conversation};
 use super::submit::mark_offline;
 use super::voice::Voice;
-use crate::model::chat::ModelError;
+use crate::model::chat::{ModelError, ModelErrorKind};
+use crate::model::turnstile::Turnstile;
 use crate::roles::Submission;
 use crate::tools::{ToolResult, ToolStatus};
 
@@ -48,7 +49,8 @@ where
         Ok(Opening::Closed) => return Verdict::Closed,
         Err(error) => return verdict_of(&error, offer),
     };
-    let mut course = Course { offer, history, pending: Vec::new(), wasted: Usage::default(), voice };
+    let gate = Turnstile::default();
+    let mut course = Course { offer, history, pending: Vec::new(), wasted: Usage::default(), gate, voice };
     let stopped = tokio::select! {
         biased;
         why = interrupted(&mut interrupt) => Stopped::Interrupted(why),
@@ -132,6 +134,8 @@ struct Course<'a> {
     pending: Vec<ModelCall>,
     /// What calls used that gave no answer.
     wasted: Usage,
+    /// Asked before every call.
+    gate: Turnstile,
     voice: Voice,
 }
 
@@ -147,6 +151,7 @@ impl Course<'_> {
         E: AsyncFnOnce() -> Result<Equipment, String> + Send,
     {
         let equipment = equip().await.map_err(Failure::Setup)?;
+        self.gate = equipment.gate(self.offer, self.history.usage());
         if let Some(step) = self.history.interrupted_step() {
             self.journal_step(journal, step, true).await?;
         }
@@ -227,8 +232,7 @@ impl Course<'_> {
         let heard = self.ask_untimed(bench).await;
         clock.outside += begun.elapsed();
         heard.map_err(|error| {
-            self.wasted.input_tokens += error.usage.input;
-            self.wasted.output_tokens += error.usage.output;
+            self.wasted += self.gate.take();
             Failure::Model(error)
         })
     }
@@ -243,16 +247,15 @@ impl Course<'_> {
             template: &equipment.template,
             toolset: &equipment.toolset,
             redactor: &equipment.redactor,
-            pricing: &equipment.pricing,
         };
         let conversation = bench
             .conversation
             .get_or_insert_with(|| equipment.converse(self.offer, &self.history, mind.style()));
-        match mind.ask(conversation, &asking, &mut self.voice).await {
+        match mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await {
             Err(error) if mind.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");
                 *conversation = equipment.converse(self.offer, &self.history, CallStyle::Text);
-                mind.ask(conversation, &asking, &mut self.voice).await
+                mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await
             }
             heard => heard,
         }
@@ -318,6 +321,7 @@ impl Course<'_> {
     }
 
     fn conclude(mut self, stopped: Stopped) -> Conclusion {
+        self.wasted += self.gate.close();
         let ended = |ending, reason| (Submission::without_product(ending, reason), None, Clock::start());
         let (submission, chosen, clock) = match stopped {
             Stopped::Ended(end) => match *end {
@@ -329,6 +333,10 @@ impl Course<'_> {
                     ended(Ending::AgentFailed, reason)
                 }
                 Err(Failure::Journal(error)) => return Conclusion::Nothing(error),
+                Err(Failure::Model(error)) if error.kind == ModelErrorKind::BudgetExhausted => {
+                    let so_far = best_so_far(&self.history, self.offer, error.message);
+                    (so_far.ending(Ending::BudgetExhausted), None, Clock::start())
+                }
                 Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
                 Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
             },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{TaskOffered, TemplateRef};
+use muster_shared::flow::{TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{Case, StepLimits};
@@ -11,6 +11,7 @@ use super::mind::Mind;
 use super::prompt::{Brief, CallStyle, Conversation, Sampling};
 use super::toolset::Toolset;
 use crate::model::pricing::Pricing;
+use crate::model::turnstile::Turnstile;
 use crate::roles::RoleRules;
 use crate::tools::{ToolContext, ToolEngine};
 
@@ -44,6 +45,11 @@ impl Equipment {
     /// What stays the same over all steps of this task.
     pub(super) const fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
         Case { offer, rules: self.rules, toolset: &self.toolset, limits: self.limits }
+    }
+
+    /// The gate that every model call of this task passes; `used` is what was used before.
+    pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> Turnstile {
+        Turnstile::new(offer.budget, self.pricing.clone(), used)
     }
 
     /// The conversation as it stands after these steps.

@@ -153,7 +153,7 @@ impl History {
 /// What one step used.
 #[must_use]
 pub fn usage_of(step: &Step) -> Usage {
-    let mut usage = Usage::default();
+    let mut usage = Usage { steps: 1, ..Usage::default() };
     for call in &step.calls {
         usage += call.usage;
     }

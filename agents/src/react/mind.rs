@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef};
 use muster_shared::secret::Redactor;
 use serde_json::{Value, json};
 
@@ -16,7 +16,11 @@ use super::toolset::Toolset;
 use super::voice::Voice;
 use crate::model::chat::{ChatAnswer, ChatModel, ModelError, ModelErrorKind, ToolDecl};
 use crate::model::offline::{MODEL_NAME, OfflineMind};
-use crate::model::pricing::Pricing;
+use crate::model::turnstile::Turnstile;
+
+/// What a model is told when its budget allows one more call and no further one.
+const LAST_CALL: &str = "What you may use is almost used up: this is your last answer. No tool is run any more. Submit \
+                         the best result there is.";
 
 /// What thinks in a task.
 #[derive(Clone)]
@@ -101,8 +105,6 @@ pub struct Asking<'a> {
     pub toolset: &'a Toolset,
     /// Keeps secrets out of what is kept.
     pub redactor: &'a Redactor,
-    /// The prices.
-    pub pricing: &'a Pricing,
 }
 
 impl ChatMind {
@@ -114,16 +116,21 @@ impl ChatMind {
         &self,
         conversation: &mut Conversation,
         asking: &Asking<'_>,
+        gate: &mut Turnstile,
         voice: &mut Voice,
     ) -> Result<Heard, ModelError> {
-        let mut answer = self.model.ask(conversation.request(), &mut |delta| voice.hear(delta)).await?;
+        if gate.is_last(&self.model.describe(), conversation.request()) {
+            conversation.urge(LAST_CALL);
+        }
+        let hear = &mut |delta| voice.hear(delta);
+        let mut answer = self.model.ask_with_leave(conversation.request(), gate, hear).await?;
         voice.finish();
         redact(&mut answer, asking.redactor);
         let (request_hash, same_messages, messages) = conversation.keep();
         let request = conversation.request();
         let parameters = json!({
             "temperature": request.temperature,
-            "max_tokens": request.max_tokens,
+            "max_tokens": gate.answer_limit().or(request.max_tokens),
             "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
         });
         let verbatim = verbatim(&answer);
@@ -135,7 +142,7 @@ impl ChatMind {
             messages,
             parameters,
             answer: verbatim.clone(),
-            usage: usage(&answer, asking.pricing),
+            usage: gate.take(),
             millis: answer.millis,
         };
         let answer = understand(answer, asking.toolset.declarations(), asking.toolset.submit_schema());
@@ -191,16 +198,4 @@ fn verbatim(answer: &ChatAnswer) -> String {
     let calls = answer.tool_calls.iter().map(|call| format!("[call] {} {}", call.name, call.raw));
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
-}
-
-fn usage(answer: &ChatAnswer, pricing: &Pricing) -> Usage {
-    let mut tokens = answer.usage;
-    tokens += answer.wasted.usage;
-    Usage {
-        model_calls: 1,
-        tool_calls: 0,
-        input_tokens: tokens.input,
-        output_tokens: tokens.output,
-        cost_micros: pricing.cost_micros(&answer.provider, &answer.model, &tokens).unwrap_or_default(),
-    }
 }

@@ -100,6 +100,13 @@ impl Conversation {
         self.request.messages.push(ChatMessage::user(reason));
     }
 
+    /// Adds a word from us before the question is asked. It is forgotten with the step.
+    pub fn urge(&mut self, word: &str) {
+        if self.request.messages.last().is_none_or(|last| last.content != word) {
+            self.request.messages.push(ChatMessage::user(word));
+        }
+    }
+
     /// Adds a step that ended, in place of the questions within it.
     pub fn step(&mut self, step: &Step) {
         self.request.messages.truncate(self.settled);

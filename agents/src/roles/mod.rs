@@ -55,6 +55,12 @@ impl Submission {
         Self { ending: Ending::Done, reason: String::new(), product: Some(product) }
     }
 
+    /// The same with another ending.
+    #[must_use]
+    pub fn ending(self, ending: Ending) -> Self {
+        Self { ending, ..self }
+    }
+
     /// The task ends with nothing to show.
     #[must_use]
     pub fn without_product(ending: Ending, reason: impl Into<String>) -> Self {

@@ -120,6 +120,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         corpus: None,
         model: None,
         limits: RunLimits::default(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,

@@ -4,6 +4,7 @@ use muster_shared::flow::{Ending, RunLimits};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::RunEvent;
 
+use super::budget;
 use super::draft::Draft;
 
 /// A try that failed.
@@ -40,12 +41,16 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let generation = state.generation;
     let failures = u32::try_from(state.reasons.len()).unwrap_or(u32::MAX).saturating_add(1);
     let again = failures < tries(failure.ending, &run.limits);
-    let Failure { outcome, reason, .. } = failure;
+    let Failure { ending, outcome, reason } = failure;
     if again {
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
         return;
     }
     let fatal = fatal(task, failures, &reason);
+    if ending == Ending::BudgetExhausted && fatal.is_some() {
+        draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
+        return budget::stop_without(draft, task, &reason);
+    }
     draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason });
     if let Some(reason) = fatal {
         draft.emit(RunEvent::RunFailed { reason });

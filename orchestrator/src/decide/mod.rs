@@ -1,6 +1,7 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
+mod budget;
 mod control;
 mod deadline;
 mod draft;

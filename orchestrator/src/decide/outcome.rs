@@ -5,6 +5,7 @@ use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
+use super::budget;
 use super::draft::Draft;
 use super::failure::{self, Failure};
 use super::planning;
@@ -39,8 +40,9 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
 }
 
 fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
+    let counts = outcome.counts();
     let Outcome { ending, reason, product, .. } = outcome;
-    if !ending.is_success() {
+    if !counts {
         let reason =
             if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
         return failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
@@ -112,5 +114,9 @@ fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
     completed(draft, TaskId::Write, seq);
     let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
     report.unanswered.extend(missing);
+    if let Some(note) = draft.open().and_then(budget::note) {
+        report.body = format!("{}\n\n> {note}\n", report.body.trim_end());
+        report.unanswered.push(note);
+    }
     draft.emit(RunEvent::RunCompleted { report });
 }

@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
-use super::{survey, work};
+use super::{budget, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -43,14 +43,15 @@ pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
 }
 
 /// What is to be offered as soon as its queue has room, in order. Reflections come first, since what was learnt
-/// reaches the tasks after them; leaves follow depth first.
+/// reaches the tasks after them; leaves follow depth first. What the budget does not allow is not due.
 pub(super) fn due(run: &RunState) -> Vec<TaskId> {
-    match run.phase {
+    let mut due = match run.phase {
         Phase::Planning => unoffered(run, TaskId::Plan),
         Phase::Executing => {
             let reflections = survey::unreflected(run).into_iter().map(TaskId::Reflect);
             let leaves = survey::ready_leaves(run).into_iter().map(TaskId::Leaf);
-            let due: Vec<TaskId> = reflections.chain(leaves).collect();
+            let due = reflections.chain(leaves).filter(|task| budget::affords(run, task));
+            let due: Vec<TaskId> = due.collect();
             match survey::open_refinement(run) {
                 Some(number) if due.is_empty() && !work_feeds_refinement(run) => {
                     unoffered(run, TaskId::Refine(number))
@@ -60,7 +61,9 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
         }
         Phase::Writing => unoffered(run, TaskId::Write),
         Phase::Ended => Vec::new(),
-    }
+    };
+    due.retain(|task| budget::affords(run, task));
+    due
 }
 
 /// When an offer that nobody started should be looked at again; nothing when none waits.
@@ -89,6 +92,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
     }
     let Some(work) = work::work(run, task, draft.situation().capacity) else { return };
     let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
+    let Some(budget) = budget::allot(run, task) else { return };
     let deadline = draft.now().after(run.limits.task_deadline()).min(run.deadline);
     let offer = TaskOffered {
         run: run.id,
@@ -100,6 +104,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         corpus: run.goal.corpus.clone(),
         model: run.goal.model.clone(),
         limits: run.limits.clone(),
+        budget,
         deadline,
         nonce: nonce(&run.secret, task, generation),
         encoding: run.goal.encoding,
@@ -128,7 +133,8 @@ fn offer_lost_again(draft: &mut Draft<'_>) {
     let lost: Vec<(TaskId, Generation)> =
         lost.map(|(task, state)| (task.clone(), state.generation)).collect();
     for (task, generation) in lost {
-        let Some(queue) = draft.open().and_then(|run| queue(run, &task)) else { continue };
+        let affordable = draft.open().filter(|run| budget::affords(run, &task));
+        let Some(queue) = affordable.and_then(|run| queue(run, &task)) else { continue };
         if draft.room(&queue) == 0 {
             draft.want(queue);
             continue;

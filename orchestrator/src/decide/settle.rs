@@ -1,23 +1,30 @@
 //! What follows when all that can be done with the plan has been done.
 
+use muster_shared::ids::TaskId;
 use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{schedule, survey};
+use super::{budget, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
+    budget::stop_if_stuck(draft);
     if !draft.open().is_some_and(is_settled) {
         return;
     }
     block_the_rest(draft);
+    budget::leave_out_the_rest(draft);
     let Some(run) = draft.open() else { return };
     if survey::results(run).is_empty() {
         let reason = nothing_to_write(run);
-        draft.emit(RunEvent::RunFailed { reason });
+        match budget::note(run) {
+            Some(_) => budget::stop_without(draft, &TaskId::Write, &reason),
+            None => draft.emit(RunEvent::RunFailed { reason }),
+        }
     } else {
         draft.emit(RunEvent::WritingBegan);
+        budget::stop_if_stuck(draft);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{LeafRef, Plan, PlanTask, Product, TaskResult, TaskStatus};
+use muster_shared::flow::{Ending, LeafRef, Plan, PlanTask, Product, TaskResult, TaskStatus};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::{RunState, TaskState};
+
+use super::budget;
 
 /// Whether a task is in a queue or in an agent's hands.
 pub(super) const fn is_in_work(status: TaskStatus) -> bool {
@@ -50,6 +52,11 @@ pub(super) fn is_unoffered(run: &RunState, task: &TaskId) -> bool {
     run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created)
 }
 
+/// Whether what the task was allowed to use did not suffice.
+pub(super) fn ran_short(task: &TaskState) -> bool {
+    task.outcome.as_ref().is_some_and(|outcome| outcome.ending == Ending::BudgetExhausted)
+}
+
 /// Whether anything is in a queue or in an agent's hands.
 pub(super) fn anything_in_work(run: &RunState) -> bool {
     run.tasks.values().any(|task| is_in_work(task.status))
@@ -90,7 +97,9 @@ fn is_untouched(run: &RunState, number: u32) -> bool {
 /// the refinement may be about to complete.
 pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
     let Some(plan) = &run.plan else { return Vec::new() };
-    let hold = open_refinement(run).is_some();
+    let hold = open_refinement(run).map(TaskId::Refine).is_some_and(|task| {
+        run.tasks.get(&task).is_some_and(|task| is_in_work(task.status)) || budget::affords(run, &task)
+    });
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
     order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index)).collect()
 }

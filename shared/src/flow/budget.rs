@@ -113,9 +113,8 @@ impl std::fmt::Display for Budget {
         let counted = |limit: Option<u64>, noun: &str| {
             limit.map(|limit| format!("{limit} {noun}{}", if limit == 1 { "" } else { "s" }))
         };
-        let cost = self
-            .cost_micros
-            .map(|micros| format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
+        let cost =
+            self.cost_micros.map(|micros| format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
         let parts = [
             counted(self.model_calls, "model call"),
             counted(self.tokens, "token"),
@@ -160,8 +159,7 @@ mod tests {
     fn limits_are_joined_part_by_part() {
         let one = Budget { model_calls: Some(10), tokens: Some(5), ..Budget::UNLIMITED };
         let other = Budget { model_calls: Some(7), steps: Some(3), ..Budget::UNLIMITED };
-        let tighter =
-            Budget { model_calls: Some(7), tokens: Some(5), steps: Some(3), ..Budget::UNLIMITED };
+        let tighter = Budget { model_calls: Some(7), tokens: Some(5), steps: Some(3), ..Budget::UNLIMITED };
         assert_eq!(one.tighter(&other), tighter);
         assert_eq!(one.or(&other), Budget { model_calls: Some(10), ..tighter });
         assert_eq!(one.without(&other), Budget { model_calls: Some(3), ..one });

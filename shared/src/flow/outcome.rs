@@ -31,6 +31,15 @@ pub struct Outcome {
     pub usage: Usage,
 }
 
+impl Outcome {
+    /// Whether its product counts: it ended well, or what it was allowed to use did not suffice and it says how far
+    /// it came.
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        self.ending.is_success() || (matches!(self.ending, Ending::BudgetExhausted) && self.product.is_some())
+    }
+}
+
 /// How a task ended (W6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
-use crate::flow::{Budget, Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage};
+use crate::flow::{
+    Budget, Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage,
+};
 use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -188,7 +190,7 @@ impl Default for TaskState {
 }
 
 /// A part of the run's budget that was set aside for one generation of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allotment {
     /// The task.
     pub task: TaskId,

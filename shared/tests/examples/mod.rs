@@ -89,7 +89,7 @@ fn goal() -> Goal {
         asked_by: "ada".to_owned(),
         encoding: Encoding::Json,
         limits: Some(limits()),
-        budget: Budget::UNLIMITED,
+        budget: muster_shared::flow::Budget::UNLIMITED,
     }
 }
 
@@ -333,6 +333,7 @@ fn offered(work: Work) -> TaskOffered {
         corpus: Some(corpus()),
         model: Some("openai/gpt-x".to_owned()),
         limits: limits(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_700_000_600_000),
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,

@@ -33,6 +33,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         corpus: Some(CorpusRef { id: "c".to_owned(), files: 3, bytes: 1000 }),
         model: None,
         limits: RunLimits::default(),
+        budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(0),
         nonce: String::new(),
         encoding: Encoding::default(),

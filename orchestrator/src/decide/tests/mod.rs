@@ -3,4 +3,5 @@
 mod budget;
 mod fleet;
 mod properties;
+mod spending;
 mod tables;

@@ -2,7 +2,7 @@
 
 use super::super::event::{AgentEvent, AgentKey, Input};
 use super::super::state::{RunState, Seen};
-use crate::flow::{Step, Usage};
+use crate::flow::Step;
 use crate::ids::{Generation, Seq};
 
 /// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
@@ -11,8 +11,8 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
     for input in inputs {
         match input {
             Input::Agent { seq } => {
-                if let Some((_, event)) = state.pending.remove(seq) {
-                    count_usage(&mut state.usage, &event);
+                if let Some((key, event)) = state.pending.remove(seq) {
+                    count_usage(state, &key, &event);
                 }
             }
             Input::Goal { .. }
@@ -36,7 +36,7 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
     }
     note_seen(run.seen.entry(key.task.clone()).or_default(), key, event);
     if run.status.is_ended() {
-        count_usage(&mut run.usage, event);
+        count_usage(run, key, event);
         return;
     }
     match event {
@@ -76,14 +76,20 @@ fn note_seen(seen: &mut Seen, key: &AgentKey, event: &AgentEvent) {
 fn note_step(seen: &mut Seen, step: &Step) {
     seen.step = seen.step.max(step.number);
     seen.doing.clone_from(&step.action.name);
+    seen.usage.steps += 1;
     for call in &step.calls {
         seen.usage += call.usage;
     }
 }
 
-pub(super) fn count_usage(usage: &mut Usage, event: &AgentEvent) {
+/// Counts what an outcome says was used, in place of what was set aside for it.
+pub(super) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
     match event {
-        AgentEvent::Outcome(outcome) => *usage += outcome.usage,
+        AgentEvent::Outcome(outcome) => {
+            run.usage += outcome.usage;
+            run.allotted
+                .retain(|set_aside| (&set_aside.task, set_aside.generation) != (&key.task, key.generation));
+        }
         AgentEvent::Started(_)
         | AgentEvent::ToolStarted(_)
         | AgentEvent::Step(_)

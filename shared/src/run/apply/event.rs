@@ -58,6 +58,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         wanted: std::collections::BTreeMap::new(),
         refinements: Vec::new(),
         usage: Usage::default(),
+        allotted: Vec::new(),
         report: None,
         reason: None,
         folded: Seq(0),
@@ -180,7 +181,7 @@ fn end_run(state: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
             | TaskStatus::Split => {}
         }
     }
-    for (_, event) in std::mem::take(&mut state.pending).into_values() {
-        count_usage(&mut state.usage, &event);
+    for (key, event) in std::mem::take(&mut state.pending).into_values() {
+        count_usage(state, &key, &event);
     }
 }

@@ -1,6 +1,6 @@
 //! The offer of a task.
 
-use super::super::state::{RunState, RunStatus};
+use super::super::state::{Allotment, RunState, RunStatus};
 use super::error::ApplyError;
 use super::plan::derive_parents;
 use super::task::illegal;
@@ -47,6 +47,8 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
             found: offer.generation,
         });
     }
+    let never_begun = task.status == TaskStatus::Created && task.attempt == Attempt(0);
+    let before = task.generation;
     task.status = TaskStatus::Queued;
     task.generation = offer.generation;
     task.queue = Some(offer.queue.clone());
@@ -54,6 +56,13 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     task.deadline = Some(offer.deadline);
     task.agent = None;
     task.attempt = Attempt(0);
+    if never_begun {
+        state.allotted.retain(|kept| (&kept.task, kept.generation) != (&offer.task, before));
+    }
+    if !state.limits.budget.is_unlimited() {
+        let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
+        state.allotted.push(Allotment { task, generation, budget });
+    }
     if state.status == RunStatus::Created {
         state.status = RunStatus::Processing;
     }

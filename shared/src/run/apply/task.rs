@@ -1,7 +1,8 @@
 //! The transitions of one task.
 
-use super::super::event::AgentEvent;
+use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::{RunState, TaskState};
+use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Outcome, TaskStatus};
 use crate::ids::{Generation, Seq, TaskId};
@@ -131,13 +132,19 @@ fn take_outcome(
     seq: Seq,
 ) -> Result<Outcome, ApplyError> {
     let missing = || ApplyError::NoOutcome { task: task.clone(), generation, seq };
-    match state.pending.get(&seq) {
-        Some((key, AgentEvent::Outcome(outcome))) if key.task == *task && key.generation == generation => {
-            let outcome = outcome.clone();
-            state.pending.remove(&seq);
-            state.usage += outcome.usage;
-            Ok(outcome)
-        }
-        Some(_) | None => Err(missing()),
+    let fits = |(key, event): &&(AgentKey, AgentEvent)| {
+        key.task == *task && key.generation == generation && matches!(event, AgentEvent::Outcome(_))
+    };
+    if state.pending.get(&seq).filter(fits).is_none() {
+        return Err(missing());
+    }
+    let (key, event) = state.pending.remove(&seq).ok_or_else(missing)?;
+    count_usage(state, &key, &event);
+    match event {
+        AgentEvent::Outcome(outcome) => Ok(outcome),
+        AgentEvent::Started(_)
+        | AgentEvent::ToolStarted(_)
+        | AgentEvent::Step(_)
+        | AgentEvent::Released(_) => Err(missing()),
     }
 }

@@ -1,0 +1,33 @@
+//! Leave to call a model. It is asked for before every single call, retries and calls to fallbacks included, so that
+//! no limit is passed unseen.
+
+use async_trait::async_trait;
+
+use super::chat::{ChatAnswer, ChatRequest, ModelError};
+
+/// Gives leave to call a model, and hears how the call ended.
+#[async_trait]
+pub trait Gate: Send {
+    /// Waits for leave to send `request` to `target` (`provider/model`). Gives the most answer tokens of this call,
+    /// where it may have fewer than the request says. Dropping the future gives the place in the row up.
+    ///
+    /// # Errors
+    /// When there will be no leave; the model is then not called.
+    async fn admit(&mut self, target: &str, request: &ChatRequest) -> Result<Option<u32>, ModelError>;
+
+    /// Takes note of how the call that was admitted last ended.
+    fn settle(&mut self, target: &str, ended: Result<&ChatAnswer, &ModelError>);
+}
+
+/// A gate that is always open.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Open;
+
+#[async_trait]
+impl Gate for Open {
+    async fn admit(&mut self, _: &str, _: &ChatRequest) -> Result<Option<u32>, ModelError> {
+        Ok(None)
+    }
+
+    fn settle(&mut self, _: &str, _: Result<&ChatAnswer, &ModelError>) {}
+}

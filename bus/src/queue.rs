@@ -96,9 +96,11 @@ impl TaskQueue {
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenTask>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
             let trace = trace_in(&delivery.stored.message, &envelope);
+            let sent = envelope.sent;
             let offer = offer_in(&delivery.stored.message.subject, envelope)?;
             let (core, ack) = (Arc::clone(&self.core), delivery.ack.clone());
-            Ok(TakenTask { core, offer, delivered: delivery.delivered, ack_subject: ack, trace })
+            let waited = delivery.stored.at.since(sent);
+            Ok(TakenTask { core, offer, delivered: delivery.delivered, ack_subject: ack, trace, waited })
         })
         .await
     }
@@ -115,6 +117,8 @@ pub struct TakenTask {
     pub ack_subject: String,
     /// The trace it belongs to.
     pub trace: Option<TraceContext>,
+    /// How long it took from its author into the queue. Two clocks: good for a hint only.
+    pub waited: Duration,
 }
 
 impl TakenTask {

@@ -201,6 +201,20 @@ impl Record {
         }
     }
 
+    /// The generation of the newest offer of a task, by the leader's word; nothing when it was never offered.
+    ///
+    /// # Errors
+    /// When the bus fails, or the offer cannot be read.
+    pub async fn newest_offer(&self, run: RunId, task: &TaskId) -> Result<Option<Generation>, BusError> {
+        let subject = format!("run.{run}.task.*.{task}");
+        let Some(stored) = self.core.backend.last(RUNS, &subject).await? else { return Ok(None) };
+        Ok(match self.core.entry(&stored).await??.event {
+            RecordEvent::Decided(decided) => decided.offer.map(|offer| offer.generation),
+            RecordEvent::Offered(offer) => Some(offer.generation),
+            RecordEvent::Agent(..) => None,
+        })
+    }
+
     /// All runs in the record, newest first.
     ///
     /// # Errors

@@ -23,8 +23,8 @@ use crate::topology::AGENTS;
 
 const BUCKET: Bucket = Bucket(AGENTS);
 
-/// Changes of load are told at most this often.
-const LOAD_PAUSE: Duration = Duration::from_millis(500);
+/// Changes of load are told at most this often: they are for people, nothing is decided by them.
+const LOAD_PAUSE: Duration = Duration::from_secs(2);
 
 /// Who is on the bus.
 #[derive(Clone)]
@@ -193,10 +193,11 @@ impl std::fmt::Debug for Announced {
 
 /// Says that the agent lives, at every beat and when its load changed.
 async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
+    let pause = LOAD_PAUSE.min(core.settings.heartbeat);
     loop {
         tokio::select! {
             () = tokio::time::sleep(core.settings.heartbeat) => {}
-            () = state.changed.notified() => tokio::time::sleep(LOAD_PAUSE).await,
+            () = state.changed.notified() => tokio::time::sleep(pause).await,
         }
         profile.busy = state.busy.load(Ordering::Relaxed);
         if let Some(bytes) = resident_bytes(profile.pid) {

@@ -66,6 +66,8 @@ pub struct StreamSpec {
     pub schedules: bool,
     /// Single messages cannot be deleted.
     pub keeps: bool,
+    /// Whether a write waits for the disk. What is only a copy, or written anew all the time, need not.
+    pub waits_for_disk: bool,
     /// What is stored is also published with the first prefix replaced by the second.
     pub republish: Option<(&'static str, &'static str)>,
 }
@@ -112,6 +114,8 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
         },
         StreamSpec {
             retention: Retention::WorkQueue,
+            // A copy: what a crash takes is copied again from the record, or offered again.
+            waits_for_disk: false,
             source: Some(SourceSpec {
                 stream: RUNS,
                 filter: "run.*.task.*.*",
@@ -140,9 +144,10 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
         StreamSpec {
             when_full: WhenFull::DropOldest,
             max_age: Some(Duration::from_secs(24 * 3600)),
+            waits_for_disk: false,
             ..stream(ADVISORIES, "Deliveries that went wrong", &["$JS.EVENT.ADVISORY.CONSUMER.>"], 8 * MIB)
         },
-        bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB),
+        StreamSpec { waits_for_disk: false, ..bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB) },
         bucket(LEASE, "Which orchestrator has which runs", "$KV.LEASE.>", 16 * MIB),
         StreamSpec {
             republish: Some(("$KV.BB.", "bb.")),
@@ -177,6 +182,7 @@ fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_
         expiry: false,
         schedules: false,
         keeps: false,
+        waits_for_disk: true,
         republish: None,
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::kit::Kit;
+use super::late::is_superseded;
 use crate::react::close::{Verdict, close_broken};
 use crate::react::drive::{Interrupt, drive};
 use crate::react::history::cut;
@@ -32,6 +33,10 @@ impl Drop for Work {
 
 /// Does a task and settles with its queue.
 pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, interrupt: watch::Receiver<Option<Interrupt>>) {
+    if is_superseded(kit.bus(), &task).await {
+        tracing::debug!(run = %task.offer.run, task = %task.offer.task, "dropping an offer that was made again");
+        return settle(task, Verdict::Closed).await;
+    }
     let starter = starter(&kit, &task);
     let mut work = Work(tokio::spawn(work(Arc::clone(&kit), task.offer.clone(), starter.clone(), interrupt)));
     let mut beat = tokio::time::interval(kit.settings().progress);

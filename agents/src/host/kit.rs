@@ -180,10 +180,8 @@ impl Kit {
         }
         if abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
             let folder = self.settings.workspace_dir.join(offer.run.to_string());
-            let opened = LocalWorkspace::open(&folder, WorkspaceLimits::default());
-            let opened = opened
-                .map_err(|error| format!("the workspace {} cannot be used: {error}", folder.display()))?;
-            context = context.with_workspace(Arc::new(opened));
+            let workspace = LocalWorkspace::new(folder, WorkspaceLimits::default());
+            context = context.with_workspace(Arc::new(workspace));
         }
         Ok(context)
     }

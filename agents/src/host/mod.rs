@@ -8,6 +8,7 @@ mod corpora;
 mod feed;
 mod guard;
 mod kit;
+mod late;
 mod lead;
 mod minds;
 mod slot;

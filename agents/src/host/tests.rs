@@ -162,7 +162,9 @@ impl Ground {
             events: Vec::new(),
         };
         let offers = std::slice::from_ref(offer);
-        self.bus.record().append_decision(offer.run, Seq(0), &decided, offers, offer.encoding).await.unwrap();
+        let before = self.bus.record().read(&RecordFilter::Decisions(offer.run), Seq(0)).await.unwrap();
+        let after = before.last().map_or(Seq(0), |entry| entry.seq);
+        self.bus.record().append_decision(offer.run, after, &decided, offers, offer.encoding).await.unwrap();
     }
 
     async fn entries(&self, offer: &TaskOffered) -> Vec<(AgentId, AgentEvent)> {
@@ -537,6 +539,31 @@ fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
         let steps = ground.steps(&offer).await;
         assert!(steps.iter().skip(1).all(|step| step.calls[0].same_messages > 0), "the prompt goes on, too");
         running.stop().await;
+    });
+}
+
+#[test]
+fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|_, _| submits("once"));
+        let old = leaf(Role::Worker);
+        ground.offer(&old).await;
+        let kit = Arc::new(ground.chat_kit(Role::Worker, &model));
+        let queue = kit.bus().tasks().join(&old.queue).await.unwrap();
+        let wait = Duration::from_secs(5);
+        queue.take(wait).await.unwrap().unwrap().hand_back(Duration::ZERO).await.unwrap();
+        let new = TaskOffered { generation: old.generation.next(), ..old.clone() };
+        ground.offer(&new).await;
+        for _ in 0..2 {
+            let task = queue.take(wait).await.unwrap().unwrap();
+            let (_interrupt, watched) = watch::channel(None);
+            guard::guard(Arc::clone(&kit), task, watched).await;
+        }
+        assert_eq!(ground.kinds(&old).await, []);
+        use EventKind::{Outcome, Started};
+        assert_eq!(ground.kinds(&new).await, [Started, Outcome]);
+        assert_eq!(ground.bus.tasks().waiting().await.unwrap().values().sum::<u64>(), 0);
     });
 }
 

@@ -80,7 +80,8 @@ impl ToolEngine {
             Err(refusal) => refusal,
         };
         let result = self.cut(ending, begun.elapsed());
-        tracing::info!(
+        // Every call stands in the record: the log is for those who look into one process.
+        tracing::debug!(
             run = %ctx.run,
             task = %ctx.task,
             tool = %shortened(name, 64),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{
-    Config, DiscardPolicy, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
+    Config, DiscardPolicy, PersistenceMode, Republish, RetentionPolicy, Source, StorageType, SubjectTransform,
 };
 
 use super::Nats;
@@ -56,6 +56,8 @@ async fn ensure(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
     if is_as_wanted(&found, &wanted) {
         return Ok(());
     }
+    // The server does not change this of an existing stream.
+    let wanted = Config { persist_mode: found.persist_mode, ..wanted };
     nats.limited(&what, nats.context.update_stream(wanted)).await?;
     Ok(())
 }
@@ -90,6 +92,8 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         },
         max_age: spec.max_age.unwrap_or_default(),
         storage: StorageType::File,
+        // The server has this mode for single copies only; several are safe without waiting for each disk.
+        persist_mode: (!spec.waits_for_disk && replicas == 1).then_some(PersistenceMode::Async),
         num_replicas: replicas,
         duplicate_window: spec.dedup.unwrap_or_default(),
         allow_rollup: spec.rollup,

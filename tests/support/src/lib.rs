@@ -1,6 +1,7 @@
 //! Test support: fleets of real processes, a scripted model server, and faults.
 
 pub mod bare;
+pub mod cluster;
 pub mod fleet;
 pub mod foreign;
 pub mod model_server;

@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Write},
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -27,27 +27,28 @@ pub struct LocalWorkspace(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    root: PathBuf,
+    folder: PathBuf,
+    /// The folder once it is made, without links. Most tasks never touch their workspace.
+    made: OnceLock<PathBuf>,
     limits: WorkspaceLimits,
     /// One writer at a time, so that limits hold and additions are not lost.
     writing: Mutex<()>,
 }
 
 impl LocalWorkspace {
-    /// Opens a workspace, making its directory when it is not there.
-    ///
-    /// # Errors
-    /// When the directory cannot be made.
-    pub fn open(root: impl Into<PathBuf>, limits: WorkspaceLimits) -> Result<Self, WorkspaceError> {
-        let root = root.into();
-        std::fs::create_dir_all(&root)?;
-        Ok(Self(Arc::new(Inner { root: root.canonicalize()?, limits, writing: Mutex::new(()) })))
+    /// A workspace in `folder`, which is made when it is first used.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>, limits: WorkspaceLimits) -> Self {
+        let (folder, made) = (folder.into(), OnceLock::new());
+        Self(Arc::new(Inner { folder, made, limits, writing: Mutex::new(()) }))
     }
 
-    /// The directory.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.0.root
+    /// The directory, made if it was not there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn root(&self) -> Result<&Path, WorkspaceError> {
+        Ok(self.0.root()?)
     }
 
     async fn blocking<T: Send + 'static>(
@@ -97,6 +98,15 @@ impl Workspace for LocalWorkspace {
 }
 
 impl Inner {
+    fn root(&self) -> io::Result<&Path> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        std::fs::create_dir_all(&self.folder)?;
+        let made = self.folder.canonicalize()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+
     fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
         let (folders, name) = path.split();
         let folder = self.folder(&folders, path, false)?;
@@ -155,7 +165,7 @@ impl Inner {
     /// meanwhile leads outside.
     fn folder(&self, folders: &[&str], path: &WorkspacePath, make: bool) -> Result<OwnedFd, WorkspaceError> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        let mut at = open(&self.root, flags, Mode::empty()).map_err(io::Error::from)?;
+        let mut at = open(self.root()?, flags, Mode::empty()).map_err(io::Error::from)?;
         for name in folders {
             if make {
                 match mkdirat(&at, *name, Mode::from_bits_truncate(0o755)) {
@@ -171,7 +181,7 @@ impl Inner {
     fn list(&self) -> Result<Vec<WorkspaceFile>, WorkspaceError> {
         let mut files = Vec::new();
         let mut seen = 0;
-        self.list_into(&self.root, "", 0, &mut seen, &mut files)?;
+        self.list_into(self.root()?, "", 0, &mut seen, &mut files)?;
         files.sort();
         Ok(files)
     }

@@ -15,7 +15,7 @@ fn small() -> WorkspaceLimits {
 fn place(limits: WorkspaceLimits) -> (tempfile::TempDir, LocalWorkspace) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("secret.txt"), "secret").unwrap();
-    let workspace = LocalWorkspace::open(dir.path().join("work"), limits).unwrap();
+    let workspace = LocalWorkspace::new(dir.path().join("work"), limits);
     (dir, workspace)
 }
 
@@ -80,8 +80,8 @@ fn paths_that_lead_elsewhere_are_refused_by_their_form() {
 #[tokio::test]
 async fn links_are_never_followed() {
     let (dir, workspace) = place(WorkspaceLimits::default());
-    symlink(dir.path().join("secret.txt"), workspace.root().join("link.txt")).unwrap();
-    symlink(dir.path(), workspace.root().join("up")).unwrap();
+    symlink(dir.path().join("secret.txt"), workspace.root().unwrap().join("link.txt")).unwrap();
+    symlink(dir.path(), workspace.root().unwrap().join("up")).unwrap();
     for linked in ["link.txt", "up/secret.txt"] {
         let read = workspace.read(&path(linked)).await;
         assert!(matches!(read, Err(WorkspaceError::NotAFile(_))), "{linked}: {read:?}");
@@ -122,9 +122,9 @@ async fn limits_hold_and_a_refused_write_changes_nothing() {
 #[tokio::test]
 async fn what_is_no_text_file_is_told_apart() {
     let (_dir, workspace) = place(WorkspaceLimits::default());
-    std::fs::write(workspace.root().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
-    std::fs::create_dir(workspace.root().join("folder")).unwrap();
-    nix::unistd::mkfifo(&workspace.root().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::fs::write(workspace.root().unwrap().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
+    std::fs::create_dir(workspace.root().unwrap().join("folder")).unwrap();
+    nix::unistd::mkfifo(&workspace.root().unwrap().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(matches!(workspace.read(&path("binary")).await, Err(WorkspaceError::NotText(_))));
     assert!(matches!(workspace.read(&path("folder")).await, Err(WorkspaceError::NotAFile(_))));
     assert!(matches!(workspace.read(&path("pipe")).await, Err(WorkspaceError::NotAFile(_))));
@@ -153,7 +153,7 @@ proptest! {
         1..6,
     )) {
         let (dir, workspace) = place(WorkspaceLimits::default());
-        symlink(dir.path(), workspace.root().join("up")).unwrap();
+        symlink(dir.path(), workspace.root().unwrap().join("up")).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         if let Ok(path) = WorkspacePath::parse(&parts.join("/")) {
             let _ = runtime.block_on(workspace.write(&path, "x"));

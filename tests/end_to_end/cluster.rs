@@ -1,0 +1,40 @@
+//! Three servers with three copies of everything: one may die at any moment.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use muster_support::cluster::Cluster;
+use muster_support::fleet::{both, wait_until};
+use muster_support::model_server::ModelServer;
+use muster_support::workload::{MODEL_CALLS, Speech, script};
+
+use super::support::{folder, of_kind};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Written to the record by now.
+fn written(folder: &muster_support::fleet::Folder) -> usize {
+    folder.json_lines(&["trace", "last", "--json"]).map_or(0, |trace| trace.len())
+}
+
+#[test]
+fn a_run_outlives_one_server_of_three() {
+    let mut cluster = Cluster::start().unwrap();
+    let server = ModelServer::start(script(Duration::from_millis(150), Speech::Native)).unwrap();
+    let folder = folder()
+        .with("OPENAI_API_KEY", "test-key")
+        .with("OPENAI_BASE_URL", server.openai_url())
+        .with("MUSTER_BUS_URL", cluster.url())
+        .with("MUSTER_BUS_REPLICAS", "3");
+    let fleet = folder.up(&["--set", "agent.model=openai/scripted", "--set", "limits.max_width=8"]).unwrap();
+    let run = ["run", "Work out the eight sums.", "--json"];
+    let asker = fleet.folder().command(&run).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("work has begun", LIMIT, || written(fleet.folder()) > 20).unwrap();
+    cluster.kill(0).unwrap();
+    let output = asker.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}\n{}", both(&output), fleet.folder().logs());
+    cluster.revive(0).unwrap();
+    let trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap();
+    assert_eq!(of_kind(&trace, "outcome").count(), 18, "plan, eight leaves, eight reflections, report");
+    assert_eq!(server.arrived(), MODEL_CALLS, "no call was made twice");
+}

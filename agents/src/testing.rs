@@ -38,6 +38,7 @@ pub(crate) fn execute(role: Role) -> Work {
         progress: "[-] 1 Find the limit".into(),
         lessons: vec!["search twice".into()],
         failed_before: None,
+        left_out: Vec::new(),
     }
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::try_from(now).unwrap() + 60_000),
+        continues: None,
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,
     }

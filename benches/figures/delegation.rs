@@ -165,6 +165,7 @@ fn offer(run: RunId) -> TaskOffered {
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
+        continues: None,
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,
     }

@@ -46,8 +46,10 @@ impl Control {
             ControlTarget::Agent(agent) => (Subject::ControlAgent(agent.clone()), Some(agent.clone())),
         };
         let about = match message {
-            ControlMessage::CancelRun { run, .. } => About::run(*run),
-            ControlMessage::CancelTask { run, task, .. } => About::task(*run, task),
+            ControlMessage::CancelRun { run, .. } | ControlMessage::ParkRun { run, .. } => About::run(*run),
+            ControlMessage::CancelTask { run, task, .. } | ControlMessage::ParkTask { run, task, .. } => {
+                About::task(*run, task)
+            }
             ControlMessage::Owners(message) => about_owners(message),
             ControlMessage::Shutdown => About::default(),
         };

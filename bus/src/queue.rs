@@ -8,6 +8,7 @@ use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Queue, Seq};
 use muster_shared::run::Decided;
 use muster_shared::wire::{Body, Command, Encoding, Envelope, TraceContext};
+use uuid::Uuid;
 
 use crate::backend::{Ack, Delivery, Pull, QueueSpec, WriteOptions};
 use crate::bus::Core;
@@ -195,7 +196,8 @@ impl Commands {
     }
 
     /// Sends a command; it is kept until an orchestrator is done with it. The same command sent again within ten
-    /// minutes is stored once.
+    /// minutes is stored once: a goal is told by its run, other commands by the id they carry, and without one they
+    /// are all different.
     ///
     /// # Errors
     /// When the command is too large, the queue is full, or the bus fails.
@@ -204,7 +206,11 @@ impl Commands {
         let subject = Subject::Command(run, command.name().to_owned()).to_string();
         let body = Body::Command(command.clone());
         let message = self.core.seal(subject, body, About::run(run), encoding).await?;
-        let dedup = Some(format!("{run}.{}", command.name()));
+        let dedup = match (command, command.id()) {
+            (Command::Submit { .. }, _) => Some(format!("{run}.{}", command.name())),
+            (_, Some(id)) => Some(format!("{run}.{}.{id}", command.name())),
+            (_, None) => None,
+        };
         let options = WriteOptions { dedup, ..WriteOptions::default() };
         match self.core.backend.append(COMMANDS, vec![message], options).await {
             Ok(appended) => Ok(appended.last),
@@ -246,10 +252,10 @@ impl CommandQueue {
     /// When the bus fails.
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenCommand>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
-            let sender = envelope.sender.clone();
+            let (id, sender) = (envelope.id, envelope.sender.clone());
             let command = command_in(&delivery.stored.message.subject, envelope)?;
             let (core, delivered) = (Arc::clone(&self.core), delivery.delivered);
-            Ok(TakenCommand { core, delivery, command, sender, delivered })
+            Ok(TakenCommand { core, delivery, command, sender, delivered, id })
         })
         .await
     }
@@ -265,9 +271,17 @@ pub struct TakenCommand {
     pub sender: AgentId,
     /// How often it was given out, from 1.
     pub delivered: u64,
+    /// The message's own id.
+    id: Uuid,
 }
 
 impl TakenCommand {
+    /// What tells the command from others like it, the same whenever it is given out.
+    #[must_use]
+    pub fn id(&self) -> Uuid {
+        self.command.id().unwrap_or(self.id)
+    }
+
     /// Says that the command is being worked on.
     ///
     /// # Errors

@@ -104,6 +104,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_000),
+        continues: None,
         nonce: "n".to_owned(),
         encoding: Encoding::Json,
     }

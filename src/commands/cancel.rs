@@ -19,7 +19,7 @@ pub(super) async fn cancel(app: &App, args: &CancelArgs) -> Result<Exit, Failure
             Failure::usage(format!("run {} has ended already", run.short())).help("`muster show` tells how")
         );
     }
-    let command = Command::Cancel { run, reason: args.reason.clone() };
+    let command = Command::Cancel { run, reason: args.reason.clone(), id: Some(uuid::Uuid::new_v4()) };
     bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
     if args.json {
         output::json(&json!({ "run": run, "asked_to_stop": true }))?;

@@ -72,10 +72,20 @@ fn says(body: &Body) -> String {
         Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
         Body::Command(Command::Submit { goal, .. }) => format!("submit: {}", goal.text),
         Body::Command(Command::Cancel { reason, .. }) => format!("cancel: {reason}"),
+        Body::Command(Command::Pause { reason, .. }) => format!("pause: {reason}"),
+        Body::Command(Command::Resume { reason, .. }) => format!("resume: {reason}"),
+        Body::Command(Command::Skip { task, reason, .. }) => format!("skip {task}: {reason}"),
+        Body::Command(Command::Redo { task, reason, .. }) => format!("redo {task}: {reason}"),
+        Body::Command(Command::Edit { task: Some(task), goal, .. }) => format!("edit {task}: {goal}"),
+        Body::Command(Command::Edit { task: None, goal, .. }) => format!("edit: {goal}"),
         Body::Control(ControlMessage::CancelRun { run, reason }) => {
             format!("cancel run {}: {reason}", run.short())
         }
         Body::Control(ControlMessage::CancelTask { task, reason, .. }) => format!("cancel {task}: {reason}"),
+        Body::Control(ControlMessage::ParkRun { run, reason }) => {
+            format!("park run {}: {reason}", run.short())
+        }
+        Body::Control(ControlMessage::ParkTask { task, reason, .. }) => format!("park {task}: {reason}"),
         Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
         Body::Control(ControlMessage::Owners(message)) => owners(message),
         Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{Observation, ObservationStatus, Outcome, Step, TaskOffered};
-use muster_shared::ids::{AgentId, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Request, RunEvent};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
@@ -101,6 +101,17 @@ impl Timeline {
             RunEvent::TaskBlocked { task, reason } => format!("{task} blocked: {}", self.brief(reason)),
             RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
             RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
+            RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
+            RunEvent::TaskReopened { task, reason } => {
+                format!("{task} is done again: {}", self.brief(reason))
+            }
+            RunEvent::RunPaused { reason } => format!("run paused: {}", self.brief(reason)),
+            RunEvent::RunResumed { reason, .. } => format!("run resumed: {}", self.brief(reason)),
+            RunEvent::GoalEdited { task, goal, reason } => {
+                let whose = task.as_ref().map_or_else(|| "the run".to_owned(), TaskIndex::to_string);
+                format!("goal of {whose} changed ({}): {}", self.brief(reason), self.brief(goal))
+            }
+            RunEvent::RequestRefused { reason, .. } => format!("refused: {}", self.brief(reason)),
             RunEvent::Reflected { task, reflection } => {
                 format!("reflection on {task}: {}", self.brief(&reflection.summary))
             }
@@ -216,10 +227,22 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Capacity => "free capacity".to_owned(),
         Input::Timer => "a deadline".to_owned(),
         Input::Cancel { by, .. } => format!("a cancellation by {}", figures::one_line(by, 40)),
+        Input::Pause { request } => format!("a pause asked for by {}", who(request)),
+        Input::Resume { request, .. } => format!("a resumption asked for by {}", who(request)),
+        Input::Skip { task, request } => format!("a wish by {} to skip {task}", who(request)),
+        Input::Redo { task, request } => format!("a wish by {} to redo {task}", who(request)),
+        Input::Edit { task, request, .. } => match task {
+            Some(task) => format!("a new goal for {task} by {}", who(request)),
+            None => format!("a new goal by {}", who(request)),
+        },
         Input::Refuse { .. } => "a goal that is refused".to_owned(),
     });
     let words: Vec<String> = words.collect();
     if words.is_empty() { "nothing new".to_owned() } else { words.join(", ") }
+}
+
+fn who(request: &Request) -> String {
+    figures::one_line(&request.by, 40)
 }
 
 /// The task that a change is about.
@@ -229,7 +252,10 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskCompleted { task, .. }
         | RunEvent::TaskRetried { task, .. }
         | RunEvent::TaskFailed { task, .. }
-        | RunEvent::TaskAborted { task, .. } => Some(task.clone()),
+        | RunEvent::TaskAborted { task, .. }
+        | RunEvent::TaskParked { task, .. }
+        | RunEvent::TaskReopened { task, .. } => Some(task.clone()),
+        RunEvent::GoalEdited { task, .. } => task.clone().map(TaskId::Leaf),
         RunEvent::TaskBlocked { task, .. } | RunEvent::TaskSkipped { task, .. } => {
             Some(TaskId::Leaf(task.clone()))
         }
@@ -239,7 +265,12 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         }
         RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
-        RunEvent::RunCreated { .. } | RunEvent::RunFailed { .. } | RunEvent::RunAborted { .. } => None,
+        RunEvent::RunCreated { .. }
+        | RunEvent::RunFailed { .. }
+        | RunEvent::RunAborted { .. }
+        | RunEvent::RunPaused { .. }
+        | RunEvent::RunResumed { .. }
+        | RunEvent::RequestRefused { .. } => None,
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use muster_bus::TakenTask;
 use muster_shared::run::AgentKey;
-use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::kit::Kit;
 use super::late::is_superseded;
 use crate::react::close::{Verdict, close_broken};
-use crate::react::drive::{Interrupt, drive};
+use crate::react::drive::drive;
 use crate::react::history::cut;
+use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
 use crate::react::voice::Voice;
 
@@ -32,7 +32,7 @@ impl Drop for Work {
 }
 
 /// Does a task and settles with its queue.
-pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, interrupt: watch::Receiver<Option<Interrupt>>) {
+pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, interrupt: Interrupts) {
     if is_superseded(kit.bus(), &task).await {
         tracing::debug!(run = %task.offer.run, task = %task.offer.task, "dropping an offer that was made again");
         return settle(task, Verdict::Closed).await;
@@ -63,7 +63,7 @@ async fn work(
     kit: Arc<Kit>,
     offer: muster_shared::flow::TaskOffered,
     starter: Starter,
-    interrupt: watch::Receiver<Option<Interrupt>>,
+    interrupt: Interrupts,
 ) -> Verdict {
     let bus = kit.bus();
     let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer);
@@ -103,7 +103,7 @@ fn panic_text(broken: JoinError) -> String {
 /// An acknowledgement that comes late still removes a task: who lost it says nothing.
 async fn settle(task: TakenTask, verdict: Verdict) {
     let settled = match verdict {
-        Verdict::Closed => task.done().await,
+        Verdict::Closed | Verdict::Parked => task.done().await,
         Verdict::Released => task.hand_back(Duration::ZERO).await,
         Verdict::Unwritten => task.hand_back(UNWRITTEN_PAUSE).await,
         Verdict::Lost => Ok(()),

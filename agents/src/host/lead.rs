@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::kit::Kit;
 use super::slot::{Assign, Slot};
-use crate::react::drive::Interrupt;
+use crate::react::interrupt::Interrupt;
 
 /// How many slots there are, and how many of them are free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,14 @@ impl Host {
 
     fn interrupt(&self, why: &Interrupt, which: impl Fn(&InHand) -> bool) {
         for task in self.in_hand.values().filter(|task| which(task)) {
-            task.interrupt.send_replace(Some(why.clone()));
+            // What was cancelled stays so, whatever comes after.
+            task.interrupt.send_if_modified(|now| {
+                let changes = !matches!(now, Some(Interrupt::Cancel(_)));
+                if changes {
+                    *now = Some(why.clone());
+                }
+                changes
+            });
         }
     }
 }
@@ -182,6 +189,14 @@ impl StreamHandler<ControlMessage> for Host {
             }
             ControlMessage::CancelTask { run, task, generation, reason } => {
                 self.interrupt(&Interrupt::Cancel(reason), |held| {
+                    (held.run, &held.task, held.generation) == (run, &task, generation)
+                });
+            }
+            ControlMessage::ParkRun { run, reason } => {
+                self.interrupt(&Interrupt::Park(reason), |task| task.run == run);
+            }
+            ControlMessage::ParkTask { run, task, generation, reason } => {
+                self.interrupt(&Interrupt::Park(reason), |held| {
                     (held.run, &held.task, held.generation) == (run, &task, generation)
                 });
             }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::guard::guard;
 use super::kit::Kit;
 use super::lead::{Freed, Host};
-use crate::react::drive::Interrupt;
+use crate::react::interrupt::Interrupt;
 
 /// Does one task at a time.
 pub(super) struct Slot {

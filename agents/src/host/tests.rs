@@ -15,6 +15,8 @@ use muster_shared::wire::{ControlMessage, LiveKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod park;
+
 use super::*;
 use crate::model::chat::{
     ChatAnswer, ChatModel, ChatRequest, ChatRole, Delta, FinishReason, ModelError, ModelErrorKind,

@@ -52,6 +52,7 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 progress: hostile(),
                 lessons: vec![hostile()],
                 failed_before: Some(hostile()),
+                left_out: vec![("1-1".parse().unwrap(), "A part".to_owned(), hostile())],
             },
         ),
         (

@@ -19,6 +19,8 @@ pub enum Verdict {
     Lost,
     /// It is to be given to another agent.
     Released,
+    /// It was put down: the run offers it again when it goes on.
+    Parked,
     /// The record could not be written; another agent should try.
     Unwritten,
 }

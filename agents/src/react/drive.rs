@@ -7,12 +7,12 @@ use muster_shared::flow::{
     Action, Ending, ModelCall, Observation, ObservationStatus, Outcome, Step, TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released, ToolStarted};
-use tokio::sync::watch;
 
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
 use super::decide::{Chosen, NextStep, best_so_far, decide, exhausted};
 use super::equipment::Equipment;
 use super::history::{History, in_brief};
+use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, Opening, Starter};
 use super::mind::{Asking, Heard, Mind, offline_answer};
 use super::prompt::{CallStyle, Conversation};
@@ -23,21 +23,12 @@ use crate::model::turnstile::Turnstile;
 use crate::roles::Submission;
 use crate::tools::{ToolResult, ToolStatus};
 
-/// Why a task in hand is to be dropped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Interrupt {
-    /// It was cancelled; the reason.
-    Cancel(String),
-    /// The process stops; another agent goes on.
-    Release(String),
-}
-
 /// Takes a task to its end. `equip` makes ready what it needs, once the task is known to be ours.
 pub async fn drive<E>(
     offer: &TaskOffered,
     starter: &Starter,
     (record, patience): (muster_bus::Record, Duration),
-    mut interrupt: watch::Receiver<Option<Interrupt>>,
+    interrupt: Interrupts,
     voice: Voice,
     equip: E,
 ) -> Verdict
@@ -49,30 +40,27 @@ where
         Ok(Opening::Closed) => return Verdict::Closed,
         Err(error) => return verdict_of(&error, offer),
     };
-    let gate = Turnstile::default();
-    let mut course = Course { offer, history, pending: Vec::new(), wasted: Usage::default(), gate, voice };
+    if let Some(outcome) = history.ended_before() {
+        return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
+    }
+    let handing_over = interrupt.clone();
+    let (pending, wasted, gate) = (Vec::new(), Usage::default(), Turnstile::default());
+    let mut course = Course { offer, history, pending, wasted, gate, handing_over, voice };
     let stopped = tokio::select! {
         biased;
-        why = interrupted(&mut interrupt) => Stopped::Interrupted(why),
+        reason = cancelled(interrupt) => Stopped::Cancelled(reason),
         () = deadline(offer) => Stopped::DeadlinePassed,
         end = course.work(&mut journal, equip) => Stopped::Ended(Box::new(end)),
     };
     let written = match course.conclude(stopped) {
         Conclusion::Outcome(outcome) => write_outcome(&mut journal, *outcome).await,
         Conclusion::Released(released) => {
-            journal.append(&AgentEvent::Released(released)).await.map(|()| Verdict::Released)
+            let verdict = if released.parked { Verdict::Parked } else { Verdict::Released };
+            journal.append(&AgentEvent::Released(released)).await.map(|()| verdict)
         }
         Conclusion::Nothing(error) => Err(error),
     };
     written.unwrap_or_else(|error| verdict_of(&error, offer))
-}
-
-async fn interrupted(interrupt: &mut watch::Receiver<Option<Interrupt>>) -> Interrupt {
-    match interrupt.wait_for(Option::is_some).await.map(|why| why.clone()) {
-        Ok(Some(why)) => why,
-        // Nobody is left who could interrupt.
-        Ok(None) | Err(_) => std::future::pending().await,
-    }
 }
 
 async fn deadline(offer: &TaskOffered) {
@@ -82,7 +70,7 @@ async fn deadline(offer: &TaskOffered) {
 /// What ended the work.
 enum Stopped {
     Ended(Box<Result<End, Failure>>),
-    Interrupted(Interrupt),
+    Cancelled(String),
     DeadlinePassed,
 }
 
@@ -105,6 +93,13 @@ enum Failure {
     Journal(JournalError),
     Model(ModelError),
     Setup(String),
+    HandedOver,
+}
+
+impl From<HandedOver> for Failure {
+    fn from(HandedOver: HandedOver) -> Self {
+        Self::HandedOver
+    }
 }
 
 impl From<JournalError> for Failure {
@@ -136,6 +131,8 @@ struct Course<'a> {
     wasted: Usage,
     /// Asked before every call.
     gate: Turnstile,
+    /// Tells when the task is to be handed over.
+    handing_over: Interrupts,
     voice: Voice,
 }
 
@@ -150,14 +147,16 @@ impl Course<'_> {
     where
         E: AsyncFnOnce() -> Result<Equipment, String> + Send,
     {
-        let equipment = equip().await.map_err(Failure::Setup)?;
+        let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
+        let equipment = equipped.map_err(Failure::Setup)?;
         self.gate = equipment.gate(self.offer, self.history.usage());
-        if let Some(step) = self.history.interrupted_step() {
-            self.journal_step(journal, step, true).await?;
-        }
+        self.finish_begun(journal, &equipment).await?;
         let conversation = self.converse(&equipment);
         let mut bench = Bench { equipment, conversation };
         loop {
+            if released_by(self.handing_over.borrow().as_ref()).is_some() {
+                return Err(Failure::HandedOver);
+            }
             let case = bench.equipment.case(self.offer);
             if let Some(submission) = exhausted(&self.history, &case) {
                 return Ok(End { submission, chosen: None, clock: Clock::start() });
@@ -166,6 +165,21 @@ impl Course<'_> {
                 return Ok(end);
             }
         }
+    }
+
+    /// Ends the step whose tool was begun and not ended. A pure tool is run again; of any other it is not known
+    /// whether it took effect.
+    async fn finish_begun(&mut self, journal: &mut Journal, equipment: &Equipment) -> Result<(), Failure> {
+        let Some(uncertain) = self.history.interrupted_step() else { return Ok(()) };
+        if !equipment.is_pure(&uncertain.action.name) {
+            return self.journal_step(journal, uncertain, true).await;
+        }
+        let Step { thought, action, .. } = uncertain.clone();
+        let chosen = Chosen { thought, action, left_out: 0 };
+        let mut clock = Clock::start();
+        let acting = self.act(&chosen, equipment, &mut clock);
+        let observation = unless_handed_over(self.handing_over.clone(), acting).await?;
+        self.journal_step(journal, Step { observation: Some(observation), ..uncertain }, false).await
     }
 
     /// One turn of the loop; gives the end if this was the last.
@@ -191,15 +205,20 @@ impl Course<'_> {
             NextStep::CallTool { chosen, pure } => {
                 self.say(&chosen.action, bench);
                 if !pure {
-                    let step = self.make_step(chosen.clone(), None, clock);
-                    let begun = AgentEvent::ToolStarted(ToolStarted {
-                        step,
-                        idempotency_key: self.idempotency_key(),
-                    });
-                    journal.append(&begun).await?;
+                    self.announce(journal, &chosen, clock).await?;
                 }
-                let observation = self.act(&chosen, &bench.equipment, &mut clock).await;
-                (self.make_step(chosen, Some(observation), clock), !pure)
+                let acting = self.act(&chosen, &bench.equipment, &mut clock);
+                match unless_handed_over(self.handing_over.clone(), acting).await {
+                    Ok(observation) => (self.make_step(chosen, Some(observation), clock), !pure),
+                    Err(handed_over) => {
+                        if pure {
+                            // So that whoever goes on need not ask the model again.
+                            self.announce(journal, &chosen, clock).await?;
+                        }
+                        self.pending.clear();
+                        return Err(handed_over.into());
+                    }
+                }
             }
         };
         self.journal_step(journal, step, lasting).await?;
@@ -209,12 +228,20 @@ impl Course<'_> {
         Ok(None)
     }
 
+    /// Journals the model's answer before its tool has ended.
+    async fn announce(&self, journal: &mut Journal, chosen: &Chosen, clock: Clock) -> Result<(), Failure> {
+        let step = self.make_step(chosen.clone(), None, clock);
+        let begun = ToolStarted { step, idempotency_key: self.idempotency_key() };
+        Ok(journal.append(&AgentEvent::ToolStarted(begun)).await?)
+    }
+
     /// Asks until an answer can be used or the limit of asking is reached.
     async fn think(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<NextStep, Failure> {
         let mut asked = 0;
         loop {
             asked += 1;
-            let heard = self.ask(bench, clock).await?;
+            let handing_over = self.handing_over.clone();
+            let heard = unless_handed_over(handing_over, self.ask(bench, clock)).await??;
             self.pending.extend(heard.call);
             let next = decide(&self.history, &heard.answer, asked, &bench.equipment.case(self.offer));
             match (next, &mut bench.conversation) {
@@ -339,16 +366,28 @@ impl Course<'_> {
                 }
                 Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
                 Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
+                Err(Failure::HandedOver) => return Conclusion::Released(self.released()),
             },
-            Stopped::Interrupted(Interrupt::Release(reason)) => {
-                return Conclusion::Released(Released { reason });
-            }
-            Stopped::Interrupted(Interrupt::Cancel(reason)) => ended(Ending::Cancelled, reason),
+            Stopped::Cancelled(reason) => ended(Ending::Cancelled, reason),
             Stopped::DeadlinePassed => ended(Ending::DeadlinePassed, "the task's time was up".to_owned()),
         };
         let last = self.last_step(chosen, clock);
         self.voice.status(&format!("ended: {:?}", submission.ending), self.history.usage());
         Conclusion::Outcome(Box::new(outcome_of(&self.history, submission, last, self.wasted)))
+    }
+
+    /// What is said when the task is handed over, with what was used and nobody has counted.
+    fn released(&self) -> Released {
+        let why = self.handing_over.borrow().clone();
+        let released = released_by(why.as_ref()).unwrap_or_default();
+        let mut usage = self.wasted;
+        if released.parked {
+            usage += self.history.usage();
+        }
+        for call in &self.pending {
+            usage += call.usage;
+        }
+        Released { usage, ..released }
     }
 
     /// The step that ends the task. Calls that led to no action are kept too: they were paid for.

@@ -52,6 +52,11 @@ impl Equipment {
         Turnstile::new(offer.budget, self.pricing.clone(), used)
     }
 
+    /// Whether a call of this tool changes nothing, so that it may be made again.
+    pub(super) fn is_pure(&self, tool: &str) -> bool {
+        self.toolset.find(tool).is_some_and(|ability| ability.pure)
+    }
+
     /// The conversation as it stands after these steps.
     pub(super) fn converse(&self, offer: &TaskOffered, history: &History, style: CallStyle) -> Conversation {
         let settings = (style, self.sampling, self.limits);

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use muster_shared::flow::{Action, Observation, ObservationStatus, Step, StepDigest, StoredMessage, Usage};
+use muster_shared::flow::{
+    Action, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
+};
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
 use serde_json::Value;
@@ -10,12 +12,14 @@ use serde_json::Value;
 /// Longest main argument shown in a digest, in characters.
 const DIGEST_ARGUMENT: usize = 80;
 
-/// The steps of one generation of a task, over all its attempts.
+/// The steps of one generation of a task, over all its attempts, and those of the generations that it goes on from.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     steps: Vec<Step>,
-    /// A tool with lasting effect that was begun and whose end nobody recorded.
+    /// A tool that was begun and whose end nobody recorded.
     interrupted: Option<ToolStarted>,
+    /// How the generation before this one ended, if it did so after it had been closed.
+    ended_before: Option<Outcome>,
     attempts: u32,
     last: Seq,
     closed: bool,
@@ -30,15 +34,27 @@ impl History {
     /// Folds the entries of one generation of one task, in the order of the record.
     #[must_use]
     pub fn fold(entries: Vec<Entry>) -> Self {
-        let mut history = Self::default();
+        Self::default().and_then(entries)
+    }
+
+    /// Folds the entries of this generation after those of the generations that it goes on from.
+    #[must_use]
+    pub fn and_then(mut self, entries: Vec<Entry>) -> Self {
         for entry in entries {
-            history.last = history.last.max(entry.seq);
+            self.last = self.last.max(entry.seq);
             match entry.event {
-                RecordEvent::Agent(_, event) => history.apply(event),
+                RecordEvent::Agent(_, event) => self.apply(event),
                 RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
             }
         }
-        history
+        self
+    }
+
+    /// Folds the entries of an earlier generation that this one goes on from. Its attempts and its end are its own.
+    #[must_use]
+    pub fn going_on_from(self, entries: Vec<Entry>) -> Self {
+        let before = self.and_then(entries);
+        Self { attempts: 0, last: Seq(0), closed: false, ..before }
     }
 
     fn apply(&mut self, event: AgentEvent) {
@@ -50,8 +66,19 @@ impl History {
                 let lasting = self.interrupted.take().is_some();
                 self.push(step, lasting);
             }
-            AgentEvent::Released(_) => {}
-            AgentEvent::Outcome(_) => self.closed = true,
+            AgentEvent::Released(released) => {
+                self.usage += released.usage;
+                if released.parked {
+                    // The run has counted it: what comes after is counted by itself.
+                    self.usage = Usage::default();
+                    self.closed = true;
+                }
+            }
+            AgentEvent::Outcome(outcome) => {
+                self.usage = Usage::default();
+                self.ended_before = Some(outcome);
+                self.closed = true;
+            }
         }
     }
 
@@ -97,6 +124,13 @@ impl History {
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// The good end that an earlier generation came to after it had been closed: nothing is left to be done.
+    #[must_use]
+    pub fn ended_before(&self) -> Option<Outcome> {
+        let ended = self.ended_before.as_ref().filter(|outcome| outcome.ending.is_success())?;
+        Some(Outcome { usage: Usage::default(), ..ended.clone() })
     }
 
     /// What all steps used.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use muster_bus::{AppendError, BusError, Record, RecordFilter};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::Seq;
+use muster_shared::ids::{Generation, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Started};
 
 use super::history::History;
@@ -79,9 +79,10 @@ impl Journal {
     ) -> Result<Opening, JournalError> {
         let offer_key = (offer.run, starter.key.clone());
         let mut this = Self { record, offer_key, encoding: offer.encoding, last: Seq(0), patience };
+        let before = this.before(offer).await?;
         let mut history = match starter.delivered {
-            0 | 1 => History::default(),
-            _ => History::fold(this.entries(Seq(0)).await?),
+            0 | 1 => before.clone(),
+            _ => before.clone().and_then(this.entries(Seq(0)).await?),
         };
         for _ in 0..OPENINGS {
             if history.is_closed() {
@@ -90,7 +91,7 @@ impl Journal {
             this.last = history.last();
             match this.append(&started(&history, starter)).await {
                 Ok(()) => return Ok(Opening::Ours(Box::new((this, history)))),
-                Err(JournalError::Lost) => history = History::fold(this.entries(Seq(0)).await?),
+                Err(JournalError::Lost) => history = before.clone().and_then(this.entries(Seq(0)).await?),
                 Err(error) => return Err(error),
             }
         }
@@ -148,9 +149,23 @@ impl Journal {
         Ok(landed)
     }
 
+    /// What was done in the earlier generations that this one goes on from.
+    async fn before(&self, offer: &TaskOffered) -> Result<History, JournalError> {
+        let mut history = History::default();
+        let Some(first) = offer.continues else { return Ok(history) };
+        for generation in (first.0..offer.generation.0).map(Generation) {
+            history = history.going_on_from(self.entries_of(generation, Seq(0)).await?);
+        }
+        Ok(history)
+    }
+
     async fn entries(&self, after: Seq) -> Result<Vec<Entry>, JournalError> {
+        self.entries_of(self.offer_key.1.generation, after).await
+    }
+
+    async fn entries_of(&self, generation: Generation, after: Seq) -> Result<Vec<Entry>, JournalError> {
         let (run, key) = &self.offer_key;
-        let filter = RecordFilter::Task { run: *run, task: key.task.clone(), generation: key.generation };
+        let filter = RecordFilter::Task { run: *run, task: key.task.clone(), generation };
         let begun = Instant::now();
         let mut pause = PAUSE;
         loop {

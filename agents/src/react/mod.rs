@@ -8,6 +8,7 @@ pub mod decide;
 pub mod drive;
 pub mod equipment;
 pub mod history;
+pub mod interrupt;
 pub mod journal;
 pub mod mind;
 pub mod parse;

@@ -31,7 +31,7 @@ async fn unreadable_commands_become_dead_letters() {
         store(&foreigner, format!("cmd.{run}.odd{n}"), payload.clone()).await;
     }
     store(&foreigner, "cmd.not-a-run.submit".into(), b"{}".to_vec()).await;
-    let good = Command::Cancel { run, reason: "good".into() };
+    let good = Command::Cancel { run, reason: "good".into(), id: None };
     f.bus.commands().send(&good, Encoding::MessagePack).await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
     assert_eq!(taken.command, good);
@@ -84,7 +84,7 @@ async fn a_message_of_two_megabytes_is_refused() {
     let f = on_nats().await;
     let foreigner = f.foreigner().await.unwrap();
     assert!(foreigner.publish("cmd.x.y", vec![0; 2 * 1024 * 1024].into()).await.is_err());
-    let huge = Command::Cancel { run: run(), reason: "x".repeat(5_000_000) };
+    let huge = Command::Cancel { run: run(), reason: "x".repeat(5_000_000), id: None };
     let refused = f.bus.commands().send(&huge, Encoding::MessagePack).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
     f.bus.server().await.expect("the bus goes on");

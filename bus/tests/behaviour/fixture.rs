@@ -91,7 +91,11 @@ pub(crate) fn started(attempt: u32) -> AgentEvent {
 }
 
 pub(crate) fn released(reason: impl Into<String>) -> AgentEvent {
-    AgentEvent::Released(Released { reason: reason.into() })
+    AgentEvent::Released(Released {
+        reason: reason.into(),
+        parked: false,
+        usage: muster_shared::flow::Usage::default(),
+    })
 }
 
 pub(crate) fn decided(offers: u32) -> Decided {
@@ -122,6 +126,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
+        continues: None,
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,
     }

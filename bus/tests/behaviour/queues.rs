@@ -150,7 +150,7 @@ async fn a_command_is_stored_once(f: Fixture) {
 
 async fn a_command_is_taken_once(f: Fixture) {
     let run = run();
-    let cancel = Command::Cancel { run, reason: "enough".into() };
+    let cancel = Command::Cancel { run, reason: "enough".into(), id: None };
     f.bus.commands().send(&cancel, Encoding::MessagePack).await.unwrap();
     let queue = f.bus.as_agent(&agent("orchestrator-1")).commands().join().await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
@@ -163,7 +163,7 @@ async fn a_command_is_taken_once(f: Fixture) {
 
 async fn a_rejected_command_leaves_a_dead_letter(f: Fixture) {
     let (commands, run) = (f.bus.commands(), run());
-    commands.send(&Command::Cancel { run, reason: String::new() }, Encoding::Json).await.unwrap();
+    commands.send(&Command::Cancel { run, reason: String::new(), id: None }, Encoding::Json).await.unwrap();
     let queue = commands.join().await.unwrap();
     queue.take(SOON).await.unwrap().unwrap().reject("no such run").await.unwrap();
     let dead = f.bus.dead().list(10).await.unwrap();

@@ -32,7 +32,7 @@ async fn planted_secrets_do_not_get_onto_the_bus() {
             let event = released(format!("the key is {PLANTED} {}", "x".repeat(filler)));
             after = bus.record().append_agent(run, &key("w", "1"), after, &event, encoding).await.unwrap();
         }
-        let command = Command::Cancel { run: crate::fixture::run(), reason: PLANTED.into() };
+        let command = Command::Cancel { run: crate::fixture::run(), reason: PLANTED.into(), id: None };
         bus.commands().send(&command, encoding).await.unwrap();
     }
     let commands = bus.commands().join().await.unwrap();

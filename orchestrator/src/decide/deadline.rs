@@ -34,6 +34,9 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
         let reason = format!("its time of {} is up; ask again with a longer --deadline", in_words(span));
         return control::abort(draft, StopReason::DeadlinePassed, reason);
     }
+    if run.paused.is_some() {
+        return;
+    }
     for Late { task, generation, agent, reason } in late(run, now) {
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
         failure::failed(draft, &task, Failure { ending: Ending::DeadlinePassed, outcome: None, reason });
@@ -45,6 +48,9 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
 pub fn next_deadline(run: &RunState) -> Option<Millis> {
     if run.status.is_ended() {
         return None;
+    }
+    if run.paused.is_some() {
+        return Some(run.deadline);
     }
     let tasks = run.tasks.values().filter(|task| survey::is_in_work(task.status));
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));

@@ -1,11 +1,12 @@
 //! A decision while it is being made: a copy of the run's state, and what was decided so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::Queue;
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
+use uuid::Uuid;
 
 use super::effect::Effect;
 use super::{Decision, Situation};
@@ -19,6 +20,7 @@ pub(super) struct Draft<'a> {
     offers: Vec<TaskOffered>,
     effects: Vec<Effect>,
     wanted: BTreeMap<Queue, u32>,
+    requests: BTreeSet<Uuid>,
     most_offers: usize,
     more: bool,
     wrong: Option<ApplyError>,
@@ -33,6 +35,7 @@ impl<'a> Draft<'a> {
             offers: Vec::new(),
             effects: Vec::new(),
             wanted: BTreeMap::new(),
+            requests: BTreeSet::new(),
             most_offers: 0,
             more: false,
             wrong: None,
@@ -77,6 +80,11 @@ impl<'a> Draft<'a> {
     /// Whether more can be offered at once, by the next decision.
     pub(super) const fn has_more(&self) -> bool {
         self.more
+    }
+
+    /// Whether this is the first time that the decision hears of a request.
+    pub(super) fn takes_up(&mut self, request: Uuid) -> bool {
+        self.requests.insert(request)
     }
 
     pub(super) fn emit(&mut self, event: RunEvent) {
@@ -126,9 +134,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether nobody waits for what was decided: it can as well be written with the next decision. That there
-    /// will be one is certain while something is in an agent's hands.
+    /// will be one is certain while something is in an agent's hands, but for a run that is paused.
     fn is_deferrable(&self) -> bool {
-        self.offers.is_empty() && self.effects.is_empty() && self.events.iter().all(concerns_nobody)
+        self.run.as_ref().is_none_or(|run| run.paused.is_none())
+            && self.offers.is_empty()
+            && self.effects.is_empty()
+            && self.events.iter().all(concerns_nobody)
     }
 }
 
@@ -146,6 +157,12 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }
         | RunEvent::TaskSkipped { .. }
+        | RunEvent::TaskParked { .. }
+        | RunEvent::TaskReopened { .. }
+        | RunEvent::RunPaused { .. }
+        | RunEvent::RunResumed { .. }
+        | RunEvent::GoalEdited { .. }
+        | RunEvent::RequestRefused { .. }
         | RunEvent::PlanRefined { .. }
         | RunEvent::WritingBegan
         | RunEvent::RunCompleted { .. }

@@ -25,6 +25,22 @@ pub enum Effect {
         /// Why.
         reason: String,
     },
+    /// Have whoever works on a generation of a task put it down where it stands.
+    ParkTask {
+        /// The task.
+        task: TaskId,
+        /// The generation.
+        generation: Generation,
+        /// Who works on it, when known; everybody is told otherwise.
+        agent: Option<AgentId>,
+        /// Why.
+        reason: String,
+    },
+    /// Have whoever works for this run put down what is in hand.
+    ParkRun {
+        /// Why.
+        reason: String,
+    },
     /// Interrupt whoever works for this run.
     CancelRun {
         /// Why.

@@ -39,7 +39,7 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let Some(run) = draft.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
     let generation = state.generation;
-    let failures = u32::try_from(state.reasons.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let failures = state.failures.saturating_add(1);
     let again = failures < tries(failure.ending, &run.limits);
     let Failure { ending, outcome, reason } = failure;
     if again {

@@ -102,7 +102,22 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         }
         Input::Refuse { goal, limits, reason } => goal::refuse(draft, goal, limits, reason),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
-        Input::Cancel { reason, by } => control::cancel(draft, reason, by),
+        Input::Cancel { reason, by, id: _ } => control::cancel(draft, reason, by),
+        Input::Pause { request } => control::obey(draft, request, control::pause),
+        Input::Resume { request, deadline_ms } => {
+            control::obey(draft, request, |draft, request| control::resume(draft, request, *deadline_ms));
+        }
+        Input::Skip { task, request } => {
+            control::obey(draft, request, |draft, request| control::skip(draft, request, task));
+        }
+        Input::Redo { task, request } => {
+            control::obey(draft, request, |draft, request| control::redo(draft, request, task));
+        }
+        Input::Edit { task, goal, request } => {
+            control::obey(draft, request, |draft, request| {
+                control::edit(draft, request, task.as_ref(), goal)
+            });
+        }
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}
     }

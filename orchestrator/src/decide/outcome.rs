@@ -6,7 +6,9 @@ use muster_shared::plan;
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
 use super::budget;
+use super::control;
 use super::draft::Draft;
+use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::planning;
 use super::survey;
@@ -15,12 +17,27 @@ use super::survey;
 pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
     let Some((key, event)) = draft.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
     if !draft.open().is_some_and(|run| is_current(run, &key)) {
-        return;
+        return turn_away(draft, &key, &event);
     }
     match event {
         AgentEvent::Started(started) => began(draft, key, &started),
         AgentEvent::Outcome(outcome) => ended(draft, &key.task, seq, outcome),
+        AgentEvent::Released(released) if released.parked => {
+            control::put_down(draft, key.task, key.generation);
+        }
         AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Released(_) => {}
+    }
+}
+
+/// Whoever begins what is closed is told so: nothing that comes of it would count.
+fn turn_away(draft: &mut Draft<'_>, key: &AgentKey, event: &AgentEvent) {
+    if let AgentEvent::Started(_) = event {
+        draft.effect(Effect::CancelTask {
+            task: key.task.clone(),
+            generation: key.generation,
+            agent: Some(key.agent.clone()),
+            reason: "this offer of the task is closed".to_owned(),
+        });
     }
 }
 
@@ -36,7 +53,8 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
     if last.is_none_or(|last| started.attempt <= last) {
         return;
     }
-    draft.emit(RunEvent::TaskStarted { task, generation, agent, attempt: started.attempt });
+    draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt: started.attempt });
+    control::stop_early_bird(draft, &task);
 }
 
 fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {

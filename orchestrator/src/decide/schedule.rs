@@ -28,9 +28,10 @@ const LOST_AFTER: Duration = Duration::from_secs(5);
 const MOST_DOUBLINGS: u32 = 6;
 
 /// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
-/// it tells the run's secret, and agents read the decisions that make offers.
+/// it tells the run's secret, and agents read the decisions that make offers; and nothing while the run is paused.
 pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
-    let due = draft.open().map(due).unwrap_or_default();
+    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+    let due = due(run);
     draft.limit_offers(match due.len() {
         _ if is_new => 0,
         0..=MOST_SINGLY => 1,
@@ -69,6 +70,9 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
 /// When an offer that nobody started should be looked at again; nothing when none waits.
 #[must_use]
 pub fn next_review(run: &RunState) -> Option<Millis> {
+    if run.paused.is_some() {
+        return None;
+    }
     run.tasks.values().filter_map(lost_at).min()
 }
 
@@ -91,7 +95,9 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         return draft.postpone(queue);
     }
     let Some(work) = work::work(run, task, draft.situation().capacity) else { return };
-    let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
+    let state = run.tasks.get(task);
+    let generation = state.map_or(Generation(0), |state| state.generation).next();
+    let continues = state.and_then(|state| state.continues);
     let Some(budget) = budget::allot(run, task) else { return };
     let deadline = draft.now().after(run.limits.task_deadline()).min(run.deadline);
     let offer = TaskOffered {
@@ -106,7 +112,9 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         limits: run.limits.clone(),
         budget,
         deadline,
-        nonce: nonce(&run.secret, task, generation),
+        continues,
+        // What goes on has the same fences: prompts that are in the record stay as they are.
+        nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,
     };
     draft.offer(offer);

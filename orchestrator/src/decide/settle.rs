@@ -29,7 +29,10 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
 }
 
 fn is_settled(run: &RunState) -> bool {
-    run.phase == Phase::Executing && !survey::anything_in_work(run) && schedule::due(run).is_empty()
+    run.phase == Phase::Executing
+        && run.paused.is_none()
+        && !survey::anything_in_work(run)
+        && schedule::due(run).is_empty()
 }
 
 /// Only now is it certain that no refinement will make these possible.

@@ -23,6 +23,20 @@ pub(super) const fn is_in_work(status: TaskStatus) -> bool {
     }
 }
 
+/// Whether a task was offered or has ended, so that there is something to do again.
+pub(super) const fn was_begun(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Created | TaskStatus::Split => false,
+        TaskStatus::Queued
+        | TaskStatus::Processing
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked => true,
+    }
+}
+
 /// How many offers of a run each queue holds, taken by an agent or not.
 #[must_use]
 pub fn in_work(run: &RunState) -> BTreeMap<Queue, u32> {
@@ -62,10 +76,12 @@ pub(super) fn anything_in_work(run: &RunState) -> bool {
     run.tasks.values().any(|task| is_in_work(task.status))
 }
 
-/// The leaves that ended with an outcome and wait for somebody to reflect on them, in order.
+/// The leaves that ended with an outcome and wait for somebody to reflect on them, in order. Of what was left out
+/// there is nothing to learn but the reason, which is known.
 pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && state.outcome.is_some());
-    let indices = ended.map(|(index, _, _)| index.clone());
+    let indices =
+        ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
     indices.filter(|index| is_unoffered(run, &TaskId::Reflect(index.clone()))).collect()
 }
 
@@ -114,6 +130,21 @@ pub(super) fn inputs(run: &RunState, index: &TaskIndex) -> Vec<LeafRef> {
     let Some(plan) = &run.plan else { return Vec::new() };
     let used = order::dependencies(plan, index);
     results(run).into_iter().filter(|leaf| used.contains(&leaf.index)).collect()
+}
+
+/// The tasks that this one depends on and that ended without giving anything: index, name, and why.
+pub(super) fn left_out(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
+    let Some(plan) = &run.plan else { return Vec::new() };
+    let needed = order::dependencies(plan, index);
+    fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index)).collect()
+}
+
+/// What was left out by decision, one line each.
+pub(super) fn decided_against(run: &RunState) -> Vec<String> {
+    let skipped = leaves(run).filter(|(_, _, state)| state.status == TaskStatus::Skipped);
+    skipped
+        .map(|(index, task, state)| format!("{index} {} was left out: {}", task.name, why(state)))
+        .collect()
 }
 
 /// Leaves that ended without giving anything: index, name, and why.

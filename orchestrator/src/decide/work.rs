@@ -48,6 +48,7 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
         progress: progress_tree(run),
         lessons: lessons(run),
         failed_before,
+        left_out: survey::left_out(run, index),
     })
 }
 
@@ -64,7 +65,7 @@ fn lessons(run: &RunState) -> Vec<String> {
     let notes = run.reflections.values().flat_map(|reflection| &reflection.on_tools);
     let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
     let mut lessons: Vec<String> = Vec::new();
-    for lesson in of_plan.chain(of_tools) {
+    for lesson in of_plan.chain(of_tools).chain(survey::decided_against(run)) {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
         }

@@ -8,7 +8,7 @@ use muster_bus::{BusError, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::{AgentId, RunId};
-use muster_shared::run::{EVENT_VERSION, Input};
+use muster_shared::run::{EVENT_VERSION, Input, Request};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -76,11 +76,12 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
     if office.is_set_aside(run) {
         return taken.hand_back(CROWDED).await;
     }
+    let command = taken.command.clone().with_id(taken.id());
     let answer = match owners::elsewhere(office, run) {
         Some(owner) => Answer::Elsewhere(owner),
-        None => see_to(office, &taken.command, &taken.sender, taken.delivered).await?,
+        None => see_to(office, &command, &taken.sender, taken.delivered).await?,
     };
-    match with_others(office, answer, &taken).await {
+    match with_others(office, answer, &command, &taken.sender).await {
         Answer::Recorded => taken.done().await,
         Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await
@@ -91,14 +92,14 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
 }
 
 /// Hands a command on that another orchestrator should see to, and gives its answer; any other answer as it is.
-async fn with_others(office: &Office, answer: Answer, taken: &TakenCommand) -> Answer {
+async fn with_others(office: &Office, answer: Answer, command: &Command, sender: &AgentId) -> Answer {
     let other = match &answer {
         Answer::Elsewhere(owner) => Some(owner.clone()),
         Answer::Crowded => office.ownership.sessions().with_room().cloned(),
         Answer::Recorded | Answer::NoSuchRun | Answer::Later => None,
     };
     let Some(other) = other else { return answer };
-    match owners::hand_on(office, &other, &taken.command, &taken.sender).await {
+    match owners::hand_on(office, &other, command, sender).await {
         Answer::Later => answer,
         theirs => theirs,
     }
@@ -114,14 +115,39 @@ pub(super) async fn see_to(
     sender: &AgentId,
     delivered: u64,
 ) -> Result<Answer, BusError> {
+    let id = command.id().unwrap_or_else(Uuid::now_v7);
+    let request = |reason: &str| request(id, sender, reason);
     let input = match command {
         Command::Submit { run, goal } => match admit(office, *run, goal, delivered).await? {
             Some(input) => input,
             None => return Ok(Answer::Crowded),
         },
-        Command::Cancel { reason, .. } => Input::Cancel { reason: reason.clone(), by: sender.to_string() },
+        Command::Cancel { reason, .. } => {
+            Input::Cancel { reason: reason.clone(), by: sender.to_string(), id: Some(id) }
+        }
+        Command::Pause { reason, .. } => Input::Pause { request: request(reason) },
+        Command::Resume { reason, deadline_ms, .. } => {
+            Input::Resume { request: request(reason), deadline_ms: within_longest(*deadline_ms) }
+        }
+        Command::Skip { task, reason, .. } => Input::Skip { task: task.clone(), request: request(reason) },
+        Command::Redo { task, reason, .. } => Input::Redo { task: task.clone(), request: request(reason) },
+        Command::Edit { task, goal, reason, .. } => {
+            Input::Edit { task: task.clone(), goal: goal.clone(), request: request(reason) }
+        }
     };
     Ok(ask(office, command.run(), input).await)
+}
+
+/// How much of a reason is kept, in bytes.
+const REASON_KEPT: usize = 2_000;
+
+fn request(id: Uuid, sender: &AgentId, reason: &str) -> Request {
+    let kept = &reason[..reason.floor_char_boundary(REASON_KEPT)];
+    Request { id, by: sender.to_string(), reason: kept.trim().to_owned() }
+}
+
+fn within_longest(deadline_ms: Option<u64>) -> Option<u64> {
+    deadline_ms.map(|wanted| wanted.min(OrchestratorSettings::longest_deadline_ms()))
 }
 
 /// Hands an input to the actor of a run and waits until it is on record.
@@ -159,9 +185,8 @@ async fn admit(office: &Office, run: RunId, goal: &Goal, delivered: u64) -> Resu
         );
         return Ok(Some(refusal(office, goal, reason)));
     }
-    let longest = OrchestratorSettings::longest_deadline_ms();
     let mut goal = Box::new(goal.clone());
-    goal.deadline_ms = goal.deadline_ms.map(|wanted| wanted.min(longest));
+    goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
     Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version }))
 }

@@ -96,7 +96,10 @@ pub(super) async fn hear(office: Arc<Office>) -> Result<(), BusError> {
             ControlMessage::Owners(message) => take(&office, &hands, message),
             ControlMessage::Shutdown => return Ok(()),
             // Runs are stopped by a durable command; these are for agents.
-            ControlMessage::CancelRun { .. } | ControlMessage::CancelTask { .. } => {}
+            ControlMessage::CancelRun { .. }
+            | ControlMessage::CancelTask { .. }
+            | ControlMessage::ParkRun { .. }
+            | ControlMessage::ParkTask { .. } => {}
         }
     }
     Err(BusError::Other { what: "control".into(), reason: "the bus gave no more messages".into() })

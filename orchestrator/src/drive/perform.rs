@@ -30,6 +30,16 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
             let message = ControlMessage::CancelTask { run, task, generation, reason };
             office.bus.control().send(&to, &message).await
         }
+        Effect::ParkTask { task, generation, agent, reason } => {
+            let to = agent.clone().map_or(ControlTarget::All, ControlTarget::Agent);
+            let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+            let message = ControlMessage::ParkTask { run, task, generation, reason };
+            office.bus.control().send(&to, &message).await
+        }
+        Effect::ParkRun { reason } => {
+            let message = ControlMessage::ParkRun { run, reason: reason.clone() };
+            office.bus.control().send(&ControlTarget::All, &message).await
+        }
         Effect::CancelRun { reason } => {
             let message = ControlMessage::CancelRun { run, reason: reason.clone() };
             office.bus.control().send(&ControlTarget::All, &message).await

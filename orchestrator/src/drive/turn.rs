@@ -228,7 +228,15 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
     match input {
         Input::Goal { event_version, .. } => Some(*event_version),
         Input::Refuse { .. } => Some(FIRST_EVENT_VERSION),
-        Input::Agent { .. } | Input::Capacity | Input::Timer | Input::Cancel { .. } => None,
+        Input::Agent { .. }
+        | Input::Capacity
+        | Input::Timer
+        | Input::Cancel { .. }
+        | Input::Pause { .. }
+        | Input::Resume { .. }
+        | Input::Skip { .. }
+        | Input::Redo { .. }
+        | Input::Edit { .. } => None,
     }
 }
 

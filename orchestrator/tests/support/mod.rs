@@ -75,7 +75,7 @@ impl Fleet {
     }
 
     pub async fn cancel(&self, run: RunId) {
-        let command = Command::Cancel { run, reason: "enough".into() };
+        let command = Command::Cancel { run, reason: "enough".into(), id: None };
         self.bus.commands().send(&command, Encoding::default()).await.unwrap();
     }
 

@@ -89,6 +89,10 @@ pub struct TaskOffered {
     pub budget: Budget,
     /// When the task's time is up.
     pub deadline: Millis,
+    /// The first of the earlier generations whose steps this one goes on from; every one between belongs to it too.
+    /// Nothing when the task is begun from its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Generation>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.
@@ -124,6 +128,9 @@ pub enum Work {
         /// How an earlier generation of this task failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_before: Option<String>,
+        /// Tasks it depends on that gave nothing: index, name, and why. It goes on without them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<(TaskIndex, String, String)>,
     },
     /// Reflect on a leaf that ended.
     Reflect {

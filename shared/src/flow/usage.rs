@@ -45,6 +45,14 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+impl Usage {
+    /// Whether nothing was used.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.model_calls += other.model_calls;

@@ -1,6 +1,7 @@
 //! Pure rules about plans: check, repair, refine, order, progress, references.
 
 pub mod check;
+pub mod nearest;
 pub mod order;
 pub mod progress;
 pub mod reference;
@@ -11,6 +12,7 @@ mod draft;
 mod tree;
 
 pub use check::{PlanProblem, check, check_plan};
+pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
 pub use refine::{Refined, refine};
 pub use repair::repair;

@@ -55,6 +55,21 @@ pub fn dependencies(plan: &Plan, leaf: &TaskIndex) -> BTreeSet<TaskIndex> {
     found
 }
 
+/// The leaves that need one of these, or need one that does, depth first. Those asked about are not among them
+/// unless they need each other.
+#[must_use]
+pub fn dependents(plan: &Plan, of: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
+    let needs: Vec<(&TaskIndex, BTreeSet<TaskIndex>)> =
+        plan.leaves().map(|(leaf, _)| (leaf, dependencies(plan, leaf))).collect();
+    let (mut found, mut newest) = (BTreeSet::new(), of.clone());
+    while !newest.is_empty() {
+        let reached = needs.iter().filter(|(_, needed)| !needed.is_disjoint(&newest));
+        newest = reached.map(|(leaf, _)| (*leaf).clone()).filter(|leaf| !found.contains(leaf)).collect();
+        found.extend(newest.iter().cloned());
+    }
+    found
+}
+
 /// Whether every leaf ended, so that nothing can be offered any more.
 #[must_use]
 pub fn all_ended(plan: &Plan, statuses: &Statuses) -> bool {

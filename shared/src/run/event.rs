@@ -7,7 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::flow::{Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, Step, TaskOffered};
+use crate::flow::{
+    Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, Step, TaskOffered, Usage,
+};
 use crate::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -132,7 +134,77 @@ pub enum Input {
         reason: String,
         /// Who.
         by: String,
+        /// Tells it from others like it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
     },
+    /// Somebody asks that nothing more be offered for now.
+    Pause {
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody asks that the run go on.
+    Resume {
+        /// Who, and why.
+        request: Request,
+        /// Time for the run from now on, in milliseconds; its deadline stays when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+    },
+    /// Somebody asks that a task and all below it be left out.
+    Skip {
+        /// The task.
+        task: TaskIndex,
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody asks that a task be done again.
+    Redo {
+        /// The task.
+        task: TaskIndex,
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody changes a goal.
+    Edit {
+        /// The task whose goal it is; the run's own when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it is to be.
+        goal: String,
+        /// Who, and why.
+        request: Request,
+    },
+}
+
+/// Who asks something of a run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Request {
+    /// Tells it from others like it: one that is given out twice is done once.
+    pub id: Uuid,
+    /// Who.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+}
+
+impl Input {
+    /// What tells a request from others like it; nothing for what nobody asked for.
+    #[must_use]
+    pub const fn request(&self) -> Option<Uuid> {
+        match self {
+            Self::Goal { .. } | Self::Refuse { .. } | Self::Agent { .. } | Self::Capacity | Self::Timer => {
+                None
+            }
+            Self::Cancel { id, .. } => *id,
+            Self::Pause { request }
+            | Self::Resume { request, .. }
+            | Self::Skip { request, .. }
+            | Self::Redo { request, .. }
+            | Self::Edit { request, .. } => Some(request.id),
+        }
+    }
 }
 
 /// A change of the run's state.
@@ -227,6 +299,50 @@ pub enum RunEvent {
         /// Why.
         reason: String,
     },
+    /// A task was put down where it stands, to be offered again: the next generation goes on from there.
+    TaskParked {
+        /// The task.
+        task: TaskId,
+        /// The generation that was put down.
+        generation: Generation,
+    },
+    /// A task that was begun, or had ended, is to be done again from its beginning.
+    TaskReopened {
+        /// The task.
+        task: TaskId,
+        /// Why; whoever does it is told.
+        reason: String,
+    },
+    /// Nothing is offered until the run is resumed.
+    RunPaused {
+        /// Who asked for it, and why.
+        reason: String,
+    },
+    /// The run goes on.
+    RunResumed {
+        /// Who asked for it, and why.
+        reason: String,
+        /// When it must be finished, if that changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+    },
+    /// A goal was changed.
+    GoalEdited {
+        /// The task whose goal it is; the run's own when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it stands now.
+        goal: String,
+        /// Who changed it, and why.
+        reason: String,
+    },
+    /// What somebody asked of the run cannot be done. Nothing else changes.
+    RequestRefused {
+        /// The request.
+        id: Uuid,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// What was learnt from a task.
     Reflected {
         /// The task.
@@ -300,6 +416,12 @@ impl RunEvent {
             Self::TaskBlocked { .. } => "task_blocked",
             Self::TaskAborted { .. } => "task_aborted",
             Self::TaskSkipped { .. } => "task_skipped",
+            Self::TaskParked { .. } => "task_parked",
+            Self::TaskReopened { .. } => "task_reopened",
+            Self::RunPaused { .. } => "run_paused",
+            Self::RunResumed { .. } => "run_resumed",
+            Self::GoalEdited { .. } => "goal_edited",
+            Self::RequestRefused { .. } => "request_refused",
             Self::Reflected { .. } => "reflected",
             Self::RefinementWanted { .. } => "refinement_wanted",
             Self::PlanRefined { .. } => "plan_refined",
@@ -433,8 +555,15 @@ pub struct ToolStarted {
 }
 
 /// A task is handed over in good order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Released {
     /// Why.
     pub reason: String,
+    /// Whether the generation ends with this: nobody takes it over, the next one goes on from its last step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
+    /// What was used and has not been counted: all that the generation used when it is parked, else what was used for
+    /// the step being taken, which no step holds.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
 }

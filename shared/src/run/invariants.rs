@@ -19,13 +19,14 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 10] = [
+pub const ALL: [Invariant; 11] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "no task is in work without an offer", check: work_needs_an_offer },
     Invariant { name: "one outcome per generation", check: one_outcome_per_generation },
     Invariant { name: "a leaf is offered after what it needs ended", check: dependencies_ended },
-    Invariant { name: "what ended well stays", check: completed_stays },
+    Invariant { name: "what ended well stays unless it is reopened", check: completed_stays },
+    Invariant { name: "nothing is offered while the run is paused", check: paused_offers_nothing },
     Invariant { name: "an ended run has no further events", check: ended_is_ended },
     Invariant { name: "a completed run has one report", check: one_report },
     Invariant { name: "usage never falls", check: usage_rises },
@@ -119,9 +120,12 @@ fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Res
     }
 }
 
-fn completed_stays(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+fn completed_stays(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
     let Some(plan) = &before.plan else { return Ok(()) };
     for (leaf, _) in plan.leaves() {
+        if was_reopened(entry, leaf) {
+            continue;
+        }
         let (old, new) = (before.planned(leaf), after.planned(leaf));
         if old.is_some_and(|old| old.status == TaskStatus::Completed) {
             let same = new.is_some_and(|new| new.status == TaskStatus::Completed)
@@ -130,6 +134,18 @@ fn completed_stays(before: &RunState, _: &Entry, after: &RunState) -> Result<(),
         }
     }
     Ok(())
+}
+
+fn was_reopened(entry: &Entry, leaf: &TaskIndex) -> bool {
+    let reopened = TaskId::Leaf(leaf.clone());
+    events(entry)
+        .iter()
+        .any(|event| matches!(event, RunEvent::TaskReopened { task, .. } if *task == reopened))
+}
+
+fn paused_offers_nothing(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    let Some(offer) = offer_in(entry) else { return Ok(()) };
+    ensure(before.paused.is_none() || after.paused.is_none(), || format!("task {}", offer.task))
 }
 
 fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {

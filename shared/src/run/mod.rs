@@ -11,10 +11,10 @@ pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs};
 pub use event::{
-    AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, RunEvent, Started,
-    StopReason, ToolStarted,
+    AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, Request, RunEvent,
+    Started, StopReason, ToolStarted,
 };
-pub use state::{Allotment, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
+pub use state::{Allotment, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 1;

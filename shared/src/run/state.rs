@@ -1,6 +1,6 @@
 //! The state of a run: what folding its record gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -77,6 +77,13 @@ pub struct RunState {
     pub ended_at: Option<Millis>,
     /// When it must be finished.
     pub deadline: Millis,
+    /// Since when it has been busy with its phase. Time during which it was paused does not count.
+    pub phase_since: Millis,
+    /// Whether nothing is offered for now, and why.
+    pub paused: Option<Paused>,
+    /// The latest requests that were decided upon: none is carried out twice.
+    #[serde(skip)]
+    pub requests: VecDeque<Uuid>,
     /// The plan as it stands.
     pub plan: Option<Plan>,
     /// Why plans were refused.
@@ -139,6 +146,15 @@ impl RunState {
     }
 }
 
+/// Why and since when nothing is offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Paused {
+    /// Since when.
+    pub since: Millis,
+    /// Who asked for it, and why.
+    pub reason: String,
+}
+
 /// The states of planned tasks by index. A task that is missing counts as not offered yet.
 pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
 
@@ -163,6 +179,10 @@ pub struct TaskState {
     pub outcome: Option<Outcome>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
     pub reasons: Vec<String>,
+    /// How many generations failed since it was planned or reopened.
+    pub failures: u32,
+    /// The first of the earlier generations whose steps the next one goes on from; every one since belongs to it.
+    pub continues: Option<Generation>,
 }
 
 impl TaskState {
@@ -179,6 +199,8 @@ impl TaskState {
             attempt: Attempt(0),
             outcome: None,
             reasons: Vec::new(),
+            failures: 0,
+            continues: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::flow::{Goal, Usage};
-use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
+use crate::ids::{AgentId, Generation, Role, RunId, TaskId, TaskIndex};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -24,6 +24,76 @@ pub enum Command {
         /// Why.
         #[serde(default)]
         reason: String,
+        /// Tells this command from others like it; the message's own id when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Offer nothing more of a run, and hand over what is in work, until it is resumed.
+    Pause {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Go on with a run that is paused.
+    Resume {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+        /// Time for the run from now on, in milliseconds; its deadline stays as it is when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Leave out a task and all below it. What depends on it goes on without it.
+    Skip {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskIndex,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Do a task again, and whatever used its result.
+    Redo {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskIndex,
+        /// Why; whoever does it is told.
+        #[serde(default)]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
+    Edit {
+        /// The run.
+        run: RunId,
+        /// The task whose goal it is; the run's own goal when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it is to be.
+        goal: String,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
     },
 }
 
@@ -32,8 +102,45 @@ impl Command {
     #[must_use]
     pub const fn run(&self) -> RunId {
         match self {
-            Self::Submit { run, .. } | Self::Cancel { run, .. } => *run,
+            Self::Submit { run, .. }
+            | Self::Cancel { run, .. }
+            | Self::Pause { run, .. }
+            | Self::Resume { run, .. }
+            | Self::Skip { run, .. }
+            | Self::Redo { run, .. }
+            | Self::Edit { run, .. } => *run,
         }
+    }
+
+    /// What tells the command from others like it. A submitted goal has none: its run tells it.
+    #[must_use]
+    pub const fn id(&self) -> Option<Uuid> {
+        match self {
+            Self::Submit { .. } => None,
+            Self::Cancel { id, .. }
+            | Self::Pause { id, .. }
+            | Self::Resume { id, .. }
+            | Self::Skip { id, .. }
+            | Self::Redo { id, .. }
+            | Self::Edit { id, .. } => *id,
+        }
+    }
+
+    /// The command with this id, unless it has one or needs none.
+    #[must_use]
+    pub fn with_id(mut self, new: Uuid) -> Self {
+        match &mut self {
+            Self::Submit { .. } => {}
+            Self::Cancel { id, .. }
+            | Self::Pause { id, .. }
+            | Self::Resume { id, .. }
+            | Self::Skip { id, .. }
+            | Self::Redo { id, .. }
+            | Self::Edit { id, .. } => {
+                id.get_or_insert(new);
+            }
+        }
+        self
     }
 
     /// The last token of its subject.
@@ -42,6 +149,11 @@ impl Command {
         match self {
             Self::Submit { .. } => "submit",
             Self::Cancel { .. } => "cancel",
+            Self::Pause { .. } => "pause",
+            Self::Resume { .. } => "resume",
+            Self::Skip { .. } => "skip",
+            Self::Redo { .. } => "redo",
+            Self::Edit { .. } => "edit",
         }
     }
 }
@@ -92,6 +204,26 @@ pub enum ControlMessage {
     },
     /// Drop one generation of a task.
     CancelTask {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Put all tasks of a run down: journal what there is, and leave them to be offered again.
+    ParkRun {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+    },
+    /// Put one generation of a task down.
+    ParkTask {
         /// The run.
         run: RunId,
         /// The task.

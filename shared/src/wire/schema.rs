@@ -106,7 +106,7 @@ const CHANNELS: [Channel; 11] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
-        description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run.",
+        description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run. `cancel`, `pause`, `resume`, `skip`, `redo` and `edit` work on a run that goes on; each may carry an id, which tells it from others like it.",
         kinds: &[MessageKind::Command],
         fleet: &[Action::Receive],
     },

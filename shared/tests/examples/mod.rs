@@ -9,7 +9,7 @@ use muster_shared::flow::{
     TemplateRef, Thought, ToolNote, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
-use muster_shared::run::{Decided, Input, Released, RunEvent, Started, StopReason, ToolStarted};
+use muster_shared::run::{Decided, Input, Released, Request, RunEvent, Started, StopReason, ToolStarted};
 use muster_shared::time::Millis;
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
@@ -31,12 +31,27 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     let key = "0190a1b2c3d4700080000000000000aa/1-2/1/1".to_owned();
     add("tool_started", Body::ToolStarted(ToolStarted { step: step(), idempotency_key: key }));
     add("step", Body::Step(step()));
-    add("released", Body::Released(Released { reason: "the agent leaves".to_owned() }));
+    add(
+        "released",
+        Body::Released(Released {
+            reason: "the agent leaves".to_owned(),
+            parked: false,
+            usage: Usage::default(),
+        }),
+    );
     for (name, product) in products() {
         add(&format!("outcome_{name}"), Body::Outcome(outcome(product)));
     }
     add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
-    add("command_cancel", Body::Command(Command::Cancel { run: run(), reason: "enough".to_owned() }));
+    add(
+        "command_cancel",
+        Body::Command(Command::Cancel { run: run(), reason: "enough".to_owned(), id: None }),
+    );
+    for (name, command) in commands() {
+        add(&format!("command_{name}"), Body::Command(command));
+    }
+    add("decided_controlled", Body::Decided(controlled()));
+    add("released_parked", Body::Released(parked()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
     add("profile", Body::Profile(profile()));
     for (name, kind) in live() {
@@ -50,6 +65,47 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     let hash = "ab".repeat(32);
     add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
     found.into_iter().map(|(name, body)| (name, envelope(body))).collect()
+}
+
+fn commands() -> Vec<(&'static str, Command)> {
+    let (run, task, id) = (run(), index("1-2"), Some(Uuid::from_u128(3)));
+    let reason = "the sources changed".to_owned();
+    let goal = "Look at the new sources".to_owned();
+    vec![
+        ("pause", Command::Pause { run, reason: reason.clone(), id }),
+        ("resume", Command::Resume { run, reason: reason.clone(), deadline_ms: Some(60_000), id }),
+        ("skip", Command::Skip { run, task: task.clone(), reason: reason.clone(), id }),
+        ("redo", Command::Redo { run, task: task.clone(), reason: reason.clone(), id }),
+        ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
+    ]
+}
+
+fn parked() -> Released {
+    Released { reason: "paused by ada".to_owned(), parked: true, usage: usage() }
+}
+
+/// What people ask of a run, and what follows.
+fn controlled() -> Decided {
+    let request = || Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: "enough".to_owned() };
+    let (task, reason, goal) = (index("1-2"), "asked by ada".to_owned(), "Look again".to_owned());
+    Decided {
+        inputs: vec![
+            Input::Pause { request: request() },
+            Input::Resume { request: request(), deadline_ms: Some(60_000) },
+            Input::Skip { task: task.clone(), request: request() },
+            Input::Redo { task: task.clone(), request: request() },
+            Input::Edit { task: Some(task.clone()), goal: goal.clone(), request: request() },
+        ],
+        events: vec![
+            RunEvent::RunPaused { reason: reason.clone() },
+            RunEvent::TaskParked { task: TaskId::Leaf(task.clone()), generation: Generation(1) },
+            RunEvent::RunResumed { reason: reason.clone(), deadline: Some(Millis(1_700_000_060_000)) },
+            RunEvent::TaskReopened { task: TaskId::Leaf(task.clone()), reason: reason.clone() },
+            RunEvent::GoalEdited { task: Some(task), goal, reason: reason.clone() },
+            RunEvent::RequestRefused { id: Uuid::from_u128(3), reason },
+        ],
+        ..decided()
+    }
 }
 
 fn envelope(body: Body) -> Envelope {
@@ -286,6 +342,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 progress: progress(),
                 lessons: vec!["short queries".to_owned()],
                 failed_before: Some("no model".to_owned()),
+                left_out: Vec::new(),
             },
         ),
         (
@@ -335,6 +392,7 @@ fn offered(work: Work) -> TaskOffered {
         limits: limits(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_700_000_600_000),
+        continues: None,
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,
     }
@@ -360,7 +418,7 @@ fn decided() -> Decided {
             Input::Agent { seq: Seq(41) },
             Input::Capacity,
             Input::Timer,
-            Input::Cancel { reason: "enough".to_owned(), by: "ada".to_owned() },
+            Input::Cancel { reason: "enough".to_owned(), by: "ada".to_owned(), id: None },
         ],
         now: Millis(1_700_000_000_000),
         basis: Seq(42),
@@ -450,7 +508,7 @@ fn live() -> Vec<(&'static str, Live)> {
 }
 
 fn order() -> OwnerMessage {
-    let command = Command::Cancel { run: run(), reason: "enough".to_owned() };
+    let command = Command::Cancel { run: run(), reason: "enough".to_owned(), id: None };
     OwnerMessage::Order { id: Uuid::from_u128(7), from: agent(), command: Box::new(command), sender: agent() }
 }
 
@@ -458,7 +516,12 @@ fn controls() -> Vec<(&'static str, ControlMessage)> {
     let (reason, task, generation) = ("enough".to_owned(), TaskId::Leaf(index("1-2")), Generation(1));
     vec![
         ("cancel_run", ControlMessage::CancelRun { run: run(), reason: reason.clone() }),
-        ("cancel_task", ControlMessage::CancelTask { run: run(), task, generation, reason }),
+        (
+            "cancel_task",
+            ControlMessage::CancelTask { run: run(), task: task.clone(), generation, reason: reason.clone() },
+        ),
+        ("park_run", ControlMessage::ParkRun { run: run(), reason: reason.clone() }),
+        ("park_task", ControlMessage::ParkTask { run: run(), task, generation, reason }),
         ("shutdown", ControlMessage::Shutdown),
         ("order", ControlMessage::Owners(order())),
         ("due", ControlMessage::Owners(OwnerMessage::Due { run: run() })),

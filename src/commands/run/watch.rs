@@ -119,7 +119,7 @@ fn left(state: &RunState) -> Duration {
 }
 
 async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {
-    let command = Command::Cancel { run, reason: "interrupted at the terminal".to_owned() };
+    let command = Command::Cancel { run, reason: "interrupted at the terminal".to_owned(), id: None };
     bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
     screen.say(if stays {
         "asked the run to stop; Ctrl-C again leaves it as it is"

@@ -35,6 +35,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         limits: RunLimits::default(),
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(0),
+        continues: None,
         nonce: String::new(),
         encoding: Encoding::default(),
     }
@@ -227,6 +228,7 @@ pub(super) fn run(base: &TaskOffered, tools: &mut dyn Tools) -> Ran {
             progress: String::new(),
             lessons: Vec::new(),
             failed_before: None,
+            left_out: Vec::new(),
         };
         let (product, steps) = run_task(&TaskOffered { work, ..base.clone() }, tools);
         let Product::Result(result) = product else { panic!("no result: {product:?}") };

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{
     Advice, Ending, Finding, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, Work,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
+use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent, RunState, RunStatus, Started, apply,
+    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Released, Request, RunEvent, RunState,
+    RunStatus, Started, apply,
 };
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -148,7 +150,11 @@ impl Fleet {
     fn append(&mut self, event: RecordEvent) -> Seq {
         let seq = Seq(self.record.last().map_or(0, |entry| entry.seq.0) + 1);
         let entry = Entry { seq, at: self.now, run: ID, event };
+        let before = self.run.clone();
         apply(&mut self.run, &entry).unwrap();
+        if let Some(before) = before {
+            check_all(&before, &entry, self.run()).unwrap();
+        }
         self.record.push(entry);
         seq
     }
@@ -177,6 +183,19 @@ impl Fleet {
     pub(super) fn end(&mut self, offer: &TaskOffered, outcome: Outcome) {
         self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
         self.report(offer, AgentEvent::Outcome(outcome));
+    }
+
+    /// An agent puts a task down where it stands.
+    pub(super) fn park(&mut self, offer: &TaskOffered) {
+        self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
+        let released = Released { reason: "paused".into(), parked: true, usage: Usage::default() };
+        self.report(offer, AgentEvent::Released(released));
+    }
+
+    /// Somebody asks something of the run; `n` tells the request from others.
+    pub(super) fn ask(&mut self, n: u128, input: impl FnOnce(Request) -> Input) {
+        let request = Request { id: Uuid::from_u128(n), by: "ann".into(), reason: "so be it".into() };
+        self.turn(vec![input(request)]);
     }
 
     /// Lets agents do everything that is offered, oldest first, until nothing is.

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod budget;
+mod control;
 mod fleet;
 mod properties;
 mod spending;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, Outcome, RunLimits, TaskDraft, TaskOffered, TaskStatus};
-use muster_shared::ids::{Queue, Role, TaskId};
+use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{Input, RecordEvent, RunState, RunStatus, apply};
+use muster_shared::time::Millis;
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, failed, good, leaf, queue};
@@ -103,6 +104,31 @@ proptest! {
         }
     }
 
+    /// Every entry is checked against the invariants as it is written.
+    #[test]
+    fn whatever_people_ask_and_whenever_a_run_ends_and_replays_to_the_same(
+        tasks in plans(),
+        manners in proptest::collection::vec(any::<u8>(), 5),
+        happenings in proptest::collection::vec(any::<(u8, u8)>(), 0..60),
+        slots in 1_u32..9,
+    ) {
+        let mut fleet = Fleet::new();
+        fleet.slots = Role::BUILT_IN.into_iter().map(|role| (queue(role), slots)).collect();
+        fleet.submit("everything", RunLimits::default());
+        for (n, happening) in (1..).zip(happenings) {
+            happen(&mut fleet, n, happening, &tasks, &manners);
+        }
+        if fleet.run().paused.is_some() {
+            fleet.work(|offer| behave(offer, &tasks, &manners));
+            fleet.ask(1000, |request| Input::Resume { request, deadline_ms: None });
+        }
+        // Nobody holds what was put down behind the run's back.
+        fleet.turn(vec![Input::Capacity]);
+        fleet.work(|offer| behave(offer, &tasks, &manners));
+        prop_assert!(fleet.status().is_ended(), "{:?}", fleet.run());
+        replay(&fleet);
+    }
+
     #[test]
     fn a_run_goes_on_after_its_orchestrator_died_at_any_entry(
         tasks in plans(),
@@ -127,6 +153,39 @@ proptest! {
             prop_assert_eq!(with_status(&fleet, done), with_status(&whole, done));
         }
         replay(&fleet);
+    }
+}
+
+/// One thing that happens: somebody asks something, or an agent does something with an open offer.
+fn happen(fleet: &mut Fleet, n: u128, (what, which): (u8, u8), tasks: &[TaskDraft], manners: &[u8]) {
+    let task = TaskIndex::top(u16::from(which % 6) + 1);
+    fleet.now = Millis(fleet.now.0 + 10);
+    match what % 10 {
+        0 => fleet.ask(n, |request| Input::Pause { request }),
+        1 => fleet.ask(n, |request| Input::Resume { request, deadline_ms: None }),
+        2 => fleet.ask(n, |request| Input::Skip { task, request }),
+        3 => fleet.ask(n, |request| Input::Redo { task, request }),
+        4 => fleet.ask(n, |request| Input::Edit { task: Some(task), goal: "something new".into(), request }),
+        5 if which < 64 => {
+            fleet.ask(n, |request| Input::Edit { task: None, goal: "a new goal".into(), request })
+        }
+        5 if which > 250 => {
+            fleet.turn(vec![Input::Cancel { reason: String::new(), by: "bob".into(), id: None }])
+        }
+        5 => fleet.turn(vec![Input::Capacity]),
+        _ if fleet.open.is_empty() => fleet.turn(vec![Input::Timer]),
+        doing => {
+            let offer = fleet.open[usize::from(which) % fleet.open.len()].clone();
+            match doing {
+                6 => fleet.start(&offer),
+                7 => fleet.park(&offer),
+                _ => {
+                    fleet.start(&offer);
+                    let outcome = behave(&offer, tasks, manners);
+                    fleet.end(&offer, outcome);
+                }
+            }
+        }
     }
 }
 

@@ -13,13 +13,13 @@ use super::fleet::{
 use crate::decide::Effect;
 
 /// Two leaves side by side, and one that uses both.
-fn tasks() -> Vec<TaskDraft> {
+pub(super) fn tasks() -> Vec<TaskDraft> {
     let mut last = leaf("the sum", &["1", "2"]);
     last.goal = "put together {{1.result}} and {{2.result}}".into();
     vec![leaf("apples", &[]), leaf("pears", &[]), last]
 }
 
-fn planned() -> Fleet {
+pub(super) fn planned() -> Fleet {
     planned_with(RunLimits::default())
 }
 
@@ -31,15 +31,15 @@ fn planned_with(limits: RunLimits) -> Fleet {
     fleet
 }
 
-fn open(fleet: &Fleet) -> Vec<String> {
+pub(super) fn open(fleet: &Fleet) -> Vec<String> {
     fleet.open.iter().map(|offer| offer.task.to_string()).collect()
 }
 
-fn status(fleet: &Fleet, task: &str) -> TaskStatus {
+pub(super) fn status(fleet: &Fleet, task: &str) -> TaskStatus {
     fleet.run().tasks[&task.parse::<TaskId>().unwrap()].status
 }
 
-fn do_task(fleet: &mut Fleet, task: &str) {
+pub(super) fn do_task(fleet: &mut Fleet, task: &str) {
     let offer = fleet.find(task);
     fleet.start(&offer);
     let outcome = good(&offer, &tasks());
@@ -319,13 +319,13 @@ fn cancelling_stops_the_run_and_whoever_works_for_it() {
     let mut fleet = planned();
     let offer = fleet.find("1");
     fleet.start(&offer);
-    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into() }]);
+    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));
     assert_eq!(fleet.reason(), "cancelled by ann: enough");
     assert!(fleet.effects.iter().any(|effect| matches!(effect, Effect::CancelRun { .. })));
     assert_eq!(status(&fleet, "1"), TaskStatus::Aborted);
     let entries = fleet.record.len();
-    fleet.turn(vec![Input::Cancel { reason: "again".into(), by: "bob".into() }]);
+    fleet.turn(vec![Input::Cancel { reason: "again".into(), by: "bob".into(), id: None }]);
     assert_eq!(fleet.record.len(), entries, "what has ended stays as it is");
     fleet.end(&offer, result("too late"));
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));

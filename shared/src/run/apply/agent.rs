@@ -4,6 +4,7 @@ use super::super::event::{AgentEvent, AgentKey, Input};
 use super::super::state::{RunState, Seen};
 use crate::flow::Step;
 use crate::ids::{Generation, Seq};
+use uuid::Uuid;
 
 /// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
 /// the decision made anything of it: it was paid for.
@@ -19,7 +20,15 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Refuse { .. }
             | Input::Capacity
             | Input::Timer
-            | Input::Cancel { .. } => {}
+            | Input::Cancel { .. }
+            | Input::Pause { .. }
+            | Input::Resume { .. }
+            | Input::Skip { .. }
+            | Input::Redo { .. }
+            | Input::Edit { .. } => {}
+        }
+        if let Some(request) = input.request() {
+            note_request(state, request);
         }
     }
 }
@@ -47,6 +56,18 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
             run.pending.insert(seq, (key.clone(), event.clone()));
         }
         AgentEvent::Step(_) => {}
+    }
+}
+
+/// How many requests are remembered: a command that is given out twice comes back within minutes.
+const MOST_REQUESTS: usize = 256;
+
+fn note_request(state: &mut RunState, request: Uuid) {
+    if !state.requests.contains(&request) {
+        if state.requests.len() >= MOST_REQUESTS {
+            state.requests.pop_front();
+        }
+        state.requests.push_back(request);
     }
 }
 
@@ -82,17 +103,23 @@ fn note_step(seen: &mut Seen, step: &Step) {
     }
 }
 
-/// Counts what an outcome says was used, in place of what was set aside for it.
+/// Counts what an outcome, or a task that was put down, says was used, in place of what was set aside for it.
 pub(super) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
     match event {
         AgentEvent::Outcome(outcome) => {
             run.usage += outcome.usage;
-            run.allotted
-                .retain(|set_aside| (&set_aside.task, set_aside.generation) != (&key.task, key.generation));
+            no_longer_set_aside(run, key);
         }
-        AgentEvent::Started(_)
-        | AgentEvent::ToolStarted(_)
-        | AgentEvent::Step(_)
-        | AgentEvent::Released(_) => {}
+        AgentEvent::Released(released) => {
+            if released.parked {
+                run.usage += released.usage;
+                no_longer_set_aside(run, key);
+            }
+        }
+        AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
     }
+}
+
+fn no_longer_set_aside(run: &mut RunState, key: &AgentKey) {
+    run.allotted.retain(|set_aside| (&set_aside.task, set_aside.generation) != (&key.task, key.generation));
 }

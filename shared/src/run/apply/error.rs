@@ -50,6 +50,14 @@ pub enum ApplyError {
         /// What the run was busy with.
         phase: Phase,
     },
+    /// A pause of a run that is paused, or the end of one that is not.
+    #[error("{event} cannot happen while the run is {}paused", if *paused { "" } else { "not " })]
+    WrongPause {
+        /// What happened.
+        event: &'static str,
+        /// Whether the run was paused.
+        paused: bool,
+    },
     /// A task cannot pass from one state to the other.
     #[error("task {task} cannot go from {from:?} to {to:?}")]
     IllegalTransition {

@@ -4,6 +4,7 @@ use super::super::EVENT_VERSION;
 use super::super::event::RunEvent;
 use super::super::state::{Phase, RunState, RunStatus};
 use super::agent::count_usage;
+use super::control;
 use super::error::ApplyError;
 use super::plan::{change_plan, derive_parents};
 use super::task::{at_generation, end_generation, end_without_outcome, move_to};
@@ -44,6 +45,9 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         id: run,
         status: RunStatus::Created,
         phase: Phase::Planning,
+        phase_since: now,
+        paused: None,
+        requests: std::collections::VecDeque::new(),
         goal: Goal::clone(goal),
         limits: limits.clone(),
         event_version: *event_version,
@@ -81,7 +85,7 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::PlanAdopted { plan, repairs: _ } => {
             require_phase(state, &[Phase::Planning], name)?;
             change_plan(state, plan)?;
-            state.phase = Phase::Executing;
+            control::enter(state, Phase::Executing, now);
         }
         RunEvent::TaskStarted { task, generation, agent, attempt } => {
             let state = at_generation(state, task, *generation, name)?;
@@ -101,10 +105,12 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         }
         RunEvent::TaskRetried { task, generation, outcome, reason } => {
             let task = end_generation(state, name, task, *generation, TaskStatus::Created, *outcome)?;
+            task.failures = task.failures.saturating_add(1);
             task.reasons.push(reason.clone());
         }
         RunEvent::TaskFailed { task, generation, outcome, reason } => {
             let task = end_generation(state, name, task, *generation, TaskStatus::Failed, *outcome)?;
+            task.failures = task.failures.saturating_add(1);
             task.reasons.push(reason.clone());
         }
         RunEvent::TaskBlocked { task, reason } => {
@@ -116,6 +122,14 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::TaskSkipped { task, reason } => {
             end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Skipped, reason)?;
         }
+        RunEvent::TaskParked { task, generation } => control::park(state, name, task, *generation)?,
+        RunEvent::TaskReopened { task, reason } => control::reopen(state, name, task, reason, now)?,
+        RunEvent::RunPaused { reason } => control::pause(state, name, reason, now)?,
+        RunEvent::RunResumed { reason: _, deadline } => control::resume(state, name, *deadline, now)?,
+        RunEvent::GoalEdited { task, goal, reason: _ } => {
+            control::edit(state, name, task.as_ref(), goal, now)?;
+        }
+        RunEvent::RequestRefused { .. } => {}
         RunEvent::Reflected { task, reflection } => {
             if !state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(task)) {
                 return Err(ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event: name });
@@ -133,7 +147,7 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         }
         RunEvent::WritingBegan => {
             require_phase(state, &[Phase::Executing], name)?;
-            state.phase = Phase::Writing;
+            control::enter(state, Phase::Writing, now);
         }
         RunEvent::RunCompleted { report } => {
             require_phase(state, &[Phase::Writing], name)?;
@@ -163,7 +177,8 @@ fn require_phase(state: &RunState, allowed: &[Phase], event: &'static str) -> Re
 /// Ends the run. What agents still have in hand is cut off, and what they reported counts as used.
 fn end_run(state: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
     state.status = status;
-    state.phase = Phase::Ended;
+    control::enter(state, Phase::Ended, now);
+    state.paused = None;
     state.ended_at = Some(now);
     for task in state.tasks.values_mut() {
         match task.status {

@@ -5,6 +5,7 @@
 //! it sees is what folding its own record entries gives later.
 
 mod agent;
+mod control;
 mod error;
 mod event;
 mod offer;

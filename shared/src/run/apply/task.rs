@@ -20,6 +20,7 @@ pub(super) fn end_generation<'a>(
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
     found.agent = None;
+    found.continues = None;
     if outcome.is_some() {
         found.outcome = outcome;
     }
@@ -55,7 +56,7 @@ pub(super) fn at_generation<'a>(
     }
 }
 
-fn executable<'a>(
+pub(super) fn executable<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     event: &'static str,
@@ -103,21 +104,28 @@ const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
             TaskStatus::Queued | TaskStatus::Blocked => false,
         },
         TaskStatus::Failed => match to {
-            TaskStatus::Split => true,
+            TaskStatus::Skipped | TaskStatus::Split => true,
             TaskStatus::Created
             | TaskStatus::Queued
             | TaskStatus::Processing
             | TaskStatus::Completed
             | TaskStatus::Failed
             | TaskStatus::Aborted
-            | TaskStatus::Skipped
             | TaskStatus::Blocked => false,
         },
-        TaskStatus::Completed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked
-        | TaskStatus::Split => false,
+        // What did not take place may be left out after all: what depends on it then goes on.
+        TaskStatus::Aborted | TaskStatus::Blocked => match to {
+            TaskStatus::Skipped => true,
+            TaskStatus::Created
+            | TaskStatus::Queued
+            | TaskStatus::Processing
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Blocked
+            | TaskStatus::Split => false,
+        },
+        TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split => false,
     }
 }
 

@@ -1,0 +1,76 @@
+//! Changing goals.
+
+use muster_shared::flow::Goal;
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::check::MAX_TEXT_BYTES;
+use muster_shared::plan::{reference, unknown_task};
+use muster_shared::run::{Phase, Request, RunEvent, RunState};
+
+use super::super::draft::Draft;
+use super::super::survey;
+use super::redo::{begin_again, begun_below};
+use super::{asked_by, plan_of, reopen, stop_writing};
+
+/// Changes the goal of a task, or that of the run.
+pub(in crate::decide) fn edit(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    task: Option<&TaskIndex>,
+    goal: &str,
+) -> Result<(), String> {
+    match task {
+        Some(task) => of_task(draft, request, task, goal.trim()),
+        None => of_run(draft, request, goal.trim()),
+    }
+}
+
+/// A task that was begun is done again.
+fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &str) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    check(run, task, goal)?;
+    let begun = begun_below(run, plan_of(run)?, task);
+    let reason = asked_by(request);
+    draft.emit(RunEvent::GoalEdited {
+        task: Some(task.clone()),
+        goal: goal.to_owned(),
+        reason: reason.clone(),
+    });
+    if !begun.is_empty() {
+        begin_again(draft, &begun, &format!("the goal of {task} was changed: {reason}"));
+    }
+    Ok(())
+}
+
+fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
+    let plan = plan_of(run)?;
+    if !plan.tasks.contains_key(task) {
+        return Err(unknown_task(plan, task));
+    }
+    if goal.is_empty() {
+        return Err("the goal is empty: say in a sentence or two what is to be done".to_owned());
+    }
+    if goal.len() > MAX_TEXT_BYTES {
+        return Err(format!("the goal has {} bytes, {MAX_TEXT_BYTES} is the most for a task", goal.len()));
+    }
+    reference::resolve(goal, plan, &[]).map(drop).map_err(|wrong| wrong.to_string())
+}
+
+/// The plan was made for the old goal. One that is being made is made anew; one that stands is refined, even if the
+/// limit of refinements is reached: that limit is for what agents wish, not for what people decide.
+fn of_run(draft: &mut Draft<'_>, request: &Request, goal: &str) -> Result<(), String> {
+    Goal::new(goal).check().map_err(|wrong| wrong.to_string())?;
+    let reason = asked_by(request);
+    draft.emit(RunEvent::GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
+    let Some(run) = draft.open() else { return Ok(()) };
+    let why = format!("the goal of the run was changed: {reason}");
+    match run.phase {
+        Phase::Planning => reopen(draft, &TaskId::Plan, &why),
+        Phase::Executing | Phase::Writing => {
+            stop_writing(draft, &why);
+            let number = draft.open().map_or(1, survey::next_refinement);
+            draft.emit(RunEvent::RefinementWanted { number, reason: why });
+        }
+        Phase::Ended => {}
+    }
+    Ok(())
+}

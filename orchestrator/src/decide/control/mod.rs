@@ -1,0 +1,88 @@
+//! What people and programs ask of a run while it goes on. A request that cannot be met is refused with the reason
+//! on record, so that whoever asked reads it there; one about a run that has ended changes nothing.
+
+mod edit;
+mod pause;
+mod redo;
+mod skip;
+
+use muster_shared::flow::Plan;
+use muster_shared::ids::TaskId;
+use muster_shared::run::{Request, RunEvent, RunState, StopReason};
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::survey;
+
+pub(super) use edit::edit;
+pub(super) use pause::{pause, put_down, resume, stop_early_bird};
+pub(super) use redo::redo;
+pub(super) use skip::skip;
+
+/// Stops the run. A run that has ended stays as it is.
+pub(super) fn cancel(draft: &mut Draft<'_>, reason: &str, by: &str) {
+    let by = if by.is_empty() { "somebody" } else { by };
+    let reason =
+        if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
+    abort(draft, StopReason::Cancelled, reason);
+}
+
+/// Stops the run, whatever is in work.
+pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
+    if draft.open().is_none() {
+        return;
+    }
+    draft.effect(Effect::CancelRun { reason: reason.clone() });
+    draft.emit(RunEvent::RunAborted { why, reason });
+}
+
+/// Does what is asked, once; what cannot be done is refused.
+pub(super) fn obey(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    act: impl FnOnce(&mut Draft<'_>, &Request) -> Result<(), String>,
+) {
+    let is_done = |run: &RunState| run.requests.contains(&request.id);
+    if draft.open().is_none_or(is_done) || !draft.takes_up(request.id) {
+        return;
+    }
+    if let Err(reason) = act(draft, request) {
+        draft.emit(RunEvent::RequestRefused { id: request.id, reason });
+    }
+}
+
+/// Who asked, and why, in a few words.
+fn asked_by(request: &Request) -> String {
+    let by = if request.by.is_empty() { "somebody" } else { &request.by };
+    if request.reason.is_empty() {
+        format!("asked by {by}")
+    } else {
+        format!("{} (asked by {by})", request.reason)
+    }
+}
+
+/// The plan, or why nothing can be asked of its tasks.
+fn plan_of(run: &RunState) -> Result<&Plan, String> {
+    run.plan.as_ref().ok_or_else(|| "there is no plan yet: ask again once there is one".to_owned())
+}
+
+/// Interrupts whoever has the newest generation of a task in hand.
+fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
+    let held = draft.open().and_then(|run| run.tasks.get(task));
+    let Some(state) = held.filter(|state| survey::is_in_work(state.status)) else { return };
+    let (generation, agent) = (state.generation, state.agent.clone());
+    draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
+}
+
+/// Stops the writing of the report: what it is to be made of changes.
+fn stop_writing(draft: &mut Draft<'_>, reason: &str) {
+    reopen(draft, &TaskId::Write, reason);
+}
+
+/// Opens a task again if it was begun.
+fn reopen(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
+    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| survey::was_begun(state.status)) {
+        interrupt(draft, task, reason);
+        draft.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
+    }
+}

@@ -1,0 +1,62 @@
+//! Doing tasks again, and whatever used their results.
+
+use std::collections::BTreeSet;
+
+use muster_shared::flow::{Plan, TaskStatus};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::{order, unknown_task};
+use muster_shared::run::{Request, RunState};
+
+use super::super::draft::Draft;
+use super::super::survey;
+use super::{asked_by, plan_of, reopen, stop_writing};
+
+/// Has a task and all below it done again, with everything that used what it gave.
+pub(in crate::decide) fn redo(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    task: &TaskIndex,
+) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let plan = plan_of(run)?;
+    if !plan.tasks.contains_key(task) {
+        return Err(unknown_task(plan, task));
+    }
+    let begun = begun_below(run, plan, task);
+    if begun.is_empty() {
+        return Err(format!("{task} has not begun: there is nothing to do again"));
+    }
+    begin_again(draft, &begun, &format!("it is to be done again: {}", asked_by(request)));
+    Ok(())
+}
+
+/// The leaves of a task that were begun or have ended.
+pub(super) fn begun_below(run: &RunState, plan: &Plan, task: &TaskIndex) -> BTreeSet<TaskIndex> {
+    plan.leaves_of(task).filter(|leaf| was_begun(run, leaf)).cloned().collect()
+}
+
+/// Opens these leaves again, what used their results, the reflections on both, and the report.
+pub(super) fn begin_again(draft: &mut Draft<'_>, leaves: &BTreeSet<TaskIndex>, reason: &str) {
+    let users = draft.open().map(|run| users(run, leaves)).unwrap_or_default();
+    let named: Vec<String> = leaves.iter().map(TaskIndex::to_string).collect();
+    let follows = format!("what it used is done again ({}): {reason}", named.join(", "));
+    let leaves = leaves.iter().map(|leaf| (leaf, reason));
+    for (leaf, reason) in leaves.chain(users.iter().map(|leaf| (leaf, follows.as_str()))) {
+        reopen(draft, &TaskId::Leaf(leaf.clone()), reason);
+        reopen(draft, &TaskId::Reflect(leaf.clone()), reason);
+    }
+    stop_writing(draft, reason);
+}
+
+/// The leaves that used what these gave, directly or not. What was left out stays so.
+fn users(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
+    let Some(plan) = &run.plan else { return BTreeSet::new() };
+    let skipped =
+        |leaf: &TaskIndex| run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Skipped);
+    let dependents = order::dependents(plan, leaves).into_iter();
+    dependents.filter(|leaf| !leaves.contains(leaf) && was_begun(run, leaf) && !skipped(leaf)).collect()
+}
+
+fn was_begun(run: &RunState, leaf: &TaskIndex) -> bool {
+    run.planned(leaf).is_some_and(|state| survey::was_begun(state.status))
+}

@@ -1,0 +1,58 @@
+//! Leaving tasks out.
+
+use muster_shared::flow::{Plan, TaskStatus};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::unknown_task;
+use muster_shared::run::{Phase, Request, RunEvent, RunState};
+
+use super::super::draft::Draft;
+use super::{asked_by, interrupt, plan_of};
+
+/// Leaves out a task and all below it. What depends on it goes on without it.
+pub(in crate::decide) fn skip(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    task: &TaskIndex,
+) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let leaves = skippable(run, plan_of(run)?, task)?;
+    let reason = asked_by(request);
+    for leaf in leaves {
+        interrupt(draft, &TaskId::Leaf(leaf.clone()), &reason);
+        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone() });
+    }
+    Ok(())
+}
+
+/// The leaves that are left out with a task: those that have not given a result.
+fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIndex>, String> {
+    if !plan.tasks.contains_key(task) {
+        return Err(unknown_task(plan, task));
+    }
+    if run.phase == Phase::Writing {
+        return Err("the report is being written: all tasks have ended".to_owned());
+    }
+    let statuses = run.statuses();
+    let status = |leaf: &TaskIndex| statuses.get(leaf).copied().unwrap_or(TaskStatus::Created);
+    let leaves: Vec<TaskIndex> =
+        plan.leaves_of(task).filter(|leaf| can_be_left_out(status(leaf))).cloned().collect();
+    if !leaves.is_empty() {
+        return Ok(leaves);
+    }
+    if plan.leaves_of(task).all(|leaf| status(leaf) == TaskStatus::Skipped) {
+        return Err(format!("{task} is left out already"));
+    }
+    Err(format!("{task} has ended with a result, which is kept; `muster redo` has it done again"))
+}
+
+const fn can_be_left_out(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Created
+        | TaskStatus::Queued
+        | TaskStatus::Processing
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Blocked => true,
+        TaskStatus::Completed | TaskStatus::Skipped | TaskStatus::Split => false,
+    }
+}

@@ -1,0 +1,130 @@
+//! What people ask of a run, once decided: pauses, tasks put down or opened again, goals changed.
+
+use super::super::state::{Paused, Phase, RunState};
+use super::error::ApplyError;
+use super::task::{at_generation, executable, illegal, move_to};
+use crate::flow::TaskStatus;
+use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::time::Millis;
+
+/// Makes the run busy with another phase.
+pub(super) const fn enter(state: &mut RunState, phase: Phase, now: Millis) {
+    state.phase = phase;
+    state.phase_since = now;
+}
+
+pub(super) fn pause(
+    state: &mut RunState,
+    event: &'static str,
+    reason: &str,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    if state.paused.is_some() {
+        return Err(ApplyError::WrongPause { event, paused: true });
+    }
+    state.paused = Some(Paused { since: now, reason: reason.to_owned() });
+    Ok(())
+}
+
+/// The time of the pause is not counted against the phase.
+pub(super) fn resume(
+    state: &mut RunState,
+    event: &'static str,
+    deadline: Option<Millis>,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let Some(paused) = state.paused.take() else {
+        return Err(ApplyError::WrongPause { event, paused: false });
+    };
+    state.phase_since = state.phase_since.after(now.since(paused.since));
+    state.deadline = deadline.unwrap_or(state.deadline);
+    Ok(())
+}
+
+/// Puts a task down where it stands: the next generation goes on from the steps of this one.
+pub(super) fn park(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    generation: Generation,
+) -> Result<(), ApplyError> {
+    let found = at_generation(state, task, generation, event)?;
+    match found.status {
+        TaskStatus::Queued | TaskStatus::Processing => {}
+        from @ (TaskStatus::Created
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked
+        | TaskStatus::Split) => return Err(illegal(task, from, TaskStatus::Created)),
+    }
+    move_to(found, task, TaskStatus::Created)?;
+    found.agent = None;
+    found.continues = found.continues.or(Some(generation));
+    Ok(())
+}
+
+/// Opens a task again, from its beginning. What was being written is no longer what is to be written.
+pub(super) fn reopen(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    reason: &str,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let found = executable(state, task, event)?;
+    match found.status {
+        TaskStatus::Queued
+        | TaskStatus::Processing
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked => {}
+        from @ (TaskStatus::Created | TaskStatus::Split) => {
+            return Err(illegal(task, from, TaskStatus::Created));
+        }
+    }
+    found.status = TaskStatus::Created;
+    found.agent = None;
+    found.outcome = None;
+    found.continues = None;
+    found.failures = 0;
+    found.reasons.push(reason.to_owned());
+    if let TaskId::Reflect(index) = task {
+        state.reflections.remove(index);
+    }
+    back_to_executing(state, now);
+    Ok(())
+}
+
+pub(super) fn edit(
+    state: &mut RunState,
+    event: &'static str,
+    task: Option<&TaskIndex>,
+    goal: &str,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    match task {
+        None => {
+            goal.clone_into(&mut state.goal.text);
+            back_to_executing(state, now);
+            Ok(())
+        }
+        Some(index) => match state.plan.as_mut().and_then(|plan| plan.tasks.get_mut(index)) {
+            Some(planned) => {
+                goal.clone_into(&mut planned.goal);
+                Ok(())
+            }
+            None => Err(ApplyError::UnknownTask { task: TaskId::Leaf(index.clone()), event }),
+        },
+    }
+}
+
+fn back_to_executing(state: &mut RunState, now: Millis) {
+    match state.phase {
+        Phase::Writing => enter(state, Phase::Executing, now),
+        Phase::Planning | Phase::Executing | Phase::Ended => {}
+    }
+}

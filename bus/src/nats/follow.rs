@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -55,12 +56,31 @@ pub(super) async fn scan(
     after: Seq,
 ) -> Result<Vec<Stored>, BusError> {
     let consumer = reader(nats, stream, filters, Begin::After(after)).await?;
+    let _forgotten = Reader::of(nats, stream, &consumer);
     let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
-    let read = read_all(nats, &consumer, pending).await;
-    let (context, name) = (nats.context.clone(), consumer.cached_info().name.clone());
-    // Nobody waits for this: what is left behind disappears by itself.
-    tokio::spawn(async move { context.delete_consumer_from_stream(name, stream).await });
-    read
+    read_all(nats, &consumer, pending).await
+}
+
+/// Removes a consumer when it is dropped: every one that is left costs the server something with every write.
+struct Reader {
+    context: jetstream::Context,
+    stream: &'static str,
+    name: String,
+}
+
+impl Reader {
+    fn of(nats: &Nats, stream: &'static str, consumer: &Consumer<pull::Config>) -> Self {
+        Self { context: nats.context.clone(), stream, name: consumer.cached_info().name.clone() }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // Nobody waits for this: what is left behind disappears by itself after [`IDLE`].
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (context, stream, name) = (self.context.clone(), self.stream, std::mem::take(&mut self.name));
+        runtime.spawn(async move { context.delete_consumer_from_stream(name, stream).await });
+    }
 }
 
 /// Reads what was there when the consumer was made.
@@ -100,6 +120,8 @@ struct Follower {
 /// The server's side of a follower, until the next interruption.
 struct Source {
     messages: pull::Stream,
+    /// The consumer, forgotten with this.
+    _consumer: Reader,
     /// What the consumer gave out so far; a gap means that something was lost on the way.
     given: u64,
 }
@@ -127,7 +149,8 @@ impl Follower {
         let stream =
             consumer.stream().max_messages_per_batch(CHUNK).heartbeat(HEARTBEAT).expires(HEARTBEAT * 3);
         let messages = self.nats.limited("following", stream.messages()).await?;
-        self.source = Some(Source { messages, given: 0 });
+        let _consumer = Reader::of(&self.nats, self.stream, &consumer);
+        self.source = Some(Source { messages, given: 0, _consumer });
         Ok(())
     }
 

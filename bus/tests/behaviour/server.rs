@@ -50,6 +50,23 @@ async fn provisioning_upgrades_in_place_and_refuses_what_is_newer() {
     assert_eq!(bus.record().last_seq().await.unwrap(), Seq(2));
 }
 
+/// Each consumer that is left costs the server something with every write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_read_leaves_nothing_behind_on_the_server() {
+    let f = on_nats().await;
+    let run = run();
+    f.offer(run, Seq(0), &["1"]).await;
+    let context = async_nats::jetstream::new(f.foreigner().await.unwrap());
+    let readers = async || context.get_stream("RUNS").await.unwrap().cached_info().state.consumer_count;
+    let before = readers().await;
+    let mut entries = f.bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    assert!(next(&mut entries).await.is_ok());
+    assert_eq!(readers().await, before + 1);
+    drop(entries);
+    drop(f.bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap());
+    until("the consumers are gone", async || readers().await == before).await;
+}
+
 /// A follower and a queue outlive a server that is killed and comes back: no gap, nothing twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn followers_go_on_after_a_restart() {

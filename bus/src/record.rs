@@ -35,6 +35,8 @@ pub enum RecordFilter {
     },
     /// The decisions of a run, with the offers that they make.
     Decisions(RunId),
+    /// What decides how a run stands: its decisions, and what agents wrote apart from their steps.
+    Deciding(RunId),
     /// The decisions of all runs, with the offers that they make.
     AllDecisions,
     /// The decisions of all runs that make no offer or several; the first decision of a run is always among them.
@@ -45,12 +47,19 @@ pub enum RecordFilter {
     Everything,
 }
 
+/// What agents write that waits for a decision.
+const DECIDING: [EventKind; 4] =
+    [EventKind::Started, EventKind::Tool, EventKind::Released, EventKind::Outcome];
+
 impl RecordFilter {
     fn subjects(&self) -> Vec<String> {
         match self {
             Self::Run(run) => vec![format!("run.{run}.>"), format!("evt.{run}.>")],
             Self::Task { run, task, generation } => vec![subject::task_fence(*run, task, *generation)],
             Self::Decisions(run) => vec![subject::run_fence(*run)],
+            Self::Deciding(run) => std::iter::once(subject::run_fence(*run))
+                .chain(DECIDING.map(|kind| format!("evt.{run}.*.*.*.*.{kind}")))
+                .collect(),
             Self::AllDecisions => vec!["run.>".into()],
             Self::AllWithoutOffer => vec!["run.*.decided".into()],
             Self::AgentSignals => [EventKind::Started, EventKind::Released, EventKind::Outcome]
@@ -213,6 +222,18 @@ impl Record {
             RecordEvent::Offered(offer) => Some(offer.generation),
             RecordEvent::Agent(..) => None,
         })
+    }
+
+    /// The first entry after a position, if there is one.
+    ///
+    /// # Errors
+    /// [`BusError::Unreadable`] when it cannot be read; else when the bus fails.
+    pub async fn first(&self, which: &RecordFilter, after: Seq) -> Result<Option<Entry>, BusError> {
+        let mut messages = self.core.backend.follow(RUNS, which.subjects(), Begin::After(after)).await?;
+        match tokio::time::timeout(self.core.settings.request_timeout, messages.next()).await {
+            Ok(Some(stored)) => Ok(Some(self.core.entry(&stored).await??)),
+            Ok(None) | Err(_) => Ok(None),
+        }
     }
 
     /// All runs in the record, newest first.

@@ -208,3 +208,42 @@ async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
     let run = submit(&fleet, 1).await.remove(0);
     assert_eq!(fleet.finished(run).await.event_version, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_takeover_goes_on_from_a_kept_state_and_from_the_record_if_that_is_broken() {
+    for broken in [false, true] {
+        let fleet = Fleet::start(bus(), 2, slowly(100)).await;
+        let settings = OrchestratorSettings { snapshot_every: 5, ..OrchestratorSettings::default() };
+        let first = Orchestrator::with(&fleet.bus, 1, settings.clone());
+        let run = submit(&fleet, 1).await.remove(0);
+        let newest = format!("snap/{run}/newest");
+        let begin = Instant::now();
+        let at = loop {
+            if let Some(at) = fleet.bus.store().get(&newest).await.unwrap() {
+                break String::from_utf8(at.to_vec()).unwrap();
+            }
+            assert!(begin.elapsed() < support::LIMIT, "a state is kept");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        first.kill();
+        let name = format!("snap/{run}/{at}");
+        let kept = fleet.bus.store().get(&name).await.unwrap().unwrap();
+        let secret = fleet.fold(run).await.unwrap().secret;
+        assert!(!String::from_utf8_lossy(&kept).contains(&secret));
+        if broken {
+            fleet.bus.store().put_named(&name, kept.slice(..kept.len() / 2)).await.unwrap();
+        }
+        let _second = Orchestrator::with(&fleet.bus, 2, settings);
+        all_complete(&fleet, &[run]).await;
+        let begin = Instant::now();
+        loop {
+            let gone = fleet.bus.store().get(&name).await.unwrap().is_none();
+            let newer = fleet.bus.store().get(&newest).await.unwrap().unwrap();
+            if broken || gone == (newer != at.as_bytes()) {
+                break;
+            }
+            assert!(begin.elapsed() < support::LIMIT, "only the newest is kept");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

@@ -6,6 +6,7 @@ use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
 
 use super::office::Office;
+use super::snapshots;
 
 /// The folded record of a run, and what was put off.
 #[derive(Debug, Default)]
@@ -15,6 +16,10 @@ pub(super) struct Book {
     pub(super) author: Option<AgentId>,
     /// Inputs that were put off; all are of agents, so they stand in the record.
     pub(super) deferred: Vec<Input>,
+    /// Where the run was created; 0 while that is not known.
+    pub(super) created: Seq,
+    /// Entries folded since the state was kept aside.
+    since_snapshot: u32,
     /// How far the record was read at once. Signals up to there have been folded.
     read_to: Seq,
 }
@@ -29,18 +34,37 @@ pub(super) enum ReadError {
 }
 
 impl Book {
-    /// Reads and folds the whole record of a run.
+    /// Reads the record of a run and folds it, from the newest snapshot on if there is one.
     pub(super) async fn read(office: &Office, id: RunId) -> Result<Self, ReadError> {
-        let entries = office.bus.record().read(&RecordFilter::Run(id), Seq(0)).await?;
-        let mut book = Self::default();
+        let mut book = snapshots::newest(office, id).await.unwrap_or_default();
+        let after = book.run.as_ref().map_or(Seq(0), |run| run.folded);
+        let entries = office.bus.record().read(&RecordFilter::Deciding(id), after).await?;
         for entry in &entries {
             apply(&mut book.run, entry)?;
             if let RecordEvent::Decided(decided) = &entry.event {
                 book.author = Some(decided.by.clone());
             }
         }
-        book.read_to = entries.last().map_or(Seq(0), |entry| entry.seq);
+        if let (Seq(0), Some(first)) = (book.created, entries.first()) {
+            book.created = first.seq;
+        }
+        book.read_to = entries.last().map_or(after, |entry| entry.seq);
+        book.since_snapshot = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         Ok(book)
+    }
+
+    /// What is known from a state that was kept aside.
+    pub(super) fn restored(run: RunState, author: Option<AgentId>, created: Seq) -> Self {
+        Self { run: Some(run), author, created, ..Self::default() }
+    }
+
+    /// Whether the state should be kept aside now. Counts anew from then on.
+    pub(super) fn snapshot_is_due(&mut self, every: u32) -> bool {
+        let due = every > 0 && self.since_snapshot >= every;
+        if due {
+            self.since_snapshot = 0;
+        }
+        due
     }
 
     /// What a new owner decides upon: everything that no decision has named, and what may have got free.
@@ -54,6 +78,7 @@ impl Book {
         let RecordEvent::Agent(key, event) = &entry.event else { return None };
         let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
         apply_late(run, entry.seq, key, event);
+        self.since_snapshot = self.since_snapshot.saturating_add(1);
         run.pending.contains_key(&entry.seq).then_some(Input::Agent { seq: entry.seq })
     }
 
@@ -71,6 +96,7 @@ impl Book {
             [RecordEvent::Decided(decided)].into_iter().chain(offers.into_iter().map(RecordEvent::Offered));
         for (seq, event) in (appended.first.0..).zip(events) {
             apply(&mut self.run, &Entry { seq: Seq(seq), at, run: id, event })?;
+            self.since_snapshot = self.since_snapshot.saturating_add(1);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod run_actor;
 mod sessions;
 mod settings;
 mod signals;
+mod snapshots;
 mod takeover;
 mod turn;
 

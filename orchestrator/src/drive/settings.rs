@@ -25,6 +25,9 @@ pub struct OrchestratorSettings {
     pub scan_runs: usize,
     /// Most inputs that are put off to be decided together.
     pub max_deferred: usize,
+    /// After how many entries of its record the state of a run is kept aside, so that whoever takes it over need not
+    /// fold all of them; 0 for never.
+    pub snapshot_every: u32,
 }
 
 impl Default for OrchestratorSettings {
@@ -36,6 +39,7 @@ impl Default for OrchestratorSettings {
             record_percent: 80,
             scan_runs: 500,
             max_deferred: 256,
+            snapshot_every: 200,
         }
     }
 }

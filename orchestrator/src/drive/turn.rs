@@ -19,6 +19,7 @@ use super::book::{Book, ReadError};
 use super::office::{Office, now};
 use super::perform::perform;
 use super::run_actor::Mail;
+use super::snapshots;
 use crate::decide::{Decision, Situation, decide, in_work, next_deadline, next_review};
 
 /// How often a decision is made anew because somebody else wrote first.
@@ -166,7 +167,7 @@ struct Done {
 }
 
 async fn go(
-    office: &Office,
+    office: &Arc<Office>,
     id: RunId,
     book: Option<Book>,
     signals: &[Entry],
@@ -199,7 +200,12 @@ async fn go(
             return Ok(Done { book, wake, more });
         }
         match draft.write(office, id, epoch, &mut book).await? {
-            Written::Done => return Ok(Done { book, wake, more }),
+            Written::Done => {
+                if book.snapshot_is_due(office.settings.snapshot_every) {
+                    snapshots::keep(Arc::clone(office), id);
+                }
+                return Ok(Done { book, wake, more });
+            }
             Written::Again => {
                 book = read_ours(office, id).await?;
                 agents = book.left_over();

@@ -446,7 +446,7 @@ pub enum StopReason {
 }
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentKey {
     /// The agent's role.
     pub role: Role,
@@ -459,7 +459,8 @@ pub struct AgentKey {
 }
 
 /// What an agent reports of the task it holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentEvent {
     /// It started.
     Started(Started),

@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod event;
 pub mod invariants;
+pub mod snapshot;
 pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs};
@@ -14,6 +15,7 @@ pub use event::{
     AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, Request, RunEvent,
     Started, StopReason, ToolStarted,
 };
+pub use snapshot::Snapshot;
 pub use state::{Allotment, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.

@@ -54,7 +54,7 @@ pub enum Phase {
 }
 
 /// The state of a run. Only [`apply`](super::apply()) changes it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunState {
     /// The run.
     pub id: RunId,
@@ -159,7 +159,7 @@ pub struct Paused {
 pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
 
 /// The state of one task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskState {
     /// Its state.
     pub status: TaskStatus,
@@ -223,7 +223,7 @@ pub struct Allotment {
 }
 
 /// What an agent was seen doing with a task, decided upon or not.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Seen {
     /// The generation that this is about.
     pub generation: Generation,

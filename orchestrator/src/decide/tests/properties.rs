@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, Outcome, RunLimits, TaskDraft, TaskOffered, TaskStatus};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
-use muster_shared::run::{Input, RecordEvent, RunState, RunStatus, apply};
+use muster_shared::run::{Input, RecordEvent, RunState, RunStatus, Snapshot, apply};
 use muster_shared::time::Millis;
+use muster_shared::wire::Encoding;
+use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, failed, good, leaf, queue};
@@ -75,6 +77,29 @@ fn replay(fleet: &Fleet) {
     assert_eq!(run, fleet.run);
 }
 
+/// Folding from a kept state gives what folding everything gives, wherever the state was kept.
+fn fold_from_every_position(fleet: &Fleet) {
+    let mut run: Option<RunState> = None;
+    for (at, entry) in fleet.record.iter().enumerate() {
+        apply(&mut run, entry).unwrap();
+        let snapshot = Snapshot::of(run.as_ref().unwrap(), fleet.record[0].seq, None);
+        for encoding in [Encoding::MessagePack, Encoding::Json] {
+            let bytes = encode(&snapshot, encoding).unwrap();
+            let secret = run.as_ref().unwrap().secret.as_bytes();
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret), "the secret is not kept");
+            let read: Snapshot = decode_unbounded(&bytes, encoding).unwrap();
+            assert!(read.is_usable());
+            let (restored, _) = read.restore(&fleet.record[0]).unwrap();
+            assert_eq!(Some(&restored), run.as_ref());
+            let mut folded = Some(restored);
+            fleet.record[at + 1..].iter().for_each(|entry| apply(&mut folded, entry).unwrap());
+            assert_eq!(folded, fleet.run);
+        }
+    }
+    let another = Snapshot::of(fleet.run(), fleet.record[0].seq, None).restore(&fleet.record[1]);
+    assert_eq!(another, None, "not with another entry than the first");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -88,6 +113,7 @@ proptest! {
         let fleet = finish(&tasks, &manners, &picks, slots);
         prop_assert!(fleet.status().is_ended());
         replay(&fleet);
+        fold_from_every_position(&fleet);
     }
 
     #[test]

@@ -212,7 +212,7 @@ impl Default for TaskState {
 }
 
 /// A part of the run's budget that was set aside for one generation of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Allotment {
     /// The task.
     pub task: TaskId,

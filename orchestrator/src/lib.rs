@@ -3,5 +3,6 @@
 
 pub mod decide;
 pub mod drive;
+pub mod replay;
 
 pub use drive::{OrchestratorError, OrchestratorSettings, run, with_system};

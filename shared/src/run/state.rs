@@ -147,7 +147,7 @@ impl RunState {
 }
 
 /// Why and since when nothing is offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Paused {
     /// Since when.
     pub since: Millis,

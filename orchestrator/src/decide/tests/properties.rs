@@ -77,6 +77,26 @@ fn replay(fleet: &Fleet) {
     assert_eq!(run, fleet.run);
 }
 
+#[test]
+fn a_replay_names_the_first_decision_that_comes_out_differently() {
+    let mut fleet = finish(&[leaf("part", &[])], &[0], &[0], 8);
+    let whole = crate::replay::replay(ID, &fleet.record).unwrap();
+    assert!(whole.decisions > 3 && whole.offers >= 4, "{whole:?}");
+    let place = fleet.record.iter().position(|entry| match &entry.event {
+        RecordEvent::Decided(decided) => {
+            decided.offer.as_ref().is_some_and(|offer| offer.task == TaskId::Plan)
+        }
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
+    });
+    let Some(entry) = place.and_then(|at| fleet.record.get_mut(at)) else { panic!("there is an offer") };
+    let RecordEvent::Decided(decided) = &mut entry.event else { panic!("it is a decision") };
+    decided.offer.as_mut().unwrap().goal = "another".into();
+    let seq = entry.seq;
+    let divergence = crate::replay::replay(ID, &fleet.record).unwrap_err();
+    assert_eq!((divergence.seq, divergence.part), (seq, "offer"));
+    assert!(divergence.expected.contains("another") && divergence.came.contains("everything"));
+}
+
 /// Folding from a kept state gives what folding everything gives, wherever the state was kept.
 fn fold_from_every_position(fleet: &Fleet) {
     let mut run: Option<RunState> = None;
@@ -113,6 +133,7 @@ proptest! {
         let fleet = finish(&tasks, &manners, &picks, slots);
         prop_assert!(fleet.status().is_ended());
         replay(&fleet);
+        prop_assert!(crate::replay::replay(ID, &fleet.record).is_ok());
         fold_from_every_position(&fleet);
     }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use muster_bus::allowance::rate::Rate;
 use muster_shared::ids::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::model::pricing::Price;
 use crate::model::provider::CallLimits;
+use crate::model::purse::FleetBudget;
 use crate::model::retry::RetryLimits;
 use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
@@ -37,6 +39,15 @@ pub struct AgentSettings {
     pub tool_calling: ToolCalling,
     /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
     pub prices: BTreeMap<String, Price>,
+    /// How often models may be asked by the whole fleet together, by `provider/model`.
+    pub rates: BTreeMap<String, Rate>,
+    /// Longest wait of one call for its turn.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub rate_patience: Duration,
+    /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
+    #[serde(skip)]
+    pub fleet: FleetBudget,
     /// Limits of one task.
     pub limits: StepLimits,
     /// Limits of one model call.
@@ -102,6 +113,9 @@ impl Default for AgentSettings {
             max_answer_tokens: None,
             tool_calling: ToolCalling::default(),
             prices: BTreeMap::new(),
+            rates: BTreeMap::new(),
+            rate_patience: Duration::from_secs(600),
+            fleet: FleetBudget::default(),
             limits: StepLimits::default(),
             calls: CallLimits::default(),
             retries: RetryLimits::default(),

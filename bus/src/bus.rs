@@ -8,6 +8,7 @@ use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
+use crate::allowance::Allowances;
 use crate::backend::Backend;
 use crate::context::SharedContext;
 use crate::control::Control;
@@ -204,6 +205,12 @@ impl Bus {
     #[must_use]
     pub fn leases(&self) -> Leases {
         Leases::new(&self.core)
+    }
+
+    /// What the whole fleet shares and may use only so much of.
+    #[must_use]
+    pub fn allowances(&self) -> Allowances {
+        Allowances::new(&self.core)
     }
 
     /// What could not be processed.

@@ -4,6 +4,7 @@
 //! trait with two implementations. [`subject`] is the only place where subjects are built and parsed, and only this
 //! crate names the NATS client.
 
+pub mod allowance;
 mod backend;
 mod bus;
 pub mod context;
@@ -28,6 +29,7 @@ pub mod tap;
 pub mod timers;
 pub mod topology;
 
+pub use allowance::{Allowances, BrokerClock};
 pub use backend::Appended;
 pub use bus::{Bus, ServerInfo};
 pub use context::{ContextValue, SharedContext};

@@ -28,6 +28,10 @@ pub const AGENTS: &str = "KV_AGENTS";
 pub const LEASE: &str = "KV_LEASE";
 /// The shared context's bucket, as a stream.
 pub const CONTEXT: &str = "KV_BB";
+/// The bucket of what the fleet shares, as a stream.
+pub const ALLOWANCE: &str = "KV_ALLOWANCE";
+/// Where changes in that bucket are shown, for whoever listens.
+pub const ALLOWANCE_SHOWN: &str = "allowance.";
 /// The object store's bucket.
 pub const OBJECTS: &str = "MUSTER";
 /// The object store's bucket, as a stream.
@@ -149,6 +153,10 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
         },
         StreamSpec { waits_for_disk: false, ..bucket(AGENTS, "Who is on the bus", "$KV.AGENTS.>", 16 * MIB) },
         bucket(LEASE, "Which orchestrator has which runs", "$KV.LEASE.>", 16 * MIB),
+        StreamSpec {
+            republish: Some(("$KV.ALLOWANCE.", ALLOWANCE_SHOWN)),
+            ..bucket(ALLOWANCE, "Rates and budgets of the whole fleet", "$KV.ALLOWANCE.>", 4 * MIB)
+        },
         StreamSpec {
             republish: Some(("$KV.BB.", "bb.")),
             ..bucket(CONTEXT, "The shared context of runs", "$KV.BB.>", settings.context_bytes)

@@ -22,6 +22,7 @@ pub(super) async fn agent(app: &App, args: &AgentArgs) -> Result<Exit, Failure> 
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.beside_fleet(&settings.cache_dir);
     settings.workspace_dir = app.beside_fleet(&settings.workspace_dir);
+    settings.fleet = app.settings().fleet.whole_budget();
     muster_agents::run_agent(bus, args.role.clone(), settings, Arc::clone(&app.redactor), stop)
         .await
         .map_err(|error| {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{Budget, RunLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct FleetSettings {
     /// Processes of each role; 1 where nothing is said.
@@ -35,8 +36,19 @@ pub(crate) struct FleetSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub(crate) start_limit: Duration,
+    /// The most that all runs of the fleet may use together.
+    pub(crate) budget: BudgetSettings,
+    /// For which time: day (by UTC), or total.
+    pub(crate) budget_per: Period,
     /// Resident memory of one process above which a warning is given, in MiB.
     pub(crate) memory_warning_mib: u64,
+}
+
+impl FleetSettings {
+    /// The most that the whole fleet may use.
+    pub(crate) fn whole_budget(&self) -> FleetBudget {
+        FleetBudget { budget: Budget::from(&self.budget), per: self.budget_per }
+    }
 }
 
 impl Default for FleetSettings {
@@ -49,6 +61,8 @@ impl Default for FleetSettings {
             max_restart_wait: Duration::from_secs(10),
             stop_limit: Duration::from_secs(10),
             start_limit: Duration::from_secs(20),
+            budget: BudgetSettings::default(),
+            budget_per: Period::default(),
             memory_warning_mib: 1024,
         }
     }

@@ -10,7 +10,10 @@ use muster_shared::secret::Redactor;
 
 use super::corpora::Corpora;
 use super::minds::MindMaker;
+use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
+use crate::model::purse::Purse;
+use crate::model::turnstile::Common;
 use crate::prompts::Templates;
 use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
@@ -30,6 +33,7 @@ pub struct Kit {
     host: String,
     extra: Vec<Arc<dyn Tool>>,
     corpora: Corpora,
+    common: Common,
     engine: OnceLock<ToolEngine>,
     templates: OnceLock<Result<Templates, String>>,
 }
@@ -47,7 +51,8 @@ impl Kit {
         let corpora = Corpora::new(settings.cache_dir.clone(), bus.store());
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
         let (host, extra) = (host_name(), Vec::new());
-        Self { bus, role, settings, redactor, minds, host, extra, corpora, engine, templates }
+        let common = common(&bus, &settings);
+        Self { bus, role, settings, redactor, minds, host, extra, corpora, common, engine, templates }
     }
 
     /// Adds tools to the built-in ones.
@@ -134,6 +139,7 @@ impl Kit {
                 max_tokens: self.settings.max_answer_tokens,
             },
             pricing: Pricing::with_overrides(self.settings.prices.clone()),
+            common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
         })
     }
@@ -195,6 +201,13 @@ impl std::fmt::Debug for Kit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Kit").field("role", &self.role).field("host", &self.host).finish_non_exhaustive()
     }
+}
+
+fn common(bus: &Bus, settings: &AgentSettings) -> Common {
+    let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
+    let purse = || Arc::new(Purse::new(bus.allowances(), bus.who().to_string(), settings.fleet));
+    let purse = (!settings.fleet.budget.is_unlimited()).then(purse);
+    Common { pacer: Some(Arc::new(pacer)), purse }
 }
 
 fn is_of_corpus(tool: &str) -> bool {

@@ -112,6 +112,24 @@ impl Meter {
         Ok(Leave { input, max_tokens, is_last })
     }
 
+    /// What a call uses at most; its cost is left out unless it is `priced`.
+    ///
+    /// # Errors
+    /// When the cost is asked for and the price is not known.
+    pub fn most(&self, target: &str, leave: &Leave, priced: bool) -> Result<Usage, Shortfall> {
+        let output = leave.max_tokens.map_or(0, u64::from);
+        let tokens = TokenUsage { input: leave.input, output, cached: 0 };
+        let (provider, model) = split(target);
+        let cost = self.pricing.cost_micros(provider, model, &tokens);
+        let cost_micros = match cost {
+            Some(cost) => cost,
+            None if priced => return Err(Shortfall::UnknownPrice { model: model.to_owned() }),
+            None => 0,
+        };
+        let (input_tokens, output_tokens) = (leave.input, output);
+        Ok(Usage { model_calls: 1, input_tokens, output_tokens, cost_micros, ..Usage::default() })
+    }
+
     /// Counts an answer, and the calls before it within the same request that gave none.
     pub fn answered(&mut self, target: &str, request_bytes: u64, input: u64, answer: &ChatAnswer) -> Usage {
         let mut tokens = answer.usage;

@@ -17,6 +17,11 @@ pub trait Gate: Send {
 
     /// Takes note of how the call that was admitted last ended.
     fn settle(&mut self, target: &str, ended: Result<&ChatAnswer, &ModelError>);
+
+    /// Whether it keeps a provider's rate: being refused for it is then no failure of the model.
+    fn paces(&self) -> bool {
+        false
+    }
 }
 
 /// A gate that is always open.

@@ -46,6 +46,9 @@ impl Default for RetryLimits {
     }
 }
 
+/// How often a question is put off by a provider's rate before that counts as a failed attempt.
+const MOST_REFUSALS: u32 = 100;
+
 /// What to do after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDecision {
@@ -168,12 +171,14 @@ struct Course {
     begun: Instant,
     /// Time spent waiting for leave.
     waited: Duration,
+    /// How often a provider's rate was in the way.
+    refusals: u32,
     wasted: Wasted,
 }
 
 impl Course {
     fn begin(limits: RetryLimits) -> Self {
-        Self { limits, begun: Instant::now(), waited: Duration::ZERO, wasted: Wasted::default() }
+        Self { limits, begun: Instant::now(), waited: Duration::ZERO, refusals: 0, wasted: Wasted::default() }
     }
 
     async fn ask_target(
@@ -202,6 +207,12 @@ impl Course {
             match decide_retry(&error, attempt, self.elapsed(), &self.limits, random_fraction()) {
                 RetryDecision::GiveUp => return Err(error),
                 RetryDecision::Retry { after } => {
+                    let limited = matches!(error.kind, ModelErrorKind::RateLimited { .. });
+                    if limited && gate.paces() && self.refusals < MOST_REFUSALS {
+                        // All wait, and nobody is to blame: it does not count as an attempt.
+                        self.refusals += 1;
+                        continue;
+                    }
                     tracing::debug!(target = %error.target, kind = error.kind.name(), attempt, ?after, "asking the model again");
                     tokio::time::sleep(after).await;
                 }

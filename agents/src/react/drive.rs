@@ -149,7 +149,7 @@ impl Course<'_> {
     {
         let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
         let equipment = equipped.map_err(Failure::Setup)?;
-        self.gate = equipment.gate(self.offer, self.history.usage());
+        self.gate = equipment.gate(self.offer, self.history.usage()).telling(self.voice.waiter());
         self.finish_begun(journal, &equipment).await?;
         let conversation = self.converse(&equipment);
         let mut bench = Bench { equipment, conversation };

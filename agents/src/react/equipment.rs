@@ -11,7 +11,7 @@ use super::mind::Mind;
 use super::prompt::{Brief, CallStyle, Conversation, Sampling};
 use super::toolset::Toolset;
 use crate::model::pricing::Pricing;
-use crate::model::turnstile::Turnstile;
+use crate::model::turnstile::{Common, Turnstile};
 use crate::roles::RoleRules;
 use crate::tools::{ToolContext, ToolEngine};
 
@@ -37,6 +37,8 @@ pub struct Equipment {
     pub sampling: Sampling,
     /// The prices.
     pub pricing: Pricing,
+    /// What all tasks share with the whole fleet.
+    pub common: Common,
     /// Keeps secrets out.
     pub redactor: Arc<Redactor>,
 }
@@ -49,7 +51,7 @@ impl Equipment {
 
     /// The gate that every model call of this task passes; `used` is what was used before.
     pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> Turnstile {
-        Turnstile::new(offer.budget, self.pricing.clone(), used)
+        Turnstile::new(offer.budget, self.pricing.clone(), used, self.common.clone())
     }
 
     /// Whether a call of this tool changes nothing, so that it may be made again.

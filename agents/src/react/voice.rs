@@ -17,6 +17,9 @@ const PIECE: usize = 400;
 /// A text without any space is said in pieces of at most this many bytes.
 const MAX_HELD: usize = 4096;
 
+/// What a task is shown to do while its call waits for its turn.
+const WAITING: &str = "waiting for the rate limit";
+
 /// Speaks for one task.
 pub struct Voice {
     feed: LiveFeed,
@@ -38,6 +41,16 @@ impl Voice {
         let template = Live { run, role, task, generation, step: 1, kind };
         let (thought, answer) = (String::new(), String::new());
         Self { feed, redactor, template, said: Instant::now(), thought, answer, shown: 0 }
+    }
+
+    /// Says that a call waits for its turn; for whoever keeps the pace.
+    #[must_use]
+    pub fn waiter(&self) -> Box<dyn Fn() + Send + Sync> {
+        let (feed, template) = (self.feed.clone(), self.template.clone());
+        Box::new(move || {
+            let kind = LiveKind::Status { text: WAITING.to_owned(), usage: Usage::default() };
+            feed.publish(&Live { kind, ..template.clone() });
+        })
     }
 
     /// From now on it is this step that is spoken of.

@@ -25,6 +25,7 @@ pub(super) struct Log {
     keep: usize,
     arrived: AtomicUsize,
     completed: AtomicUsize,
+    refused: AtomicUsize,
     entries: Mutex<VecDeque<LogEntry>>,
     violations: Mutex<Vec<String>>,
 }
@@ -36,6 +37,7 @@ impl Log {
             keep,
             arrived: AtomicUsize::new(0),
             completed: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
             entries: Mutex::new(VecDeque::new()),
             violations: Mutex::new(Vec::new()),
         }
@@ -90,6 +92,14 @@ impl Log {
 
     pub(super) fn completed(&self) -> usize {
         self.completed.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn note_refused(&self) {
+        self.refused.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn refused(&self) -> usize {
+        self.refused.load(Ordering::SeqCst)
     }
 
     pub(super) fn violations(&self) -> Vec<String> {

@@ -4,6 +4,7 @@
 //! `generateContent` and Ollama's `/api/chat`, streamed or whole, on a random port of 127.0.0.1. It runs on a thread
 //! and runtime of its own, so that tests of any kind and benchmarks can use it, and ends when dropped.
 
+mod limit;
 mod log;
 mod protocol;
 mod reply;
@@ -82,6 +83,12 @@ impl ModelServer {
     #[must_use]
     pub fn completed(&self) -> usize {
         self.state.log.completed()
+    }
+
+    /// How many requests were refused because there were too many.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.state.log.refused()
     }
 
     /// What was wrong with requests: broken rules of the protocol, or requests that no rule of the script fits.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::limit::RateLimit;
 use super::reply::Reply;
 use super::request::CapturedRequest;
 
@@ -14,6 +15,7 @@ pub struct Script {
     rules: Vec<Rule>,
     pub(super) delay: Duration,
     pub(super) keep: usize,
+    pub(super) limit: Option<RateLimit>,
 }
 
 struct Rule {
@@ -24,7 +26,7 @@ struct Rule {
 
 impl Default for Script {
     fn default() -> Self {
-        Self { rules: Vec::new(), delay: Duration::ZERO, keep: 10_000 }
+        Self { rules: Vec::new(), delay: Duration::ZERO, keep: 10_000, limit: None }
     }
 }
 
@@ -114,6 +116,13 @@ impl Script {
     #[must_use]
     pub fn keeping(mut self, entries: usize) -> Self {
         self.keep = entries;
+        self
+    }
+
+    /// Refuses what is more than `most` requests within any `window`: status 429, with the time to wait.
+    #[must_use]
+    pub fn limited(mut self, most: usize, window: Duration) -> Self {
+        self.limit = Some(RateLimit::new(most, window));
         self
     }
 

@@ -88,6 +88,12 @@ async fn answer(AxumState(state): AxumState<Arc<State>>, request: Request) -> Re
             error_body("invalid_request_error", &text),
         );
     }
+    if let Some(Err(wait)) = state.script.limit.as_ref().map(super::limit::RateLimit::take) {
+        state.log.note_refused();
+        // Whole seconds, as providers say it.
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        return send(state, &captured, &Reply::status(429, Some(&seconds.to_string()))).await;
+    }
     let Some(reply) = state.script.reply(&captured) else {
         let text =
             format!("request {}: no rule of the script fits: {:.200}", captured.number, captured.last_text());

@@ -1,11 +1,15 @@
 //! The command line.
 
+mod orders;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
+
+pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 
 use crate::settings::Dollars;
 
@@ -72,7 +76,17 @@ pub(crate) enum Command {
     /// Watch the traffic of the fleet, decoded.
     Tap(TapArgs),
     /// Stop a run.
-    Cancel(CancelArgs),
+    Cancel(OrderArgs),
+    /// Have a run put down what it does, until it is resumed.
+    Pause(OrderArgs),
+    /// Let a run that is paused go on.
+    Resume(ResumeArgs),
+    /// Leave a task out, with all below it; what depends on it goes on without it.
+    Skip(TaskArgs),
+    /// Have a task done again, and whatever used its result.
+    Redo(TaskArgs),
+    /// Change the goal of a run or of a task.
+    Edit(EditArgs),
     /// Be an agent of a role, until told to stop.
     Agent(AgentArgs),
     /// Be an orchestrator, until told to stop.
@@ -239,18 +253,6 @@ pub(crate) struct TapArgs {
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Print whole messages as JSON, one object a line.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(crate) struct CancelArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
-    pub(crate) run: String,
-    /// Why; it is recorded.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) reason: String,
-    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

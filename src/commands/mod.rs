@@ -5,15 +5,21 @@ mod cancel;
 mod config;
 mod doctor;
 mod down;
+mod edit;
 mod manual;
 mod models;
 mod orchestrator;
+mod order;
+mod pause;
 mod ps;
+mod redo;
+mod resume;
 mod run;
 mod runs;
 mod schema;
 mod select;
 mod show;
+mod skip;
 mod tap;
 mod trace;
 mod up;
@@ -42,6 +48,11 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Trace(_)
         | Command::Tap(_)
         | Command::Cancel(_)
+        | Command::Pause(_)
+        | Command::Resume(_)
+        | Command::Skip(_)
+        | Command::Redo(_)
+        | Command::Edit(_)
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Schema(_)
@@ -62,6 +73,11 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Trace(args) => trace::trace(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
         Command::Cancel(args) => cancel::cancel(&app, &args).await?,
+        Command::Pause(args) => pause::pause(&app, &args).await?,
+        Command::Resume(args) => resume::resume(&app, &args).await?,
+        Command::Skip(args) => skip::skip(&app, &args).await?,
+        Command::Redo(args) => redo::redo(&app, &args).await?,
+        Command::Edit(args) => edit::edit(&app, &args).await?,
         Command::Agent(args) => agent::agent(&app, &args).await?,
         Command::Orchestrator => orchestrator::orchestrator(&app).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,

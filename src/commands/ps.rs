@@ -5,6 +5,9 @@ use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::{output, render};
 
+/// How many runs, newest first, are looked at for those that are paused.
+const LOOKED_AT: usize = 20;
+
 /// Prints the registry.
 pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
@@ -13,6 +16,10 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         output::json(&profiles)?;
     } else {
         output::line(&render::processes::table(profiles, now()))?;
+        for run in super::runs::newest(&bus, LOOKED_AT).await?.iter().filter(|run| run.paused.is_some()) {
+            let short = run.id.short();
+            output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
+        }
     }
     Ok(Exit::Completed)
 }

@@ -8,14 +8,14 @@ use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
 use crate::{output, render};
-use muster_bus::{BusError, RecordFilter};
+use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::RunState;
 
 /// Prints the newest runs.
 pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
-    let found = read(&reading, args.limit).await;
+    let found = newest(&reading.bus, args.limit).await;
     reading.close().await;
     let runs = found?;
     if args.json {
@@ -26,10 +26,11 @@ pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &Reading, limit: usize) -> Result<Vec<RunState>, Failure> {
+/// The newest runs that can be followed.
+pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Vec<RunState>, Failure> {
     let mut runs = Vec::new();
-    for run in reading.bus.record().runs().await.map_err(bus_failure)?.into_iter().take(limit) {
-        match reading.bus.record().read(&RecordFilter::Run(run), Seq(0)).await {
+    for run in bus.record().runs().await.map_err(bus_failure)?.into_iter().take(limit) {
+        match bus.record().read(&RecordFilter::Run(run), Seq(0)).await {
             Ok(entries) => match select::fold(run, &entries) {
                 Ok(state) => runs.push(state),
                 Err(failure) => pass_over(run, &failure.to_string()),
@@ -49,6 +50,6 @@ fn pass_over(run: RunId, why: &str) {
 fn brief(state: &RunState) -> Value {
     json!({
         "run": state.id, "status": state.status, "goal": state.goal.text, "created_at": state.created_at,
-        "ended_at": state.ended_at, "usage": state.usage, "reason": state.reason,
+        "ended_at": state.ended_at, "paused": state.paused, "usage": state.usage, "reason": state.reason,
     })
 }

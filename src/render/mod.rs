@@ -3,6 +3,7 @@
 pub(crate) mod checks;
 pub(crate) mod figures;
 pub(crate) mod live;
+pub(crate) mod orders;
 pub(crate) mod paint;
 pub(crate) mod processes;
 pub(crate) mod progress;

@@ -137,7 +137,7 @@ pub(crate) fn summary(state: &RunState, now: Millis) -> String {
     format!(
         "run {} {}, {}{}, {}",
         state.id.short(),
-        runs::word(state.status),
+        runs::word(state),
         figures::span(took),
         done.unwrap_or_default(),
         figures::usage(&seen)

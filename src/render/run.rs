@@ -37,7 +37,7 @@ fn section(title: &str, body: &str, paint: Paint) -> String {
 fn head(state: &RunState, now: Millis, paint: Paint) -> String {
     let took = figures::span(state.ended_at.unwrap_or(now).since(state.created_at));
     let mut lines = vec![
-        format!("{} {} ({}, {took})", paint.bold("Run"), state.id, runs::painted(state.status, paint)),
+        format!("{} {} ({}, {took})", paint.bold("Run"), state.id, runs::painted(state, paint)),
         format!("  asked   {} UTC{}", figures::date(state.created_at), by(&state.goal.asked_by)),
         format!("  goal    {}", figures::one_line(&state.goal.text, 400)),
     ];
@@ -52,6 +52,10 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
     lines.push(format!("  used    {}", figures::usage(&state.usage)));
     if !state.limits.budget.is_unlimited() {
         lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.usage)));
+    }
+    if let Some(paused) = &state.paused {
+        let since = figures::span(now.since(paused.since));
+        lines.push(format!("  paused  for {since}: {}", figures::one_line(&paused.reason, 600)));
     }
     if let Some(reason) = &state.reason {
         lines.push(format!("  reason  {}", figures::one_line(reason, 600)));

@@ -18,7 +18,7 @@ pub(crate) fn table(runs: &[RunState], now: Millis) -> String {
 fn row(run: &RunState, now: Millis) -> Vec<String> {
     vec![
         run.id.short(),
-        word(run.status).to_owned(),
+        word(run).to_owned(),
         figures::date(run.created_at),
         figures::span(run.ended_at.unwrap_or(now).since(run.created_at)),
         run.usage.model_calls.to_string(),
@@ -27,8 +27,9 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
 }
 
 /// The state of a run in a word or two.
-pub(crate) const fn word(status: RunStatus) -> &'static str {
-    match status {
+pub(crate) const fn word(run: &RunState) -> &'static str {
+    match run.status {
+        RunStatus::Created | RunStatus::Processing if run.paused.is_some() => "paused",
         RunStatus::Created => "created",
         RunStatus::Processing => "in work",
         RunStatus::Completed => "completed",
@@ -40,9 +41,10 @@ pub(crate) const fn word(status: RunStatus) -> &'static str {
 }
 
 /// The same, in its colour.
-pub(crate) fn painted(status: RunStatus, paint: Paint) -> String {
-    let word = word(status);
-    match status {
+pub(crate) fn painted(run: &RunState, paint: Paint) -> String {
+    let word = word(run);
+    match run.status {
+        RunStatus::Created | RunStatus::Processing if run.paused.is_some() => paint.warn(word),
         RunStatus::Created | RunStatus::Processing => paint.busy(word),
         RunStatus::Completed => paint.good(word),
         RunStatus::Failed => paint.bad(word),

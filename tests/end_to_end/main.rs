@@ -4,6 +4,7 @@
 mod bad_input;
 mod budgets;
 mod cluster;
+mod control;
 mod documents;
 mod foreign;
 mod joining;

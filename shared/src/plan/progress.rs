@@ -144,6 +144,7 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
         None => word.to_owned(),
     };
     match task.status {
+        TaskStatus::Created if task.continues.is_some() => "put down, to go on later".to_owned(),
         TaskStatus::Created => {
             if task.reasons.is_empty() {
                 String::new()

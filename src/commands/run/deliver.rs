@@ -75,7 +75,7 @@ fn tell(app: &App, args: &RunArgs, screen: &Screen, state: &RunState) -> Result<
         output::note(&format!(
             "run {} {}: {}",
             state.id.short(),
-            runs::word(state.status),
+            runs::word(state),
             figures::one_line(reason, 600)
         ));
     } else if !args.quiet && !screen.is_live() {

@@ -61,10 +61,11 @@ pub(super) async fn watch(
         tokio::select! {
             entry = record.next() => {
                 let entry = entry.ok_or_else(|| lost(run))?.map_err(|error| bus_failure(error.into()))?;
-                let is_first = state.is_none();
+                let deadline = state.as_ref().map(|state| state.deadline);
                 apply(&mut state, &entry).map_err(|error| cannot_follow(run, &error))?;
                 if let Some(state) = &state {
-                    if is_first {
+                    // It moves when a pause ends with a new one.
+                    if deadline != Some(state.deadline) {
                         patience = Instant::now() + left(state) + ask.grace;
                     }
                     screen.show(state, &doing, now());

@@ -1,0 +1,17 @@
+//! `muster redo`: has a task of a run done again.
+
+use muster_shared::wire::Command;
+
+use super::order::Target;
+use crate::app::App;
+use crate::args::TaskArgs;
+use crate::exit::{Exit, Failure};
+
+/// Has a task done again.
+pub(super) async fn redo(app: &App, args: &TaskArgs) -> Result<Exit, Failure> {
+    let target = Target::find(app, &args.order).await?;
+    target.check(&args.task)?;
+    let (task, reason) = (args.task.clone(), args.order.reason.clone());
+    let command = Command::Redo { run: target.run, task, reason, id: None };
+    target.order(&args.order, command).await
+}

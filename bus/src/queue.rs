@@ -19,6 +19,8 @@ use crate::seal::{About, trace_in};
 use crate::subject::{Subject, queue_filter};
 use crate::topology::{COMMANDS, TASKS};
 
+/// How long a command may be held without a sign of progress before another orchestrator gets it.
+const COMMAND_WAIT: Duration = Duration::from_secs(5);
 /// How long the queue of one agent outlives it.
 const ADDRESSED_IDLE: Duration = Duration::from_secs(600);
 
@@ -230,7 +232,7 @@ impl Commands {
             stream: COMMANDS,
             name: "orchestrators".into(),
             filter: "cmd.>".into(),
-            ack_wait: self.core.settings.ack_wait,
+            ack_wait: COMMAND_WAIT.min(self.core.settings.ack_wait),
             idle: None,
         };
         let pull = self.core.backend.join(&spec).await?;

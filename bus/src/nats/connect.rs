@@ -1,6 +1,7 @@
 //! Connecting, and what happens to a connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_nats::{ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
@@ -17,16 +18,28 @@ use crate::settings::BusSettings;
 /// Where a server listens when nobody says otherwise.
 const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
 
-/// What happened to the connections of this process.
+/// What happened to a connection.
 pub(super) struct Link {
+    /// Shared by all connections of a process.
     fatal: watch::Sender<Option<BusError>>,
-    /// Rises with every connection made: what hung on the one before must be asked for again.
+    /// Rises with every connection made again: what hung on the one before must be asked for again.
     epoch: watch::Sender<u64>,
+    /// The first connection breaks nothing off; it may be told when requests are under way already.
+    was_connected: AtomicBool,
 }
 
 impl Link {
     fn new() -> Arc<Self> {
-        Arc::new(Self { fatal: watch::Sender::new(None), epoch: watch::Sender::new(0) })
+        Self::with(watch::Sender::new(None))
+    }
+
+    /// The link of another connection of the same process: it is cut off and connected again by itself.
+    pub(super) fn apart(&self) -> Arc<Self> {
+        Self::with(self.fatal.clone())
+    }
+
+    fn with(fatal: watch::Sender<Option<BusError>>) -> Arc<Self> {
+        Arc::new(Self { fatal, epoch: watch::Sender::new(0), was_connected: AtomicBool::new(false) })
     }
 
     pub(super) fn fatal(&self) -> watch::Receiver<Option<BusError>> {
@@ -45,7 +58,9 @@ impl Link {
     fn note(&self, name: &str, event: &Event) {
         match event {
             Event::Connected => {
-                self.epoch.send_modify(|epoch| *epoch += 1);
+                if self.was_connected.swap(true, Ordering::Relaxed) {
+                    self.epoch.send_modify(|epoch| *epoch += 1);
+                }
                 tracing::debug!(name, "connected to NATS");
             }
             Event::Disconnected => tracing::warn!(name, "cut off from NATS"),
@@ -240,6 +255,7 @@ async fn clock_skew(nats: &Nats) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -247,6 +263,25 @@ mod tests {
         assert_eq!(shown("nats://user:pass@host:4222"), "nats://host:4222");
         assert_eq!(shown("nats://a:1,nats://token@b:2"), "nats://a:1,nats://b:2");
         assert_eq!(shown("user:pass@host"), "host");
+    }
+
+    /// Once, a goal lay untouched for 30 s because the connection for control came up while it was on its way.
+    #[test]
+    fn only_the_same_connection_made_again_breaks_requests_off() {
+        let link = Link::new();
+        let mut epoch = link.epoch();
+        link.note("main", &Event::Connected);
+        link.apart().note("control", &Event::Connected);
+        let other = link.apart();
+        other.note("control", &Event::Connected);
+        other.note("control", &Event::Connected);
+        assert!(!epoch.has_changed().unwrap());
+        link.note("main", &Event::Disconnected);
+        link.note("main", &Event::Connected);
+        assert!(epoch.has_changed().unwrap());
+        epoch.mark_unchanged();
+        other.note("control", &Event::ServerError(ServerError::Other("Permissions Violation for x".into())));
+        assert!(link.check().is_err(), "what is denied to one is told to all");
     }
 
     #[test]

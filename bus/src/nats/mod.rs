@@ -236,7 +236,7 @@ impl Backend for Nats {
 
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
         let name = format!("{} control", self.who);
-        let client = connect::client(&self.settings, &self.url, &name, &self.link).await?;
+        let client = connect::client(&self.settings, &self.url, &name, &self.link.apart()).await?;
         self.subscribe_on(client, subjects).await
     }
 

@@ -30,6 +30,9 @@ const POLL: Duration = Duration::from_secs(5);
 /// Longest wait for a command to be on record.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often the queue is told that a command is in hand.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+
 /// After how long a command is given out again that cannot be dealt with now.
 const LATER: Duration = Duration::from_millis(250);
 
@@ -76,18 +79,41 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
     if office.is_set_aside(run) {
         return taken.hand_back(CROWDED).await;
     }
-    let command = taken.command.clone().with_id(taken.id());
-    let answer = match owners::elsewhere(office, run) {
-        Some(owner) => Answer::Elsewhere(owner),
-        None => see_to(office, &command, &taken.sender, taken.delivered).await?,
-    };
-    match with_others(office, answer, &command, &taken.sender).await {
+    match while_held(&taken, answer_to(office, &taken)).await? {
         Answer::Recorded => taken.done().await,
         Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await
         }
         Answer::Crowded => taken.hand_back(CROWDED).await,
         Answer::NoSuchRun | Answer::Elsewhere(_) | Answer::Later => taken.hand_back(LATER).await,
+    }
+}
+
+async fn answer_to(office: &Arc<Office>, taken: &TakenCommand) -> Result<Answer, BusError> {
+    let command = taken.command.clone().with_id(taken.id());
+    let answer = match owners::elsewhere(office, taken.command.run()) {
+        Some(owner) => Answer::Elsewhere(owner),
+        None => see_to(office, &command, &taken.sender, taken.delivered).await?,
+    };
+    Ok(with_others(office, answer, &command, &taken.sender).await)
+}
+
+/// Waits for the answer and tells the queue meanwhile that the command is in hand: one whose orchestrator dies is to be
+/// given out again soon.
+async fn while_held(
+    taken: &TakenCommand,
+    answer: impl Future<Output = Result<Answer, BusError>>,
+) -> Result<Answer, BusError> {
+    tokio::pin!(answer);
+    loop {
+        match tokio::time::timeout(SIGN_OF_LIFE, &mut answer).await {
+            Ok(answer) => return answer,
+            Err(_) => {
+                if let Err(error) = taken.progress().await {
+                    tracing::debug!(%error, "the queue of commands could not be told of progress");
+                }
+            }
+        }
     }
 }
 

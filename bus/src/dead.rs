@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use muster_shared::ids::Seq;
+use muster_shared::ids::{Queue, RunId, Seq, TaskId};
 use muster_shared::time::Millis;
+use serde_json::Value;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
@@ -40,6 +41,14 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
+    /// The dead letter of a task that is given to nobody any more, with the evidence.
+    #[must_use]
+    pub fn of_task(queue: &Queue, run: RunId, task: &TaskId, reason: &str, evidence: &Value) -> Self {
+        let subject = Subject::Task(queue.clone(), run, task.clone()).to_string();
+        let payload = Bytes::from(evidence.to_string());
+        Self::of(&Message { subject, headers: Headers::default(), payload }, reason)
+    }
+
     /// The dead letter that a message becomes.
     pub(crate) fn of(message: &Message, reason: &str) -> Self {
         Self {

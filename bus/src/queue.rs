@@ -76,12 +76,27 @@ impl Tasks {
     /// # Errors
     /// When the subject is none of a task, or the bus fails.
     pub async fn hand_on(&self, ack_subject: &str) -> Result<(), BusError> {
-        if !ack_subject.starts_with(&format!("$JS.ACK.{TASKS}.")) {
-            let name = ack_subject.chars().take(80).collect();
-            return Err(BusError::BadName { name, rule: "it must be the acknowledgement subject of a task" });
-        }
+        check_ack(ack_subject)?;
         self.core.backend.ack(ack_subject, Ack::Nak(Duration::ZERO), false).await
     }
+
+    /// Takes a task out of its queue undone, whoever has it, by the subject its `started` carries.
+    ///
+    /// # Errors
+    /// When the subject is none of a task, or the bus fails.
+    pub async fn withdraw(&self, ack_subject: &str) -> Result<(), BusError> {
+        check_ack(ack_subject)?;
+        self.core.backend.ack(ack_subject, Ack::Term, true).await
+    }
+}
+
+/// What stands in a record may be published to only when it is what it should be.
+fn check_ack(subject: &str) -> Result<(), BusError> {
+    if subject.starts_with(&format!("$JS.ACK.{TASKS}.")) {
+        return Ok(());
+    }
+    let name = subject.chars().take(80).collect();
+    Err(BusError::BadName { name, rule: "it must be the acknowledgement subject of a task" })
 }
 
 /// A queue of tasks that this process takes from.

@@ -144,7 +144,14 @@ fn planned() -> Record {
 
 fn start(record: &mut Record, task: TaskId, attempt: u32) -> Result<Seq, ApplyError> {
     let agent = AgentId::new("worker", attempt);
-    let event = RunEvent::TaskStarted { task, generation: Generation(1), agent, attempt: Attempt(attempt) };
+    let event = RunEvent::TaskStarted {
+        task,
+        generation: Generation(1),
+        agent,
+        attempt: Attempt(attempt),
+        ack: String::new(),
+        after_step: 0,
+    };
     record.decide(Vec::new(), vec![event], 0)
 }
 

@@ -38,6 +38,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::TaskStarted { .. }
+        | RunEvent::TaskOrphaned { .. }
+        | RunEvent::TaskReleased { .. }
+        | RunEvent::TaskQuarantined { .. }
         | RunEvent::TaskCompleted { .. }
         | RunEvent::TaskRetried { .. }
         | RunEvent::TaskFailed { .. }

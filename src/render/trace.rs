@@ -93,6 +93,15 @@ impl Timeline {
             RunEvent::TaskStarted { task, agent, attempt, .. } => {
                 format!("{task} is in work with {agent} (attempt {attempt})")
             }
+            RunEvent::TaskOrphaned { task, agent, reason, .. } => {
+                format!("{task} goes to another agent: {agent} is lost, {}", self.brief(reason))
+            }
+            RunEvent::TaskReleased { task, agent, .. } => {
+                format!("{task} goes to another agent: {agent} handed it over")
+            }
+            RunEvent::TaskQuarantined { task, evidence, .. } => {
+                format!("{task} is in quarantine: {}", self.brief(&evidence.reason))
+            }
             RunEvent::TaskCompleted { task, .. } => format!("{task} completed"),
             RunEvent::TaskRetried { task, reason, .. } => {
                 format!("{task} to be tried again: {}", self.brief(reason))
@@ -226,6 +235,7 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Agent { seq } => format!("entry {seq}"),
         Input::Capacity => "free capacity".to_owned(),
         Input::Timer => "a deadline".to_owned(),
+        Input::AgentLost { agent, .. } => format!("the loss of {agent}"),
         Input::Cancel { by, .. } => format!("a cancellation by {}", figures::one_line(by, 40)),
         Input::Pause { request } => format!("a pause asked for by {}", who(request)),
         Input::Resume { request, .. } => format!("a resumption asked for by {}", who(request)),
@@ -249,6 +259,9 @@ fn who(request: &Request) -> String {
 fn about(event: &RunEvent) -> Option<TaskId> {
     match event {
         RunEvent::TaskStarted { task, .. }
+        | RunEvent::TaskOrphaned { task, .. }
+        | RunEvent::TaskReleased { task, .. }
+        | RunEvent::TaskQuarantined { task, .. }
         | RunEvent::TaskCompleted { task, .. }
         | RunEvent::TaskRetried { task, .. }
         | RunEvent::TaskFailed { task, .. }

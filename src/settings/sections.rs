@@ -132,6 +132,9 @@ pub(crate) struct LimitSettings {
     pub(crate) max_steps: u32,
     /// Offers of one task before it counts as failed.
     pub(crate) max_generations: u32,
+    /// Agents that may die one after the other of one task, without a step between them, before it is given to nobody
+    /// any more; 0 for any number.
+    pub(crate) max_deaths: u32,
     /// Most refinements of a plan.
     pub(crate) max_refinements: u32,
     /// Most operations in one refinement.
@@ -238,6 +241,7 @@ impl Default for LimitSettings {
             max_tasks,
             max_steps,
             max_generations,
+            max_deaths,
             max_refinements,
             max_refine_operations,
             task_deadline_ms,
@@ -251,6 +255,7 @@ impl Default for LimitSettings {
             max_tasks,
             max_steps,
             max_generations,
+            max_deaths,
             max_refinements,
             max_refine_operations,
             task_deadline: Duration::from_millis(task_deadline_ms),
@@ -269,6 +274,7 @@ impl From<&LimitSettings> for RunLimits {
             max_tasks: limits.max_tasks,
             max_steps: limits.max_steps,
             max_generations: limits.max_generations,
+            max_deaths: limits.max_deaths,
             max_refinements: limits.max_refinements,
             max_refine_operations: limits.max_refine_operations,
             task_deadline_ms: millis(limits.task_deadline),

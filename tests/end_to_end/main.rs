@@ -5,6 +5,7 @@ mod bad_input;
 mod budgets;
 mod cluster;
 mod control;
+mod deaths;
 mod documents;
 mod foreign;
 mod joining;

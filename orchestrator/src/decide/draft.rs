@@ -146,12 +146,15 @@ impl<'a> Draft<'a> {
 fn concerns_nobody(event: &RunEvent) -> bool {
     match event {
         RunEvent::TaskStarted { .. }
+        | RunEvent::TaskReleased { .. }
         | RunEvent::Reflected { .. }
         | RunEvent::RefinementWanted { .. }
         | RunEvent::TaskCompleted { .. } => true,
         RunEvent::RunCreated { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
+        | RunEvent::TaskOrphaned { .. }
+        | RunEvent::TaskQuarantined { .. }
         | RunEvent::TaskRetried { .. }
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }

@@ -1,6 +1,7 @@
 //! What a decision asks the outside world to do.
 
-use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
+use muster_shared::run::Evidence;
 use muster_shared::time::Millis;
 
 /// Something to be done once the decision stands in the record. All of them may be done twice without harm,
@@ -45,5 +46,30 @@ pub enum Effect {
     CancelRun {
         /// Why.
         reason: String,
+    },
+    /// Have the queue give a task to another agent now.
+    HandOn {
+        /// The task.
+        task: TaskId,
+        /// Where the acknowledgement of the lost try goes.
+        ack: String,
+    },
+    /// Take a task out of its queue undone.
+    Withdraw {
+        /// The task.
+        task: TaskId,
+        /// Where the acknowledgement of the last try goes.
+        ack: String,
+    },
+    /// Keep a task that agents died of among the dead letters.
+    Bury {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Where it came from.
+        queue: Queue,
+        /// What speaks against it.
+        evidence: Evidence,
     },
 }

@@ -58,7 +58,7 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
 }
 
 /// Why the run cannot go on without this task, and what to do; nothing when it can.
-fn fatal(task: &TaskId, failures: u32, reason: &str) -> Option<String> {
+pub(super) fn fatal(task: &TaskId, failures: u32, reason: &str) -> Option<String> {
     let times = if failures == 1 { "one try".to_owned() } else { format!("{failures} tries") };
     match task {
         TaskId::Plan => Some(format!(

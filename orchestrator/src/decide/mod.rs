@@ -8,6 +8,7 @@ mod draft;
 mod effect;
 mod failure;
 mod goal;
+mod loss;
 mod nonce;
 mod outcome;
 mod planning;
@@ -28,10 +29,12 @@ use muster_shared::time::Millis;
 
 pub use deadline::next_deadline;
 pub use effect::Effect;
+pub use loss::{holders, last_chances};
 pub use schedule::next_review;
 pub use survey::in_work;
 
 use draft::Draft;
+use loss::Loss;
 
 /// What a decision takes into account besides the run's state and its inputs.
 #[derive(Debug, Clone, Copy)]
@@ -102,6 +105,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         }
         Input::Refuse { goal, limits, reason } => goal::refuse(draft, goal, limits, reason),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
+        Input::AgentLost { agent, reason, steps } => loss::agent_lost(draft, &Loss { agent, reason, steps }),
         Input::Cancel { reason, by, id: _ } => control::cancel(draft, reason, by),
         Input::Pause { request } => control::obey(draft, request, control::pause),
         Input::Resume { request, deadline_ms } => {

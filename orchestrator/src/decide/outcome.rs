@@ -10,6 +10,7 @@ use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
+use super::loss;
 use super::planning;
 use super::survey;
 
@@ -25,7 +26,8 @@ pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
         AgentEvent::Released(released) if released.parked => {
             control::put_down(draft, key.task, key.generation);
         }
-        AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Released(_) => {}
+        AgentEvent::Released(_) => loss::released(draft, key),
+        AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
     }
 }
 
@@ -53,7 +55,8 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
     if last.is_none_or(|last| started.attempt <= last) {
         return;
     }
-    draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt: started.attempt });
+    let Started { attempt, ack, after_step, .. } = started.clone();
+    draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     control::stop_early_bird(draft, &task);
 }
 
@@ -109,7 +112,7 @@ fn reflected(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, reflection: Ref
 
 /// Adds to what the next refinement is for. One that was offered already does not hear of it any more; when no
 /// further one is allowed, the wish is dropped: the reflection that holds it stands in the record.
-fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: &str) {
+pub(super) fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: &str) {
     let Some(run) = draft.open() else { return };
     let number = survey::next_refinement(run);
     if number > run.limits.max_refinements {

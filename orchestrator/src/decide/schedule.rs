@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{TaskOffered, TaskStatus};
-use muster_shared::ids::{Generation, Queue, Role, TaskId};
+use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId};
 use muster_shared::run::{Phase, RunState, TaskState};
 use muster_shared::time::Millis;
 
@@ -157,8 +157,10 @@ fn offer_lost_again(draft: &mut Draft<'_>) {
     }
 }
 
+/// When an offer counts as lost. One that was started and handed on does not: its steps belong to this generation, and
+/// its queue gives it out again, at the latest when its time is up.
 fn lost_at(state: &TaskState) -> Option<Millis> {
-    if state.status != TaskStatus::Queued {
+    if state.status != TaskStatus::Queued || state.attempt > Attempt(0) {
         return None;
     }
     let doublings = state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS);

@@ -38,6 +38,11 @@ impl Capacity {
         inner.wake()
     }
 
+    /// Whether the agent is there, as far as the registry has told.
+    pub(crate) fn knows(&self, agent: &AgentId) -> bool {
+        self.lock().agents.contains_key(agent)
+    }
+
     /// The queues that are known, none with room: what a decision is tried with first.
     pub(crate) fn none(&self) -> BTreeMap<Queue, u32> {
         self.lock().none()

@@ -4,6 +4,7 @@
 
 mod book;
 mod capacity;
+mod deaths;
 mod intake;
 mod office;
 mod owners;
@@ -76,7 +77,7 @@ pub async fn run(
         () = stop.cancelled() => Ok(()),
         error = bus.failed() => Err(error),
         ended = signals::follow_agents(Arc::clone(&office), after) => ended,
-        ended = signals::watch_agents(Arc::clone(&office)) => ended,
+        ended = deaths::watch_agents(Arc::clone(&office)) => ended,
         ended = signals::take_timers(Arc::clone(&office)) => ended,
         ended = intake::take_commands(Arc::clone(&office)) => ended,
         ended = takeover::adopt_orphans(Arc::clone(&office)) => ended,

@@ -1,7 +1,8 @@
 //! Carries effects out. All are hints to others that the record backs: one that fails is logged, not retried.
 
-use muster_bus::{BusError, ControlTarget};
-use muster_shared::ids::{RunId, Seq};
+use muster_bus::{BusError, ControlTarget, DeadLetter};
+use muster_shared::ids::{Generation, RunId, Seq};
+use muster_shared::run::Evidence;
 use muster_shared::wire::ControlMessage;
 
 use super::office::Office;
@@ -18,6 +19,12 @@ pub(super) async fn perform(office: &Office, run: RunId, epoch: Seq, effects: Ve
             tracing::warn!(%run, ?effect, %error, "an effect could not be carried out");
         }
     }
+}
+
+/// What is kept of a quarantined task beside its record.
+fn evidence_of(generation: Generation, evidence: &Evidence) -> serde_json::Value {
+    let Evidence { agents, last_step, reason } = evidence;
+    serde_json::json!({ "generation": generation, "agents": agents, "last_step": last_step, "reason": reason })
 }
 
 async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), BusError> {
@@ -43,6 +50,13 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
         Effect::CancelRun { reason } => {
             let message = ControlMessage::CancelRun { run, reason: reason.clone() };
             office.bus.control().send(&ControlTarget::All, &message).await
+        }
+        Effect::HandOn { ack, .. } => office.bus.tasks().hand_on(ack).await,
+        Effect::Withdraw { ack, .. } => office.bus.tasks().withdraw(ack).await,
+        Effect::Bury { task, generation, queue, evidence } => {
+            let letter =
+                DeadLetter::of_task(queue, run, task, &evidence.reason, &evidence_of(*generation, evidence));
+            office.bus.dead().put(letter).await
         }
     }
 }

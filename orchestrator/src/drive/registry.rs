@@ -85,6 +85,15 @@ impl Registry {
         runs
     }
 
+    /// Hands the same to all actors.
+    pub(crate) fn tell_all(&self, mail: impl Fn() -> Mail) {
+        // Telling looks an actor up itself, which must not happen while the map is gone through.
+        let runs: Vec<RunId> = self.actors.iter().map(|actor| *actor.key()).collect();
+        for run in runs {
+            self.tell(run, mail());
+        }
+    }
+
     /// The actor of a run, started if there is none.
     pub(crate) fn open(office: &Arc<Office>, run: RunId) -> Addr<RunActor> {
         let start = || {

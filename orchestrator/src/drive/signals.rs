@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::{BusError, RecordFilter, RegistryChange, Unreadable};
+use muster_bus::{BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::Entry;
 
 use super::office::Office;
 use super::owners;
 use super::run_actor::Mail;
-use super::turn::wake_others;
 
 /// Longest wait for one timer before asking again.
 const POLL: Duration = Duration::from_secs(5);
@@ -48,27 +47,6 @@ fn warn(office: &Office, unreadable: &Unreadable) {
     if let Some(run) = unreadable.subject.split('.').nth(1).and_then(|run| run.parse::<RunId>().ok()) {
         office.registry.tell(run, Mail::Reload);
     }
-}
-
-/// Keeps count of the agents that are there, and wakes runs that can go on.
-///
-/// An agent that leaves while it holds a task is not replaced from here yet: its queue gives the task out again
-/// after `ack_wait`.
-///
-/// # Errors
-/// When the registry cannot be watched, or cannot be watched any more.
-pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
-    let mut changes = office.bus.registry().watch().await?;
-    while let Some(change) = changes.next().await {
-        if let RegistryChange::Left(agent) = &change {
-            office.ownership.owner_lost(agent);
-        }
-        wake_others(&office, office.capacity.agents_changed(change));
-    }
-    Err(BusError::Other {
-        what: "watching the registry".into(),
-        reason: "the bus gave no more changes".into(),
-    })
 }
 
 /// Wakes runs whose timer fired. A firing is a hint: the run compares its deadlines with the clock, and one that

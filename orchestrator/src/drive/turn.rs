@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::book::{Book, ReadError};
+use super::deaths;
 use super::office::{Office, now};
 use super::perform::perform;
 use super::run_actor::Mail;
@@ -190,6 +191,7 @@ async fn go(
     };
     let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
     agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
+    let wakes = deaths::witness(office, book.run.as_ref(), fresh, wakes).await?;
     for _ in 0..MOST_ATTEMPTS {
         let inputs: Vec<Input> = agents.iter().chain(&commands).chain(&wakes).cloned().collect();
         let draft = Draft::make(office, id, book.run.as_ref(), inputs)?;
@@ -237,6 +239,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         Input::Agent { .. }
         | Input::Capacity
         | Input::Timer
+        | Input::AgentLost { .. }
         | Input::Cancel { .. }
         | Input::Pause { .. }
         | Input::Resume { .. }

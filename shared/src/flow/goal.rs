@@ -96,6 +96,15 @@ pub struct CorpusRef {
     pub bytes: u64,
 }
 
+/// How many agents may die of one task unless a run says otherwise.
+const MAX_DEATHS: u32 = 3;
+
+/// Records of before there was this limit are read and written as they were.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_deaths(deaths: &u32) -> bool {
+    *deaths == MAX_DEATHS
+}
+
 /// Limits of one run. Fixed when the run is created, so that a replay decides alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -110,6 +119,10 @@ pub struct RunLimits {
     pub max_steps: u32,
     /// Offers of one task before it counts as failed.
     pub max_generations: u32,
+    /// Agents that may die one after the other of one task, without a step between them, before it is given to nobody
+    /// any more; 0 for any number.
+    #[serde(skip_serializing_if = "is_usual_deaths")]
+    pub max_deaths: u32,
     /// Most refinements of the plan (P5).
     pub max_refinements: u32,
     /// Most operations in one refinement (P4).
@@ -134,6 +147,7 @@ impl Default for RunLimits {
             max_tasks: 20,
             max_steps: 10,
             max_generations: 3,
+            max_deaths: MAX_DEATHS,
             max_refinements: 3,
             max_refine_operations: 4,
             task_deadline_ms: 10 * 60 * 1000,

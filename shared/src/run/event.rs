@@ -128,6 +128,16 @@ pub enum Input {
     Capacity,
     /// A deadline may have passed.
     Timer,
+    /// An agent is gone without a word: it died, or it was cut off for so long that it counts as dead.
+    AgentLost {
+        /// The agent.
+        agent: AgentId,
+        /// How it is known.
+        reason: String,
+        /// The last step in the record of those of its tasks for which that makes a difference.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        steps: BTreeMap<TaskId, u32>,
+    },
     /// A person or a program asks the run to stop.
     Cancel {
         /// Why.
@@ -194,9 +204,12 @@ impl Input {
     #[must_use]
     pub const fn request(&self) -> Option<Uuid> {
         match self {
-            Self::Goal { .. } | Self::Refuse { .. } | Self::Agent { .. } | Self::Capacity | Self::Timer => {
-                None
-            }
+            Self::Goal { .. }
+            | Self::Refuse { .. }
+            | Self::Agent { .. }
+            | Self::Capacity
+            | Self::Timer
+            | Self::AgentLost { .. } => None,
             Self::Cancel { id, .. } => *id,
             Self::Pause { request }
             | Self::Resume { request, .. }
@@ -246,6 +259,48 @@ pub enum RunEvent {
         agent: AgentId,
         /// Which try.
         attempt: Attempt,
+        /// Where the queue's acknowledgement goes, to hand the task on when the agent dies.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        ack: String,
+        /// The last step of the tries before it; work goes on after it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_step: u32,
+    },
+    /// The agent that had a task was lost. The task goes to another within the same generation.
+    TaskOrphaned {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Which try was lost.
+        attempt: Attempt,
+        /// The agent.
+        agent: AgentId,
+        /// How the loss is known.
+        reason: String,
+        /// The last step known to be in the record.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        last_step: u32,
+    },
+    /// The agent that had a task handed it over in good order.
+    TaskReleased {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// The agent.
+        agent: AgentId,
+        /// Which try.
+        attempt: Attempt,
+    },
+    /// A task that agents kept dying of is given to nobody any more: it failed for good.
+    TaskQuarantined {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// What speaks against it.
+        evidence: Evidence,
     },
     /// A task ended well.
     TaskCompleted {
@@ -410,6 +465,9 @@ impl RunEvent {
             Self::PlanRefused { .. } => "plan_refused",
             Self::PlanAdopted { .. } => "plan_adopted",
             Self::TaskStarted { .. } => "task_started",
+            Self::TaskOrphaned { .. } => "task_orphaned",
+            Self::TaskReleased { .. } => "task_released",
+            Self::TaskQuarantined { .. } => "task_quarantined",
             Self::TaskCompleted { .. } => "task_completed",
             Self::TaskRetried { .. } => "task_retried",
             Self::TaskFailed { .. } => "task_failed",
@@ -431,6 +489,22 @@ impl RunEvent {
             Self::RunAborted { .. } => "run_aborted",
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Why a task is in quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Evidence {
+    /// The agents that died of it, in order.
+    pub agents: Vec<AgentId>,
+    /// The last step in the record; 0 when there is none.
+    pub last_step: u32,
+    /// In words.
+    pub reason: String,
 }
 
 /// What stopped a run.

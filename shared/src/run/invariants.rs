@@ -91,7 +91,8 @@ fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) ->
     for event in events(entry) {
         if let RunEvent::TaskCompleted { task, generation, .. }
         | RunEvent::TaskRetried { task, generation, .. }
-        | RunEvent::TaskFailed { task, generation, .. } = event
+        | RunEvent::TaskFailed { task, generation, .. }
+        | RunEvent::TaskQuarantined { task, generation, .. } = event
         {
             ensure(ended.insert((task, generation)), || format!("task {task} generation {generation}"))?;
             let over = before

@@ -12,11 +12,11 @@ pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs};
 pub use event::{
-    AgentEvent, AgentKey, Decided, Entry, EventKind, Input, RecordEvent, Released, Request, RunEvent,
-    Started, StopReason, ToolStarted,
+    AgentEvent, AgentKey, Decided, Entry, EventKind, Evidence, Input, RecordEvent, Released, Request,
+    RunEvent, Started, StopReason, ToolStarted,
 };
 pub use snapshot::Snapshot;
-pub use state::{Allotment, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
+pub use state::{Allotment, Death, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 1;

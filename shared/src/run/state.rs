@@ -175,6 +175,12 @@ pub struct TaskState {
     pub agent: Option<AgentId>,
     /// Which try of the newest generation.
     pub attempt: Attempt,
+    /// Where the acknowledgement of the newest try goes.
+    pub ack: Option<String>,
+    /// The last step of the newest generation that a decision knows of.
+    pub last_step: u32,
+    /// Agents that were lost with the newest generation since that step.
+    pub deaths: Vec<Death>,
     /// How it ended; kept of the newest generation that ended.
     pub outcome: Option<Outcome>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
@@ -197,12 +203,26 @@ impl TaskState {
             deadline: None,
             agent: None,
             attempt: Attempt(0),
+            ack: None,
+            last_step: 0,
+            deaths: Vec::new(),
             outcome: None,
             reasons: Vec::new(),
             failures: 0,
             continues: None,
         }
     }
+}
+
+/// An agent that was lost while it had a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Death {
+    /// The agent.
+    pub agent: AgentId,
+    /// Which try of the generation that was.
+    pub attempt: Attempt,
+    /// The last step in the record when it was lost, as far as that is known.
+    pub step: u32,
 }
 
 impl Default for TaskState {

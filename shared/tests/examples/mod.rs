@@ -9,7 +9,9 @@ use muster_shared::flow::{
     TemplateRef, Thought, ToolNote, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
-use muster_shared::run::{Decided, Input, Released, Request, RunEvent, Started, StopReason, ToolStarted};
+use muster_shared::run::{
+    Decided, Evidence, Input, Released, Request, RunEvent, Started, StopReason, ToolStarted,
+};
 use muster_shared::time::Millis;
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
@@ -24,6 +26,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     let mut add = |name: &str, body: Body| found.push((name.to_owned(), body));
     add("decided", Body::Decided(decided()));
     add("decided_offering", Body::Decided(offering()));
+    add("decided_loss", Body::Decided(loss()));
     for (name, work) in works() {
         add(&format!("offered_{name}"), Body::Offered(offered(work)));
     }
@@ -442,6 +445,49 @@ fn offering() -> Decided {
     decided.with_offers(vec![offered(execute)]).0
 }
 
+/// Agents were lost, and a task of theirs came into quarantine.
+fn loss() -> Decided {
+    let (task, generation, agent) = (TaskId::Leaf(index("1-2")), Generation(1), agent());
+    let ack = "$JS.ACK.TASKS.worker.3.17.23.1700000000000000000.0".to_owned();
+    let reason = "its connection ended (Client Closed)".to_owned();
+    let evidence = Evidence { agents: vec![agent.clone()], last_step: 5, reason: "it died".to_owned() };
+    Decided {
+        inputs: vec![Input::AgentLost {
+            agent: agent.clone(),
+            reason: reason.clone(),
+            steps: BTreeMap::from([(task.clone(), 5)]),
+        }],
+        events: vec![
+            RunEvent::TaskStarted {
+                task: task.clone(),
+                generation,
+                agent: agent.clone(),
+                attempt: Attempt(3),
+                ack,
+                after_step: 5,
+            },
+            RunEvent::TaskReleased {
+                task: task.clone(),
+                generation,
+                agent: agent.clone(),
+                attempt: Attempt(2),
+            },
+            RunEvent::TaskOrphaned {
+                task: task.clone(),
+                generation,
+                attempt: Attempt(3),
+                agent,
+                reason,
+                last_step: 5,
+            },
+            RunEvent::TaskQuarantined { task, generation, evidence },
+        ],
+        offers: 0,
+        continues: false,
+        ..decided()
+    }
+}
+
 fn run_events(secret: String) -> Vec<RunEvent> {
     let (leaf, generation) = (TaskId::Leaf(index("1-2")), Generation(1));
     let reason = || "because".to_owned();
@@ -452,7 +498,14 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         RunEvent::RunCreated { goal: Box::new(goal()), limits: limits(), event_version: 1, secret, deadline },
         RunEvent::PlanRefused { reasons: vec![reason()] },
         RunEvent::PlanAdopted { plan: plan(), repairs: vec![reason()] },
-        RunEvent::TaskStarted { task: leaf.clone(), generation, agent: agent(), attempt: Attempt(1) },
+        RunEvent::TaskStarted {
+            task: leaf.clone(),
+            generation,
+            agent: agent(),
+            attempt: Attempt(1),
+            ack: String::new(),
+            after_step: 0,
+        },
         RunEvent::TaskCompleted { task: leaf.clone(), generation, outcome: Seq(41) },
         RunEvent::TaskRetried { task: leaf.clone(), generation, outcome: None, reason: reason() },
         RunEvent::TaskFailed {

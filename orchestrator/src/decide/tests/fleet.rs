@@ -173,6 +173,16 @@ impl Fleet {
         };
         let agent = AgentId::new(&role.to_string(), 1);
         let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
+        self.note(key, event)
+    }
+
+    /// An agent of the test's choice reports, and the run decides upon it.
+    pub(super) fn report_as(&mut self, key: AgentKey, event: AgentEvent) {
+        let input = self.note(key, event);
+        self.turn(vec![input]);
+    }
+
+    fn note(&mut self, key: AgentKey, event: AgentEvent) -> Input {
         Input::Agent { seq: self.append(RecordEvent::Agent(key, event)) }
     }
 

@@ -3,6 +3,7 @@
 mod budget;
 mod control;
 mod fleet;
+mod loss;
 mod properties;
 mod spending;
 mod tables;

@@ -20,6 +20,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Refuse { .. }
             | Input::Capacity
             | Input::Timer
+            | Input::AgentLost { .. }
             | Input::Cancel { .. }
             | Input::Pause { .. }
             | Input::Resume { .. }

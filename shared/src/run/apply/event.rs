@@ -6,8 +6,9 @@ use super::super::state::{Phase, RunState, RunStatus};
 use super::agent::count_usage;
 use super::control;
 use super::error::ApplyError;
+use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents};
-use super::task::{at_generation, end_generation, end_without_outcome, move_to};
+use super::task::{end_generation, end_without_outcome};
 use crate::flow::{Goal, TaskStatus, Usage};
 use crate::ids::{RunId, Seq, TaskId};
 use crate::time::Millis;
@@ -87,18 +88,21 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             change_plan(state, plan)?;
             control::enter(state, Phase::Executing, now);
         }
-        RunEvent::TaskStarted { task, generation, agent, attempt } => {
-            let state = at_generation(state, task, *generation, name)?;
-            move_to(state, task, TaskStatus::Processing)?;
-            if *attempt <= state.attempt {
-                return Err(ApplyError::WrongAttempt {
-                    task: task.clone(),
-                    last: state.attempt,
-                    found: *attempt,
-                });
-            }
-            state.agent = Some(agent.clone());
-            state.attempt = *attempt;
+        RunEvent::TaskStarted { task, generation, agent, attempt, ack, after_step } => {
+            let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
+            loss::started(state, name, &holder, ack, *after_step)?;
+        }
+        RunEvent::TaskOrphaned { task, generation, attempt, agent, reason: _, last_step } => {
+            let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
+            loss::orphaned(state, name, &holder, *last_step, now)?;
+        }
+        RunEvent::TaskReleased { task, generation, agent, attempt } => {
+            let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
+            loss::released(state, name, &holder, now)?;
+        }
+        RunEvent::TaskQuarantined { task, generation, evidence } => {
+            let task = end_generation(state, name, task, *generation, TaskStatus::Failed, None)?;
+            task.reasons.push(evidence.reason.clone());
         }
         RunEvent::TaskCompleted { task, generation, outcome } => {
             end_generation(state, name, task, *generation, TaskStatus::Completed, Some(*outcome))?;

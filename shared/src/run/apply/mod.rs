@@ -8,6 +8,7 @@ mod agent;
 mod control;
 mod error;
 mod event;
+mod loss;
 mod offer;
 mod plan;
 mod task;

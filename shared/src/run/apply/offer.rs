@@ -56,6 +56,9 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     task.deadline = Some(offer.deadline);
     task.agent = None;
     task.attempt = Attempt(0);
+    task.ack = None;
+    task.last_step = 0;
+    task.deaths.clear();
     if never_begun {
         state.allotted.retain(|kept| (&kept.task, kept.generation) != (&offer.task, before));
     }

@@ -79,7 +79,8 @@ pub(super) fn move_to(state: &mut TaskState, task: &TaskId, to: TaskStatus) -> R
     }
 }
 
-/// The transitions of a task. `Queued` is reached by offers only, which have a rule of their own.
+/// The transitions of a task. `Queued` is reached by offers and by the loss of an agent only, which
+/// have rules of their own.
 const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
     match from {
         TaskStatus::Created => match to {

@@ -1,0 +1,137 @@
+//! What follows when an agent is lost: its tasks go to others at once, and a task that has killed too many agents goes
+//! to nobody any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_shared::flow::TaskStatus;
+use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, TaskState};
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::{failure, outcome, survey};
+
+/// An agent that is gone, and what its tasks had come to.
+pub(super) struct Loss<'a> {
+    pub(super) agent: &'a AgentId,
+    /// How it is known.
+    pub(super) reason: &'a str,
+    /// The last step in the record of those of its tasks for which that makes a difference.
+    pub(super) steps: &'a BTreeMap<TaskId, u32>,
+}
+
+/// Hands on what the agent had. Of a task that it does not hold any more, nothing follows.
+pub(super) fn agent_lost(draft: &mut Draft<'_>, loss: &Loss<'_>) {
+    let Some(run) = draft.open() else { return };
+    let held = run.tasks.iter().filter(|(_, state)| holds(state, loss.agent));
+    for task in held.map(|(task, _)| task.clone()).collect::<Vec<_>>() {
+        orphan(draft, &task, loss);
+    }
+}
+
+fn holds(state: &TaskState, agent: &AgentId) -> bool {
+    state.status == TaskStatus::Processing && state.agent.as_ref() == Some(agent)
+}
+
+fn orphan(draft: &mut Draft<'_>, task: &TaskId, loss: &Loss<'_>) {
+    let Some(run) = draft.open() else { return };
+    let (limit, Some(state)) = (run.limits.max_deaths, run.tasks.get(task)) else { return };
+    let (generation, attempt, ack) = (state.generation, state.attempt, state.ack.clone());
+    draft.emit(RunEvent::TaskOrphaned {
+        task: task.clone(),
+        generation,
+        attempt,
+        agent: loss.agent.clone(),
+        reason: loss.reason.to_owned(),
+        last_step: loss.steps.get(task).copied().unwrap_or(state.last_step),
+    });
+    let deaths = draft.open().and_then(|run| run.tasks.get(task)).map_or(0, |state| state.deaths.len());
+    if limit > 0 && deaths >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        return quarantine(draft, task, ack, loss.reason);
+    }
+    // Without the subject the queue gives the task out again when its time is up.
+    if let Some(ack) = ack {
+        draft.effect(Effect::HandOn { task: task.clone(), ack });
+    }
+}
+
+/// Takes the task out of the fleet's hands, with the evidence, and leaves the rest to the plan.
+fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &str) {
+    let Some(state) = draft.open().and_then(|run| run.tasks.get(task)) else { return };
+    let (generation, queue) = (state.generation, state.queue.clone());
+    let agents: Vec<AgentId> = state.deaths.iter().map(|death| death.agent.clone()).collect();
+    let tries = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+    let evidence =
+        Evidence { reason: why(&agents, state.last_step, last), last_step: state.last_step, agents };
+    let reason = evidence.reason.clone();
+    draft.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
+    if let Some(ack) = ack {
+        draft.effect(Effect::Withdraw { task: task.clone(), ack });
+    }
+    if let Some(queue) = queue {
+        draft.effect(Effect::Bury { task: task.clone(), generation, queue, evidence });
+    }
+    if let Some(reason) = failure::fatal(task, tries, &reason) {
+        return draft.emit(RunEvent::RunFailed { reason });
+    }
+    if let TaskId::Leaf(index) = task {
+        outcome::want_refinement(draft, index, &reason);
+    }
+}
+
+fn why(agents: &[AgentId], last_step: u32, last: &str) -> String {
+    let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
+    let place = match last_step {
+        0 => "before its first step".to_owned(),
+        step => format!("after step {step}"),
+    };
+    format!(
+        "{} agents died one after the other while they worked on it, {place} ({}; the last: {last}). It is not given \
+         to another: do it in another way, or in smaller parts",
+        agents.len(),
+        names.join(", ")
+    )
+}
+
+/// Takes note that an agent handed a task over in good order. That is no death.
+pub(super) fn released(draft: &mut Draft<'_>, key: AgentKey) {
+    let AgentKey { agent, task, generation, .. } = key;
+    let Some(state) = draft.open().and_then(|run| run.tasks.get(&task)) else { return };
+    if holds(state, &agent) {
+        let attempt = state.attempt;
+        draft.emit(RunEvent::TaskReleased { task, generation, agent, attempt });
+    }
+}
+
+/// Who has tasks of the run in hand, as far as the record tells, decided upon or not.
+#[must_use]
+pub fn holders(run: &RunState) -> BTreeSet<AgentId> {
+    let decided = run.tasks.values().filter(|state| state.status == TaskStatus::Processing);
+    let decided = decided.filter_map(|state| state.agent.clone());
+    decided.chain(starting(run).map(|key| key.agent.clone())).collect()
+}
+
+/// The tasks in an agent's hands that one more death ends. Whether the agent took a step before it died then decides,
+/// so that has to be looked up in the record.
+#[must_use]
+pub fn last_chances(run: &RunState, agent: &AgentId) -> Vec<(TaskId, Generation)> {
+    let limit = usize::try_from(run.limits.max_deaths).unwrap_or(usize::MAX);
+    let held = |task: &TaskId, state: &TaskState| {
+        holds(state, agent) || starting(run).any(|key| key.task == *task && key.agent == *agent)
+    };
+    let at_end = run.tasks.iter().filter(|(_, state)| limit > 0 && state.deaths.len() + 1 >= limit);
+    at_end
+        .filter(|(task, state)| held(task, state))
+        .map(|(task, state)| (task.clone(), state.generation))
+        .collect()
+}
+
+/// Whose start no decision has named yet.
+fn starting(run: &RunState) -> impl Iterator<Item = &AgentKey> {
+    let started = run.pending.values().filter(|(_, event)| matches!(event, AgentEvent::Started(_)));
+    started.map(|(key, _)| key).filter(|key| {
+        run.tasks
+            .get(&key.task)
+            .is_some_and(|state| state.generation == key.generation && survey::is_in_work(state.status))
+    })
+}

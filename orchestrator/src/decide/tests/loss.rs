@@ -1,0 +1,226 @@
+//! Agents that are lost, and tasks that they are lost with.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus, Usage};
+use muster_shared::ids::{AgentId, Attempt, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
+
+use super::fleet::{Fleet, good, leaf, plan, result};
+use crate::decide::{Effect, holders, last_chances};
+
+/// A run with one leaf on offer, its queue empty otherwise.
+fn fleet() -> (Fleet, TaskOffered) {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let planning = fleet.find("plan");
+    fleet.start(&planning);
+    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    fleet.effects.clear();
+    let offer = fleet.find("1");
+    (fleet, offer)
+}
+
+fn agent(number: u32) -> AgentId {
+    AgentId::new("worker", number)
+}
+
+/// An agent starts; whether the run decides at once is the driver's choice.
+fn start(fleet: &mut Fleet, offer: &TaskOffered, number: u32, after_step: u32) {
+    let started = Started {
+        attempt: Attempt(number),
+        ack: format!("ack-{number}"),
+        pid: number,
+        host: "here".into(),
+        after_step,
+    };
+    say(fleet, offer, number, AgentEvent::Started(started));
+}
+
+fn say(fleet: &mut Fleet, offer: &TaskOffered, number: u32, event: AgentEvent) {
+    let role = "worker".parse().unwrap();
+    let key = AgentKey { role, agent: agent(number), task: offer.task.clone(), generation: offer.generation };
+    fleet.report_as(key, event);
+}
+
+fn lose(fleet: &mut Fleet, number: u32, steps: &[(&TaskId, u32)]) {
+    let steps: BTreeMap<TaskId, u32> = steps.iter().map(|(task, step)| ((*task).clone(), *step)).collect();
+    fleet.turn(vec![Input::AgentLost { agent: agent(number), reason: "its connection ended".into(), steps }]);
+}
+
+fn task<'a>(fleet: &'a Fleet, offer: &TaskOffered) -> &'a TaskState {
+    &fleet.run().tasks[&offer.task]
+}
+
+fn handed_on(fleet: &Fleet) -> Vec<&str> {
+    let acks = fleet.effects.iter().filter_map(|effect| match effect {
+        Effect::HandOn { ack, .. } => Some(ack.as_str()),
+        _ => None,
+    });
+    acks.collect()
+}
+
+#[test]
+fn a_loss_is_decided_together_with_a_start_that_was_put_off() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    assert_eq!(task(&fleet, &offer).status, TaskStatus::Queued, "the start was put off");
+    assert_eq!(holders(fleet.run()).into_iter().collect::<Vec<_>>(), [agent(1)]);
+    lose(&mut fleet, 1, &[]);
+    assert_eq!(handed_on(&fleet), ["ack-1"]);
+    let state = task(&fleet, &offer);
+    assert_eq!(
+        (state.status, state.generation, state.attempt),
+        (TaskStatus::Queued, offer.generation, Attempt(1))
+    );
+    assert_eq!((state.agent.as_ref(), state.deaths.len(), state.reasons.len()), (None, 1, 0));
+}
+
+#[test]
+fn what_an_agent_does_not_hold_is_left_alone() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    lose(&mut fleet, 2, &[]);
+    assert!(handed_on(&fleet).is_empty());
+    lose(&mut fleet, 1, &[]);
+    lose(&mut fleet, 1, &[]);
+    assert_eq!(handed_on(&fleet), ["ack-1"], "a loss that is told twice is one");
+    start(&mut fleet, &offer, 2, 0);
+    lose(&mut fleet, 1, &[]);
+    assert_eq!(handed_on(&fleet), ["ack-1"], "another has the task by now");
+}
+
+#[test]
+fn whoever_takes_over_ends_the_task_and_the_run_goes_on() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    lose(&mut fleet, 1, &[]);
+    start(&mut fleet, &offer, 2, 3);
+    fleet.end(&offer, result("apples are so"));
+    let tasks = [leaf("apples", &[])];
+    fleet.work(|offer| good(offer, &tasks));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    assert_eq!(fleet.offered().iter().filter(|made| made.task == offer.task).count(), 1, "one generation");
+}
+
+#[test]
+fn an_orphan_is_not_offered_anew_while_its_queue_has_it() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    lose(&mut fleet, 1, &[]);
+    fleet.now = fleet.now.after(std::time::Duration::from_secs(60));
+    fleet.turn(vec![Input::Timer]);
+    assert_eq!(task(&fleet, &offer).generation, offer.generation, "its steps are not thrown away");
+}
+
+#[test]
+fn an_orderly_hand_over_is_no_death_and_nothing_to_hand_on() {
+    let (mut fleet, offer) = fleet();
+    let handed_over =
+        AgentEvent::Released(Released { reason: "it stops".into(), parked: false, usage: Usage::default() });
+    for number in 1..=5 {
+        start(&mut fleet, &offer, number, 0);
+        say(&mut fleet, &offer, number, handed_over.clone());
+        lose(&mut fleet, number, &[]);
+    }
+    assert!(handed_on(&fleet).is_empty());
+    fleet.defer = false;
+    fleet.turn(vec![Input::Timer]);
+    let state = task(&fleet, &offer);
+    assert_eq!((state.status, state.deaths.len()), (TaskStatus::Queued, 0));
+}
+
+#[test]
+fn the_third_death_without_a_step_between_ends_the_task() {
+    let (mut fleet, offer) = fleet();
+    for number in 1..=3 {
+        start(&mut fleet, &offer, number, 0);
+        lose(&mut fleet, number, &[]);
+    }
+    assert_eq!(handed_on(&fleet), ["ack-1", "ack-2"]);
+    assert!(fleet.effects.contains(&Effect::Withdraw { task: offer.task.clone(), ack: "ack-3".into() }));
+    let buried =
+        fleet.effects.iter().any(|effect| matches!(effect, Effect::Bury { task, .. } if *task == offer.task));
+    assert!(buried, "{:?}", fleet.effects);
+    assert_eq!(task(&fleet, &offer).status, TaskStatus::Failed);
+    let evidence = fleet.events().into_iter().find_map(|event| match event {
+        RunEvent::TaskQuarantined { evidence, .. } => Some(evidence.clone()),
+        _ => None,
+    });
+    let evidence = evidence.unwrap();
+    assert_eq!((evidence.agents, evidence.last_step), (vec![agent(1), agent(2), agent(3)], 0));
+    assert!(evidence.reason.contains("3 agents") && evidence.reason.contains("its connection ended"));
+    assert!(!fleet.status().is_ended());
+    assert!(fleet.find("refine-1").generation.0 == 1, "the plan can deal with it");
+}
+
+#[test]
+fn a_step_between_two_deaths_clears_the_task() {
+    // The steps that are in the record before each start, and the deaths that count after the last loss.
+    let cases: [(&[u32], usize); 5] = [
+        (&[0, 0], 2),
+        // The first agent took two steps before it died, and nobody took one since.
+        (&[0, 2], 2),
+        (&[0, 2, 3], 2),
+        (&[0, 1, 2, 3, 4, 5], 2),
+        (&[0, 1, 1], 3),
+    ];
+    for (before, deaths) in cases {
+        let (mut fleet, offer) = fleet();
+        for (number, after_step) in (1..).zip(before) {
+            start(&mut fleet, &offer, number, *after_step);
+            lose(&mut fleet, number, &[]);
+        }
+        assert_eq!(task(&fleet, &offer).deaths.len(), deaths, "{before:?}");
+    }
+}
+
+#[test]
+fn a_step_of_the_last_one_lost_is_told_by_the_record() {
+    let (mut fleet, offer) = fleet();
+    for number in 1..=2 {
+        start(&mut fleet, &offer, number, 0);
+        lose(&mut fleet, number, &[]);
+    }
+    start(&mut fleet, &offer, 3, 0);
+    assert_eq!(last_chances(fleet.run(), &agent(3)), [(offer.task.clone(), offer.generation)]);
+    assert!(last_chances(fleet.run(), &agent(2)).is_empty(), "it does not hold the task any more");
+    lose(&mut fleet, 3, &[(&offer.task, 1)]);
+    let state = task(&fleet, &offer);
+    assert_eq!((state.status, state.deaths.len(), state.last_step), (TaskStatus::Queued, 1, 1));
+    assert_eq!(handed_on(&fleet), ["ack-1", "ack-2", "ack-3"]);
+}
+
+#[test]
+fn a_run_that_cannot_do_without_the_task_fails_with_the_evidence() {
+    let mut fleet = Fleet::submitted(RunLimits { max_deaths: 1, ..RunLimits::default() });
+    let planning = fleet.find("plan");
+    start(&mut fleet, &planning, 1, 0);
+    lose(&mut fleet, 1, &[]);
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    assert!(
+        fleet.reason().contains("no plan could be made") && fleet.reason().contains("died"),
+        "{}",
+        fleet.reason()
+    );
+}
+
+#[test]
+fn without_a_limit_agents_may_die_for_ever() {
+    let mut fleet = Fleet::submitted(RunLimits { max_deaths: 0, ..RunLimits::default() });
+    let planning = fleet.find("plan");
+    for number in 1..=20 {
+        start(&mut fleet, &planning, number, 0);
+        lose(&mut fleet, number, &[]);
+    }
+    assert_eq!(fleet.run().tasks[&planning.task].status, TaskStatus::Queued);
+}
+
+#[test]
+fn after_the_end_of_the_run_a_loss_changes_nothing() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
+    fleet.effects.clear();
+    lose(&mut fleet, 1, &[]);
+    assert!(fleet.effects.is_empty());
+}

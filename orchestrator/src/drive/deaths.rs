@@ -1,0 +1,268 @@
+//! Notices the deaths of agents and orchestrators, and tells the runs.
+//!
+//! The server tells at once when a connection ends. A process that makes another within a moment has not died; one
+//! that does not is taken for lost, and whoever has tasks with it hands them on. Without a system account, and while
+//! this orchestrator cannot hear the server, the registry tells when an agent gave no sign of life for too long.
+//! Whether a loss was real makes no difference to the record: its fence lets one agent through.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use muster_bus::{Bus, BusError, Instance, Presence, RecordFilter, RegistryChange};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Input, RecordEvent, RunState};
+
+use super::office::Office;
+use super::run_actor::Mail;
+use super::turn::wake_others;
+use crate::decide::{holders, last_chances};
+
+/// How long a process whose connection ended may take to make another.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// Pause before the system account is tried again.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Wait when there is nothing to wait for.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Keeps count of the agents that are there, wakes runs that can go on, and tells all runs of agents that are lost. What
+/// a lost orchestrator owned is taken over.
+///
+/// # Errors
+/// When the registry cannot be watched, or cannot be watched any more.
+pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
+    let mut changes = office.bus.registry().watch().await?;
+    let mut presence = listen(office.bus.clone()).into_stream().flatten().boxed();
+    let mut watch = Watch::new(office.bus.settings().heartbeat);
+    loop {
+        let wait = watch.next().map_or(LONG, |at| at.saturating_duration_since(Instant::now()));
+        tokio::select! {
+            change = changes.next() => match change {
+                Some(change) => {
+                    watch.registry_changed(&change, Instant::now());
+                    if let RegistryChange::Left(agent) = &change {
+                        office.ownership.owner_lost(agent);
+                    }
+                    wake_others(&office, office.capacity.agents_changed(change));
+                }
+                None => return Err(BusError::Other {
+                    what: "watching the registry".into(),
+                    reason: "the bus gave no more changes".into(),
+                }),
+            },
+            told = presence.next() => match told {
+                Some(told) => watch.presence_changed(told, Instant::now(), |agent| is_of_fleet(&office, agent)),
+                None => {
+                    tracing::warn!("the server tells no more who comes and goes; asking again");
+                    presence = tokio::time::sleep(PAUSE).then(|()| listen(office.bus.clone())).into_stream().flatten().boxed();
+                }
+            },
+            () = tokio::time::sleep(wait) => {
+                for lost in watch.due(Instant::now()) {
+                    tell(&office, lost);
+                }
+            }
+        }
+    }
+}
+
+/// What the server tells; nothing ever where it does not.
+async fn listen(bus: Bus) -> BoxStream<'static, Presence> {
+    loop {
+        match bus.presence().await {
+            Ok(Some(told)) => return told,
+            Ok(None) => {
+                let (registry, queue) = (bus.settings().registry_ttl, bus.settings().ack_wait);
+                tracing::info!(
+                    "no system account is set (bus.system_user): the death of an agent is noticed after {registry:?} \
+                     by the registry, or after {queue:?} by its queue"
+                );
+                return stream::pending().boxed();
+            }
+            Err(error) if error.is_fatal() => {
+                tracing::warn!(
+                    %error,
+                    "the system account cannot be used: deaths of agents are noticed late; check bus.system_user"
+                );
+                return stream::pending().boxed();
+            }
+            Err(error) => tracing::debug!(%error, "the system account cannot be reached; trying again"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether it is an agent or an orchestrator that is known here, and not somebody who looks in.
+fn is_of_fleet(office: &Office, agent: &AgentId) -> bool {
+    office.capacity.knows(agent) || office.ownership.sessions().is_live(agent)
+}
+
+fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {
+    tracing::info!(%agent, reason, "a process of the fleet is lost");
+    office.ownership.owner_lost(&agent);
+    office.registry.tell_all(|| {
+        Mail::Wake(Input::AgentLost { agent: agent.clone(), reason: reason.clone(), steps: BTreeMap::new() })
+    });
+    if of_connection {
+        let office = Arc::clone(office);
+        tokio::spawn(async move {
+            if let Err(error) = office.bus.registry().forget(&agent).await {
+                tracing::debug!(%agent, %error, "the registry forgets a lost agent when its time is up");
+            }
+        });
+    }
+}
+
+/// What a run has to know of losses before it decides: agents that are gone since before anybody watched, and how far
+/// tasks came that one more death ends.
+///
+/// # Errors
+/// When the bus fails.
+pub(super) async fn witness(
+    office: &Office,
+    run: Option<&RunState>,
+    taken_over: bool,
+    mut wakes: Vec<Input>,
+) -> Result<Vec<Input>, BusError> {
+    let Some(run) = run.filter(|run| !run.status.is_ended()) else { return Ok(wakes) };
+    if taken_over {
+        wakes.extend(absent(office, run).await?);
+    }
+    for wake in &mut wakes {
+        if let Input::AgentLost { agent, steps, .. } = wake {
+            for (task, generation) in last_chances(run, agent) {
+                let step = last_step(office, run.id, &task, generation).await?;
+                steps.insert(task, step);
+            }
+        }
+    }
+    Ok(wakes)
+}
+
+/// Agents that have tasks of the run in hand and are not on the bus.
+async fn absent(office: &Office, run: &RunState) -> Result<Vec<Input>, BusError> {
+    let mut missing = holders(run);
+    missing.retain(|agent| !office.capacity.knows(agent));
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    // It may have come a moment ago.
+    for profile in office.bus.registry().list().await? {
+        missing.remove(&profile.agent);
+    }
+    let reason = "it was gone when the run was taken over";
+    let lost = |agent| Input::AgentLost { agent, reason: reason.to_owned(), steps: BTreeMap::new() };
+    Ok(missing.into_iter().map(lost).collect())
+}
+
+async fn last_step(
+    office: &Office,
+    run: RunId,
+    task: &TaskId,
+    generation: Generation,
+) -> Result<u32, BusError> {
+    let filter = RecordFilter::Task { run, task: task.clone(), generation };
+    let entries = office.bus.record().read(&filter, Seq(0)).await?;
+    let step = |event: &RecordEvent| match event {
+        RecordEvent::Agent(_, AgentEvent::Step(step)) => Some(step.number),
+        RecordEvent::Agent(
+            _,
+            AgentEvent::Started(_)
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_),
+        )
+        | RecordEvent::Decided(_)
+        | RecordEvent::Offered(_) => None,
+    };
+    Ok(entries.iter().filter_map(|entry| step(&entry.event)).max().unwrap_or(0))
+}
+
+/// An agent that is taken for dead.
+#[derive(Debug, PartialEq, Eq)]
+struct Lost {
+    agent: AgentId,
+    reason: String,
+    /// Whether its connection told, so that the registry does not know yet.
+    of_connection: bool,
+}
+
+/// Who is connected, and who may be dead. Knows of no clock: the time is given.
+#[derive(Debug)]
+struct Watch {
+    /// The connections of each process that made one since watching began.
+    connected: HashMap<AgentId, HashSet<Instance>>,
+    suspects: HashMap<AgentId, (Instant, Lost)>,
+    /// Those that were lost and that the registry is about to forget for it.
+    forgotten: HashSet<AgentId>,
+    /// How long a process that the registry forgot may take to enter itself again, as after an outage of the bus.
+    heartbeat: Duration,
+}
+
+impl Watch {
+    fn new(heartbeat: Duration) -> Self {
+        Self { connected: HashMap::new(), suspects: HashMap::new(), forgotten: HashSet::new(), heartbeat }
+    }
+
+    /// Takes note of a connection that was made or ended. Only agents that are `known` can be lost.
+    fn presence_changed(&mut self, told: Presence, now: Instant, known: impl Fn(&AgentId) -> bool) {
+        match told {
+            Presence::Came { agent, instance } => {
+                self.suspects.remove(&agent);
+                self.forgotten.remove(&agent);
+                self.connected.entry(agent).or_default().insert(instance);
+            }
+            Presence::Went { agent, instance, reason } => {
+                if let Some(others) = self.connected.get_mut(&agent) {
+                    others.remove(&instance);
+                    if !others.is_empty() {
+                        return;
+                    }
+                    self.connected.remove(&agent);
+                }
+                if known(&agent) {
+                    let reason = format!("its connection ended ({reason})");
+                    self.suspects
+                        .insert(agent.clone(), (now + GRACE, Lost { agent, reason, of_connection: true }));
+                }
+            }
+        }
+    }
+
+    /// Takes note of what the registry says. Whoever is connected lives, whatever the registry says.
+    fn registry_changed(&mut self, change: &RegistryChange, now: Instant) {
+        match change {
+            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
+                self.suspects.retain(|agent, (_, lost)| *agent != profile.agent || lost.of_connection);
+            }
+            RegistryChange::Left(agent)
+                if self.forgotten.remove(agent) || self.connected.contains_key(agent) => {}
+            RegistryChange::Left(agent) => {
+                let reason = "it left the registry".to_owned();
+                let lost = Lost { agent: agent.clone(), reason, of_connection: false };
+                self.suspects.entry(agent.clone()).or_insert((now + self.heartbeat, lost));
+            }
+        }
+    }
+
+    /// When the next suspect is due.
+    fn next(&self) -> Option<Instant> {
+        self.suspects.values().map(|(at, _)| *at).min()
+    }
+
+    /// Those who are lost by now.
+    fn due(&mut self, now: Instant) -> Vec<Lost> {
+        let due = self.suspects.extract_if(|_, (at, _)| *at <= now);
+        let due: Vec<Lost> = due.map(|(_, (_, lost))| lost).collect();
+        self.forgotten.extend(due.iter().filter(|lost| lost.of_connection).map(|lost| lost.agent.clone()));
+        due
+    }
+}
+
+#[cfg(test)]
+#[path = "deaths_tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+#![allow(clippy::unwrap_used)]
+use muster_shared::wire::Profile;
+
+use super::*;
+
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+fn agent() -> AgentId {
+    AgentId::new("worker", 1)
+}
+
+fn instance(connection: u64) -> Instance {
+    Instance { server: "S".into(), connection }
+}
+
+fn came(connection: u64) -> Presence {
+    Presence::Came { agent: agent(), instance: instance(connection) }
+}
+
+fn went(connection: u64) -> Presence {
+    Presence::Went { agent: agent(), instance: instance(connection), reason: "Client Closed".into() }
+}
+
+fn joined() -> RegistryChange {
+    RegistryChange::Joined(Profile {
+        agent: agent(),
+        role: "worker".into(),
+        pid: 1,
+        host: String::new(),
+        version: String::new(),
+        event_version: 1,
+        slots: 1,
+        busy: 0,
+        model: String::new(),
+        tools: Vec::new(),
+        started_at: 0,
+        resident_bytes: 0,
+    })
+}
+
+enum Told {
+    Bus(Presence),
+    Registry(RegistryChange),
+}
+
+use Told::{Bus as B, Registry as R};
+
+/// Tells of things at times in milliseconds, and gives the time at which the agent is taken for lost.
+fn lost_at(told: Vec<(u64, Told)>) -> Option<(u64, bool)> {
+    let began = Instant::now();
+    let mut watch = Watch::new(HEARTBEAT);
+    let mut told = told.into_iter().peekable();
+    for at in 0..20_000 {
+        let now = began + Duration::from_millis(at);
+        while let Some((_, what)) = told.next_if(|(when, _)| *when <= at) {
+            match what {
+                B(presence) => watch.presence_changed(presence, now, |_| true),
+                R(change) => watch.registry_changed(&change, now),
+            }
+        }
+        if let Some(lost) = watch.due(now).pop() {
+            assert_eq!(lost.agent, agent());
+            return Some((at, lost.of_connection));
+        }
+    }
+    assert_eq!(watch.next(), None, "nothing stays behind");
+    None
+}
+
+#[test]
+fn who_is_lost_and_when() {
+    let left = || R(RegistryChange::Left(agent()));
+    type Case = (&'static str, Vec<(u64, Told)>, Option<(u64, bool)>);
+    let cases: Vec<Case> = vec![
+        ("a connection that ends for good", vec![(0, B(came(1))), (10, B(went(1)))], Some((160, true))),
+        ("one that was there before anybody watched", vec![(10, B(went(1)))], Some((160, true))),
+        ("a process that connects again", vec![(10, B(went(1))), (159, B(came(2)))], None),
+        ("too late", vec![(10, B(went(1))), (161, B(came(2)))], Some((160, true))),
+        (
+            "the old connection ends after the new was made",
+            vec![(0, B(came(1))), (5, B(came(2))), (10, B(went(1)))],
+            None,
+        ),
+        (
+            "both end",
+            vec![(0, B(came(1))), (5, B(came(2))), (10, B(went(1))), (20, B(went(2)))],
+            Some((170, true)),
+        ),
+        ("the registry forgets it", vec![(10, left())], Some((5_010, false))),
+        ("it enters itself again", vec![(10, left()), (3_000, R(joined()))], None),
+        ("forgotten, but connected", vec![(0, B(came(1))), (10, left())], None),
+        ("forgotten, then connected again", vec![(10, left()), (20, B(came(1)))], None),
+        (
+            "an old entry of the registry does not make it live",
+            vec![(10, B(went(1))), (20, R(joined()))],
+            Some((160, true)),
+        ),
+        ("forgotten by another orchestrator first", vec![(10, B(went(1))), (20, left())], Some((160, true))),
+    ];
+    for (case, told, wanted) in cases {
+        assert_eq!(lost_at(told), wanted, "{case}");
+    }
+}
+
+#[test]
+fn a_loss_that_the_registry_hears_of_is_told_once() {
+    let (mut watch, now) = (Watch::new(HEARTBEAT), Instant::now());
+    watch.presence_changed(went(1), now, |_| true);
+    assert_eq!(watch.due(now + GRACE).len(), 1);
+    watch.registry_changed(&RegistryChange::Left(agent()), now + GRACE);
+    assert_eq!(watch.next(), None);
+}
+
+#[test]
+fn strangers_are_never_lost() {
+    let mut watch = Watch::new(HEARTBEAT);
+    watch.presence_changed(went(1), Instant::now(), |_| false);
+    assert_eq!(watch.next(), None);
+}

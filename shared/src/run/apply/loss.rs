@@ -1,0 +1,96 @@
+//! What is folded when a task leaves an agent's hands unfinished.
+
+use super::super::state::{Death, RunState, TaskState};
+use super::error::ApplyError;
+use super::task::{at_generation, illegal, move_to};
+use crate::flow::TaskStatus;
+use crate::ids::{AgentId, Attempt, Generation, TaskId};
+use crate::time::Millis;
+
+/// Who had a task, and in which try.
+pub(super) struct Holder<'a> {
+    pub(super) task: &'a TaskId,
+    pub(super) generation: Generation,
+    pub(super) agent: &'a AgentId,
+    pub(super) attempt: Attempt,
+}
+
+/// An agent started. Only now is it certain how far the one before it came.
+pub(super) fn started(
+    state: &mut RunState,
+    event: &'static str,
+    holder: &Holder<'_>,
+    ack: &str,
+    after_step: u32,
+) -> Result<(), ApplyError> {
+    let task = at_generation(state, holder.task, holder.generation, event)?;
+    move_to(task, holder.task, TaskStatus::Processing)?;
+    if holder.attempt <= task.attempt {
+        let (last, found) = (task.attempt, holder.attempt);
+        return Err(ApplyError::WrongAttempt { task: holder.task.clone(), last, found });
+    }
+    if let Some(last) = task.deaths.last_mut().filter(|last| last.attempt == task.attempt) {
+        last.step = last.step.max(after_step);
+    }
+    note_step(task, after_step);
+    task.agent = Some(holder.agent.clone());
+    task.attempt = holder.attempt;
+    task.ack = Some(ack.to_owned()).filter(|ack| !ack.is_empty());
+    Ok(())
+}
+
+/// The agent was lost: the task waits for another, which goes on after the last step.
+pub(super) fn orphaned(
+    state: &mut RunState,
+    event: &'static str,
+    holder: &Holder<'_>,
+    last_step: u32,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let task = taken_from(state, event, holder, now)?;
+    note_step(task, last_step);
+    task.deaths.push(Death { agent: holder.agent.clone(), attempt: holder.attempt, step: task.last_step });
+    Ok(())
+}
+
+/// The agent handed the task over in good order.
+pub(super) fn released(
+    state: &mut RunState,
+    event: &'static str,
+    holder: &Holder<'_>,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    taken_from(state, event, holder, now).map(drop)
+}
+
+/// The task is in its queue again, within the same generation.
+fn taken_from<'a>(
+    state: &'a mut RunState,
+    event: &'static str,
+    holder: &Holder<'_>,
+    now: Millis,
+) -> Result<&'a mut TaskState, ApplyError> {
+    if let Some(seen) = state.seen.get_mut(holder.task).filter(|seen| seen.generation == holder.generation) {
+        seen.agent = None;
+    }
+    let task = at_generation(state, holder.task, holder.generation, event)?;
+    if task.status != TaskStatus::Processing {
+        return Err(illegal(holder.task, task.status, TaskStatus::Queued));
+    }
+    if task.attempt != holder.attempt {
+        let (last, found) = (task.attempt, holder.attempt);
+        return Err(ApplyError::WrongAttempt { task: holder.task.clone(), last, found });
+    }
+    task.status = TaskStatus::Queued;
+    task.offered_at = Some(now);
+    task.agent = None;
+    task.ack = None;
+    Ok(task)
+}
+
+/// A step that was taken since clears the task of the deaths before it.
+fn note_step(task: &mut TaskState, step: u32) {
+    task.last_step = task.last_step.max(step);
+    let last = task.last_step;
+    task.deaths.retain(|death| death.step == last);
+}

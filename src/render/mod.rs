@@ -2,6 +2,9 @@
 
 pub(crate) mod checks;
 pub(crate) mod figures;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod golden;
 pub(crate) mod live;
 pub(crate) mod orders;
 pub(crate) mod paint;

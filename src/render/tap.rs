@@ -51,11 +51,14 @@ fn says(body: &Body) -> String {
     match body {
         Body::Decided(decided) => {
             let events: Vec<&str> = decided.events.iter().map(muster_shared::run::RunEvent::name).collect();
-            let offers = match decided.offers {
-                0 => String::new(),
-                n => format!(" + {}", figures::plural(n.into(), "offer")),
+            let offers = match (&decided.offer, decided.offers) {
+                (Some(offer), _) => {
+                    Some(format!("offers it to {} (generation {})", offer.queue, offer.generation))
+                }
+                (None, 0) => None,
+                (None, n) => Some(figures::plural(n.into(), "offer")),
             };
-            format!("{}{offers}", events.join(", "))
+            events.into_iter().map(str::to_owned).chain(offers).collect::<Vec<_>>().join(", ")
         }
         Body::Offered(offer) => format!("to {} (generation {})", offer.queue, offer.generation),
         Body::Started(started) => {

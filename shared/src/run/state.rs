@@ -131,11 +131,12 @@ impl RunState {
         self.tasks.iter().filter_map(leaf).collect()
     }
 
-    /// The agent that was seen to have taken an offer, though no decision names it yet. For people only.
+    /// The agent that was seen to have taken an offer (and perhaps to have done it), though no decision names it yet.
+    /// For people only.
     #[must_use]
     pub fn seen_with(&self, task: &TaskId) -> Option<&AgentId> {
         let offered = self.tasks.get(task).filter(|state| state.status == TaskStatus::Queued)?;
-        let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation && !seen.ended)?;
+        let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation)?;
         seen.agent.as_ref()
     }
 

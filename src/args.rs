@@ -19,7 +19,8 @@ Exit codes:
   1  the run failed, or what was asked could not be done
   2  wrong usage, settings or input
   3  the bus cannot be reached or used
-  4  the run was stopped (cancelled, its deadline passed, or its budget was used up)";
+  4  the run was stopped (cancelled, its deadline passed, or its budget was used up)
+  5  refused: there is too much to do now; ask again later";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,8 +16,10 @@ pub(crate) enum Exit {
     Usage,
     /// The bus cannot be reached or used.
     BusUnreachable,
-    /// The run was stopped: cancelled, or its deadline passed.
+    /// The run was stopped: cancelled, its deadline passed, or its budget was used up.
     Stopped,
+    /// The fleet has too much to do and did not take the goal up.
+    Refused,
 }
 
 impl Exit {
@@ -29,6 +31,7 @@ impl Exit {
             Self::Usage => 2,
             Self::BusUnreachable => 3,
             Self::Stopped => 4,
+            Self::Refused => 5,
         }
     }
 }

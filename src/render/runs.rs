@@ -37,6 +37,7 @@ pub(crate) const fn word(run: &RunState) -> &'static str {
         RunStatus::Aborted(StopReason::Cancelled) => "cancelled",
         RunStatus::Aborted(StopReason::DeadlinePassed) => "out of time",
         RunStatus::Aborted(StopReason::BudgetExhausted) => "out of budget",
+        RunStatus::Aborted(StopReason::Refused) => "refused",
     }
 }
 

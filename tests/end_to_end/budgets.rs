@@ -142,3 +142,33 @@ fn without_a_rate_in_the_settings_runs_complete_as_well() {
     assert_eq!((code, &summary["status"]), (0, &Value::from("completed")), "{said}");
     assert!(server.refused() > 0, "the test asks too little");
 }
+
+#[test]
+fn above_its_limits_a_fleet_refuses_at_once_and_finishes_what_it_took() {
+    const ASKED: usize = 10;
+    const TAKEN: usize = 4;
+    let server = ModelServer::start(workload::script(Duration::from_millis(400), Speech::Native)).unwrap();
+    let folder = with_model(&server);
+    let limits = "[orchestrator]\nmax_runs = 2\nmax_waiting = 2\n";
+    folder.write("muster.toml", limits).unwrap();
+    let fleet = folder.up(&[]).unwrap();
+    let asked: Vec<_> = (0..ASKED)
+        .map(|_| {
+            let mut command = fleet.folder().command(&ASK);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    let outputs: Vec<_> = asked.into_iter().map(|asker| asker.wait_with_output().unwrap()).collect();
+    let ended = |code: i32| outputs.iter().filter(move |output| output.status.code() == Some(code));
+    let told = || outputs.iter().map(both).collect::<Vec<_>>().join("\n");
+    assert_eq!(ended(0).count() + ended(5).count(), ASKED, "{}\n{}", told(), fleet.folder().logs());
+    assert!(ended(0).count() >= TAKEN, "{}", told());
+    assert!(ended(5).count() > 0, "{}", told());
+    for refused in ended(5) {
+        let summary: Value = serde_json::from_slice(&refused.stdout).unwrap();
+        let reason = summary["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("orchestrator.max_waiting"), "it says what to do: {reason}");
+        let time = |key: &str| summary[key].as_u64().unwrap();
+        assert!(time("ended_at") - time("created_at") < 1_000, "{summary}");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod budgets;
+mod bus_loss;
 mod cluster;
 mod control;
 mod deaths;

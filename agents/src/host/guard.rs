@@ -69,7 +69,8 @@ async fn work(
     let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer);
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
-    drive(&offer, &starter, record, interrupt, voice, equip).await
+    let time_is_up = kit.at(offer.deadline);
+    drive(&offer, &starter, record, (interrupt, time_is_up), voice, equip).await
 }
 
 fn starter(kit: &Kit, task: &TakenTask) -> Starter {

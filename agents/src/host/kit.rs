@@ -2,11 +2,13 @@
 //! small.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use muster_bus::Bus;
+use muster_bus::{BrokerClock, Bus, BusError};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
+use muster_shared::time::Millis;
 
 use super::corpora::Corpora;
 use super::minds::MindMaker;
@@ -23,6 +25,11 @@ use crate::settings::AgentSettings;
 use crate::tools::workspace::{LocalWorkspace, WorkspaceLimits};
 use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
 
+/// After this time the broker's clock is looked at anew.
+const CLOCK_AGE: Duration = Duration::from_secs(300);
+/// Pause before it is asked for again when it cannot be read.
+const CLOCK_PAUSE: Duration = Duration::from_secs(1);
+
 /// What all tasks of an agent share.
 pub struct Kit {
     bus: Bus,
@@ -34,6 +41,8 @@ pub struct Kit {
     extra: Vec<Arc<dyn Tool>>,
     corpora: Corpora,
     common: Common,
+    /// The broker's time: deadlines are by its stamps.
+    clock: tokio::sync::Mutex<Option<BrokerClock>>,
     engine: OnceLock<ToolEngine>,
     templates: OnceLock<Result<Templates, String>>,
 }
@@ -52,7 +61,8 @@ impl Kit {
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
         let (host, extra) = (host_name(), Vec::new());
         let common = common(&bus, &settings);
-        Self { bus, role, settings, redactor, minds, host, extra, corpora, common, engine, templates }
+        let clock = tokio::sync::Mutex::default();
+        Self { bus, role, settings, redactor, minds, host, extra, corpora, common, clock, engine, templates }
     }
 
     /// Adds tools to the built-in ones.
@@ -110,6 +120,39 @@ impl Kit {
         let own = crate::roles::all().into_iter().find(|rules| rules.name == self.role.to_string());
         let usual = || own.map(|rules| rules.tools.iter().map(|tool| (*tool).to_owned()).collect());
         self.settings.tools.get(&self.role).cloned().or_else(usual).unwrap_or_else(|| vec!["*".to_owned()])
+    }
+
+    /// Waits until it is `at` by the broker's clock. Without the broker nobody can say: it is asked again.
+    pub(super) async fn at(&self, at: Millis) {
+        loop {
+            match self.clock().await {
+                Ok(clock) => {
+                    let left = at.since(clock.now());
+                    if left.is_zero() {
+                        return;
+                    }
+                    // The clock is looked at anew: two clocks never run quite alike.
+                    tokio::time::sleep(left.min(CLOCK_AGE)).await;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "the broker's clock cannot be read; trying again");
+                    tokio::time::sleep(CLOCK_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn clock(&self) -> Result<BrokerClock, BusError> {
+        let mut clock = self.clock.lock().await;
+        if let Some(set) = clock.filter(|clock| clock.age() < CLOCK_AGE) {
+            return Ok(set);
+        }
+        match (self.bus.allowances().clock().await, *clock) {
+            (Ok(set), _) => Ok(*clock.insert(set)),
+            // An old one is better than none.
+            (Err(_), Some(old)) => Ok(old),
+            (Err(error), None) => Err(error),
+        }
     }
 
     /// All that one task needs.

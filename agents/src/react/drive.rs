@@ -1,6 +1,7 @@
 //! Carrying out what was decided: asks the model, runs tools, writes the record. One task from `started` to its
 //! outcome.
 
+use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
@@ -23,12 +24,12 @@ use crate::model::turnstile::Turnstile;
 use crate::roles::Submission;
 use crate::tools::{ToolResult, ToolStatus};
 
-/// Takes a task to its end. `equip` makes ready what it needs, once the task is known to be ours.
+/// Takes a task to its end, or until `time_is_up`. `equip` makes ready what it needs, once the task is known to be ours.
 pub async fn drive<E>(
     offer: &TaskOffered,
     starter: &Starter,
     (record, patience): (muster_bus::Record, Duration),
-    interrupt: Interrupts,
+    (interrupt, time_is_up): (Interrupts, impl Future<Output = ()> + Send),
     voice: Voice,
     equip: E,
 ) -> Verdict
@@ -49,7 +50,7 @@ where
     let stopped = tokio::select! {
         biased;
         reason = cancelled(interrupt) => Stopped::Cancelled(reason),
-        () = deadline(offer) => Stopped::DeadlinePassed,
+        () = time_is_up => Stopped::DeadlinePassed,
         end = course.work(&mut journal, equip) => Stopped::Ended(Box::new(end)),
     };
     let written = match course.conclude(stopped) {
@@ -61,10 +62,6 @@ where
         Conclusion::Nothing(error) => Err(error),
     };
     written.unwrap_or_else(|error| verdict_of(&error, offer))
-}
-
-async fn deadline(offer: &TaskOffered) {
-    tokio::time::sleep(offer.deadline.since(crate::host::now())).await;
 }
 
 /// What ended the work.

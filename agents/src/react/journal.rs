@@ -14,7 +14,8 @@ use super::history::History;
 const OPENINGS: u32 = 3;
 /// The first wait after a write that failed; it doubles up to [`MAX_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// Short, so that whoever was cut off writes what it has before somebody else is given its task.
+const MAX_PAUSE: Duration = Duration::from_millis(250);
 
 /// Why nothing more can be written about a task.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{Goal, RunLimits};
-use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent};
+use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent, StopReason};
 
 use super::draft::Draft;
 
@@ -33,7 +33,7 @@ pub(super) fn create(
 }
 
 /// Puts a goal that cannot be worked on into the record, with the reason, so that the asker sees it there.
-pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, reason: &str) {
+pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, (reason, busy): (&str, bool)) {
     if draft.run().is_some() {
         return;
     }
@@ -44,5 +44,10 @@ pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, rea
         secret: String::new(),
         deadline: draft.now(),
     });
-    draft.emit(RunEvent::RunFailed { reason: reason.to_owned() });
+    let reason = reason.to_owned();
+    draft.emit(if busy {
+        RunEvent::RunAborted { why: StopReason::Refused, reason }
+    } else {
+        RunEvent::RunFailed { reason }
+    });
 }

@@ -103,7 +103,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         Input::Goal { goal, limits, secret, event_version } => {
             goal::create(draft, goal, limits, secret, *event_version);
         }
-        Input::Refuse { goal, limits, reason } => goal::refuse(draft, goal, limits, reason),
+        Input::Refuse { goal, limits, reason, busy } => goal::refuse(draft, goal, limits, (reason, *busy)),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
         Input::AgentLost { agent, reason, steps } => loss::agent_lost(draft, &Loss { agent, reason, steps }),
         Input::Cancel { reason, by, id: _ } => control::cancel(draft, reason, by),

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::OrchestratorSettings;
+use super::admission::{Asked, Seat};
 use super::office::Office;
 use super::owners;
 use super::registry::Registry;
@@ -190,26 +191,31 @@ async fn ask(office: &Arc<Office>, run: RunId, input: Input) -> Answer {
 }
 
 /// The input that a goal becomes; nothing while it has to wait.
-async fn admit(office: &Office, run: RunId, goal: &Goal, delivered: u64) -> Result<Option<Input>, BusError> {
+async fn admit(
+    office: &Arc<Office>,
+    run: RunId,
+    goal: &Goal,
+    delivered: u64,
+) -> Result<Option<Input>, BusError> {
     let limits = office.settings.limits_for(goal);
     if let Err(wrong) = goal.check() {
         return Ok(Some(refusal(office, goal, wrong.to_string())));
     }
-    if office.bus.record().fullness().await? * 100.0 >= f64::from(office.settings.record_percent) {
+    if office.admission.fullness(&office.bus).await? * 100.0 >= f64::from(office.settings.record_percent) {
         let reason =
             "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
-        return Ok(Some(refusal(office, goal, reason.to_owned())));
+        return Ok(Some(busy(refusal(office, goal, reason.to_owned()))));
     }
-    if !office.registry.has(run) && office.registry.len() >= office.settings.max_runs {
-        if delivered <= office.settings.patience.as_secs() {
-            return Ok(None);
+    if !office.registry.has(run) {
+        let going_on = office.registry.len();
+        let room_elsewhere = office.ownership.sessions().with_room().is_some();
+        let asked = Asked { run, going_on, room_elsewhere, delivered };
+        let enter = || drop(Registry::open(office, run));
+        match office.admission.seat(&office.settings, asked, enter) {
+            Seat::Free => {}
+            Seat::Wait => return Ok(None),
+            Seat::None(reason) => return Ok(Some(busy(refusal(office, goal, reason)))),
         }
-        let most = office.settings.max_runs;
-        let reason = format!(
-            "{most} runs are going on, which is the most at once: ask again later, or raise \
-             `orchestrator.max_runs`"
-        );
-        return Ok(Some(refusal(office, goal, reason)));
     }
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
@@ -225,7 +231,15 @@ fn refusal(office: &Office, goal: &Goal, reason: String) -> Input {
         goal.text.truncate(end);
         goal.text.push('…');
     }
-    Input::Refuse { goal, limits, reason }
+    Input::Refuse { goal, limits, reason, busy: false }
+}
+
+/// The refusal of a goal that is in order: there is too much to do.
+fn busy(refusal: Input) -> Input {
+    match refusal {
+        Input::Refuse { goal, limits, reason, .. } => Input::Refuse { goal, limits, reason, busy: true },
+        other => other,
+    }
 }
 
 /// 32 random bytes in hexadecimal.

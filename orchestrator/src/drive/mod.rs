@@ -2,6 +2,7 @@
 //!
 //! Everything here may die at any time. What counts stands in the record, and whoever takes a run over folds it.
 
+mod admission;
 mod book;
 mod capacity;
 mod deaths;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use actix::Arbiter;
 use muster_bus::{Bus, BusError};
 use muster_shared::run::EVENT_VERSION;
+use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
 use tokio_util::sync::CancellationToken;
 
@@ -60,8 +62,9 @@ pub async fn run(
 ) -> Result<(), OrchestratorError> {
     let arbiter = Arbiter::try_current()
         .ok_or_else(|| OrchestratorError::System("run it inside `with_system`".into()))?;
-    let announced = bus.registry().announce(profile(&bus, &settings)).await?;
-    let office = Arc::new(Office::new(bus.clone(), settings, arbiter));
+    let clock = bus.allowances().clock().await?;
+    let announced = bus.registry().announce(profile(&bus, &settings, clock.now())).await?;
+    let office = Arc::new(Office::new(bus.clone(), settings, arbiter, clock));
     for agent in bus.registry().list().await? {
         drop(office.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
@@ -127,10 +130,11 @@ async fn count(office: &Office, announced: &muster_bus::Announced) {
     loop {
         announced.set_busy(u32::try_from(office.registry.len()).unwrap_or(u32::MAX));
         tokio::time::sleep(COUNT).await;
+        office.mind_the_clock().await;
     }
 }
 
-fn profile(bus: &Bus, settings: &OrchestratorSettings) -> Profile {
+fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
     Profile {
         agent: bus.who().clone(),
         role: capacity::ORCHESTRATOR.into(),
@@ -142,7 +146,7 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings) -> Profile {
         busy: 0,
         model: String::new(),
         tools: Vec::new(),
-        started_at: office::now().0,
+        started_at: now.0,
         resident_bytes: 0,
     }
 }

@@ -1,10 +1,11 @@
 //! What all parts of one orchestrator share.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use actix::ArbiterHandle;
 use dashmap::DashMap;
-use muster_bus::Bus;
+use muster_bus::{BrokerClock, Bus};
 use muster_shared::ids::RunId;
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::OrchestratorSettings;
+use super::admission::Admission;
 use super::capacity::Capacity;
 use super::owners::Handed;
 use super::ownership::{Load, Ownership};
@@ -19,6 +21,9 @@ use super::registry::Registry;
 
 /// How long a run that cannot be handled is left alone before it is tried again.
 const ASIDE: Duration = Duration::from_secs(60);
+
+/// After this time the clock is set anew.
+const CLOCK_AGE: Duration = Duration::from_secs(300);
 
 /// What all parts of one orchestrator share.
 pub(crate) struct Office {
@@ -34,11 +39,20 @@ pub(crate) struct Office {
     pub(crate) in_hand: TaskTracker,
     /// Commands that others were asked to see to.
     pub(crate) handed: Handed,
+    /// Who gets in.
+    pub(crate) admission: Admission,
+    clock: Mutex<BrokerClock>,
     aside: DashMap<RunId, Instant>,
 }
 
 impl Office {
-    pub(crate) fn new(bus: Bus, settings: OrchestratorSettings, arbiter: ArbiterHandle) -> Self {
+    /// `clock` goes by the broker's stamps: all orchestrators decide by the same time.
+    pub(crate) fn new(
+        bus: Bus,
+        settings: OrchestratorSettings,
+        arbiter: ArbiterHandle,
+        clock: BrokerClock,
+    ) -> Self {
         Self {
             ownership: Ownership::new(bus.clone()),
             bus,
@@ -49,7 +63,26 @@ impl Office {
             closed: CancellationToken::new(),
             in_hand: TaskTracker::new(),
             handed: Handed::default(),
+            admission: Admission::default(),
+            clock: Mutex::new(clock),
             aside: DashMap::new(),
+        }
+    }
+
+    /// The broker's time.
+    pub(crate) fn now(&self) -> Millis {
+        self.clock.lock().unwrap_or_else(PoisonError::into_inner).now()
+    }
+
+    /// Sets the clock anew when it is old: two clocks never run quite alike.
+    pub(crate) async fn mind_the_clock(&self) {
+        let age = self.clock.lock().unwrap_or_else(PoisonError::into_inner).age();
+        if age < CLOCK_AGE {
+            return;
+        }
+        match self.bus.allowances().clock().await {
+            Ok(set) => *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = set,
+            Err(error) => tracing::debug!(%error, "the clock could not be set by the broker's"),
         }
     }
 
@@ -81,10 +114,4 @@ impl Office {
         self.aside.remove_if(&run, |_, until| *until <= Instant::now());
         self.aside.contains_key(&run)
     }
-}
-
-/// This machine's time.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

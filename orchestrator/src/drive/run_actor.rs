@@ -11,7 +11,7 @@ use muster_shared::time::Millis;
 use tokio::task::JoinError;
 
 use super::book::Book;
-use super::office::{Office, now};
+use super::office::Office;
 use super::turn::{Fate, Order, TurnEnd, turn, wake_others};
 
 /// Messages that wait in the mailbox; senders wait above it.
@@ -140,7 +140,7 @@ impl RunActor {
             actor.inbox.push(Mail::Wake(Input::Timer));
             actor.begin(ctx);
         };
-        self.alarm = Some(ctx.run_later(at.since(now()), ring));
+        self.alarm = Some(ctx.run_later(at.since(self.office.now()), ring));
     }
 }
 

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct OrchestratorSettings {
     /// Most runs at once; goals above it wait in the queue of commands.
     pub max_runs: usize,
+    /// Most goals that wait while too many runs are going on; more are refused at once.
+    pub max_waiting: usize,
     /// How long a goal is put back in the queue, a second at a time, before it is refused because too many runs
     /// are going on.
     #[serde(with = "muster_shared::span")]
@@ -34,6 +36,7 @@ impl Default for OrchestratorSettings {
     fn default() -> Self {
         Self {
             max_runs: 64,
+            max_waiting: 256,
             patience: Duration::from_secs(60),
             limits: RunLimits::default(),
             record_percent: 80,

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::book::{Book, ReadError};
 use super::deaths;
-use super::office::{Office, now};
+use super::office::Office;
 use super::perform::perform;
 use super::run_actor::Mail;
 use super::snapshots;
@@ -273,7 +273,7 @@ impl Draft {
         run: Option<&RunState>,
         inputs: Vec<Input>,
     ) -> Result<Self, ApplyError> {
-        let now = run.map_or(Millis(0), |run| run.decided_at).max(now());
+        let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
         let mut capacity = office.capacity.none();
         let mut decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
         if !decision.wanted.is_empty() {

@@ -118,6 +118,9 @@ pub enum Input {
         limits: RunLimits,
         /// Why, and what to do.
         reason: String,
+        /// Whether the goal is in order and there is only too much to do now.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        busy: bool,
     },
     /// An agent's event in the record.
     Agent {
@@ -517,6 +520,8 @@ pub enum StopReason {
     DeadlinePassed,
     /// Its budget was used up.
     BudgetExhausted,
+    /// There was too much to do: it was not taken up at all.
+    Refused,
 }
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.

@@ -417,6 +417,7 @@ fn decided() -> Decided {
                 goal: Box::new(goal()),
                 limits: limits(),
                 reason: "the goal is empty".to_owned(),
+                busy: false,
             },
             Input::Agent { seq: Seq(41) },
             Input::Capacity,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use muster_shared::run::{RunState, RunStatus};
+use muster_shared::run::{RunState, RunStatus, StopReason};
 use serde_json::json;
 
 use super::screen::Screen;
@@ -64,6 +64,7 @@ pub(super) fn deliver(
 const fn exit(status: RunStatus) -> Exit {
     match status {
         RunStatus::Completed => Exit::Completed,
+        RunStatus::Aborted(StopReason::Refused) => Exit::Refused,
         RunStatus::Aborted(_) => Exit::Stopped,
         // A run that has not ended is not delivered; counted as failed rather than as done.
         RunStatus::Failed | RunStatus::Created | RunStatus::Processing => Exit::Failed,

@@ -7,7 +7,6 @@ use futures::StreamExt;
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{RunState, apply};
-use muster_shared::time::Millis;
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -114,9 +113,9 @@ fn is_needed(name: &str) -> bool {
     name.starts_with("orchestrator") || name.starts_with("nats-server")
 }
 
+/// The time that the run has, counted by the clock that set its deadline.
 fn left(state: &RunState) -> Duration {
-    let deadline = Millis(state.deadline.0.min(now().after(Duration::from_secs(365 * 24 * 3600)).0));
-    deadline.since(now())
+    state.deadline.since(state.created_at).min(Duration::from_secs(365 * 24 * 3600))
 }
 
 async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {

@@ -1,0 +1,159 @@
+//! Who gets in: how many runs go on at once, how many goals may wait for it, and how full the record may be. What is
+//! above is refused at once, so that the asker knows and can come back; what is going on is not disturbed.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use muster_bus::{Bus, BusError};
+use muster_shared::ids::RunId;
+
+use super::OrchestratorSettings;
+
+/// How long it counts how full the record was found to be.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// A goal that waits is given out again every second; one that was not seen for this long went elsewhere.
+const SEEN: Duration = Duration::from_secs(5);
+
+/// What becomes of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seat {
+    /// There is room for it.
+    Free,
+    /// It waits for room.
+    Wait,
+    /// There is no room, and no more may wait; why, and what to do.
+    None(String),
+}
+
+/// Who waits, and how full the record is.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    waiting: HashMap<RunId, Instant>,
+    full: Option<(Instant, f64)>,
+}
+
+/// What a seat is asked for with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) run: RunId,
+    /// How many runs go on here, this one not counted.
+    pub(super) going_on: usize,
+    /// Whether another orchestrator has room.
+    pub(super) room_elsewhere: bool,
+    /// How often the goal was given out.
+    pub(super) delivered: u64,
+}
+
+impl Admission {
+    /// What becomes of a goal. `enter` is called for one that gets in, before anybody else is looked at.
+    pub(super) fn seat(&self, settings: &OrchestratorSettings, asked: Asked, enter: impl FnOnce()) -> Seat {
+        let now = Instant::now();
+        let mut inner = self.lock();
+        inner.waiting.retain(|_, seen| now.duration_since(*seen) < SEEN);
+        let waits = inner.waiting.contains_key(&asked.run);
+        let seat = seat(settings, asked, inner.waiting.len() - usize::from(waits));
+        match seat {
+            Seat::Free => {
+                inner.waiting.remove(&asked.run);
+                enter();
+            }
+            Seat::Wait => drop(inner.waiting.insert(asked.run, now)),
+            Seat::None(_) => drop(inner.waiting.remove(&asked.run)),
+        }
+        seat
+    }
+
+    /// How full the record is, from 0 to 1, as it was found within the last second.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub(super) async fn fullness(&self, bus: &Bus) -> Result<f64, BusError> {
+        if let Some((at, share)) = self.lock().full
+            && at.elapsed() < FRESH
+        {
+            return Ok(share);
+        }
+        let share = bus.record().fullness().await?;
+        self.lock().full = Some((Instant::now(), share));
+        Ok(share)
+    }
+
+    /// Both parts are whole after every statement that changes them, so a panic elsewhere does not spoil them.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What becomes of a goal when so many others wait.
+fn seat(settings: &OrchestratorSettings, asked: Asked, others: usize) -> Seat {
+    let most = settings.max_runs;
+    if asked.going_on < most {
+        return Seat::Free;
+    }
+    if asked.room_elsewhere {
+        return Seat::Wait;
+    }
+    if others >= settings.max_waiting {
+        return Seat::None(format!(
+            "{most} runs are going on and {others} goals wait, which is the most: ask again later, start another \
+             orchestrator, or raise `orchestrator.max_runs` or `orchestrator.max_waiting`"
+        ));
+    }
+    if asked.delivered > settings.patience.as_secs() {
+        return Seat::None(format!(
+            "it has waited for {} s and {most} runs are still going on, which is the most at once: ask again later, \
+             start another orchestrator, or raise `orchestrator.max_runs`",
+            settings.patience.as_secs()
+        ));
+    }
+    Seat::Wait
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn settings() -> OrchestratorSettings {
+        OrchestratorSettings {
+            max_runs: 2,
+            max_waiting: 1,
+            patience: Duration::from_secs(9),
+            ..OrchestratorSettings::default()
+        }
+    }
+
+    fn asked(run: u128, going_on: usize) -> Asked {
+        let run = RunId::from_uuid(Uuid::from_u128(run));
+        Asked { run, going_on, room_elsewhere: false, delivered: 1 }
+    }
+
+    #[test]
+    fn above_the_limit_some_wait_and_the_rest_are_refused_at_once() {
+        let (admission, settings) = (Admission::default(), settings());
+        let ask = |asked| admission.seat(&settings, asked, || {});
+        assert_eq!(ask(asked(1, 1)), Seat::Free);
+        assert_eq!(ask(asked(2, 2)), Seat::Wait);
+        assert_eq!(ask(asked(2, 2)), Seat::Wait, "it has its place");
+        let refused = ask(asked(3, 2));
+        assert!(
+            matches!(&refused, Seat::None(why) if why.contains("orchestrator.max_waiting")),
+            "{refused:?}"
+        );
+        assert_eq!(ask(Asked { room_elsewhere: true, ..asked(3, 2) }), Seat::Wait, "another takes it");
+        assert_eq!(ask(asked(2, 1)), Seat::Free);
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let late = Asked { delivered: 10, ..asked(1, 2) };
+        assert!(matches!(Admission::default().seat(&settings(), late, || {}), Seat::None(_)));
+    }
+}

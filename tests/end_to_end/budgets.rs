@@ -94,9 +94,9 @@ fn a_cost_that_cannot_be_known_is_not_promised() {
 fn the_budget_of_the_fleet_holds_for_all_runs_together() {
     let server = server();
     let folder = with_model(&server);
-    folder
-        .write("muster.toml", "[fleet]\nbudget_per = \"total\"\n[fleet.budget]\nmodel_calls = 60\n")
-        .unwrap();
+    let settings =
+        "[limits]\nmax_width = 8\n[fleet]\nbudget_per = \"total\"\n[fleet.budget]\nmodel_calls = 60\n";
+    folder.write("muster.toml", settings).unwrap();
     let fleet = folder.up(&[]).unwrap();
     let (code, _, said) = ask(fleet.folder(), &[]);
     assert_eq!(code, 0, "{said}");
@@ -113,7 +113,8 @@ fn many_agents_on_a_limited_model_slow_down_and_none_fails() {
     let script = workload::script(Duration::ZERO, Speech::Native).limited(11, Duration::from_secs(1));
     let server = ModelServer::start(script).unwrap();
     let folder = with_model(&server);
-    folder.write("muster.toml", "[agent.rates.\"openai/scripted\"]\nrequests_per_minute = 600\n").unwrap();
+    let settings = "[limits]\nmax_width = 8\n[agent.rates.\"openai/scripted\"]\nrequests_per_minute = 600\n";
+    folder.write("muster.toml", settings).unwrap();
     let fleet = folder.up(&["--scale", "worker=3"]).unwrap();
     let asked: Vec<_> = (0..RUNS)
         .map(|_| {
@@ -149,7 +150,7 @@ fn above_its_limits_a_fleet_refuses_at_once_and_finishes_what_it_took() {
     const TAKEN: usize = 4;
     let server = ModelServer::start(workload::script(Duration::from_millis(400), Speech::Native)).unwrap();
     let folder = with_model(&server);
-    let limits = "[orchestrator]\nmax_runs = 2\nmax_waiting = 2\n";
+    let limits = "[limits]\nmax_width = 8\n[orchestrator]\nmax_runs = 2\nmax_waiting = 2\n";
     folder.write("muster.toml", limits).unwrap();
     let fleet = folder.up(&[]).unwrap();
     let asked: Vec<_> = (0..ASKED)

@@ -21,18 +21,8 @@ fn at_work(server: &ModelServer) -> (Fleet, Child) {
     let folder = folder()
         .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
         .with("OPENAI_BASE_URL", server.openai_url());
-    let fleet = folder.up(&[]).unwrap();
-    let run = [
-        "run",
-        "Work out the eight sums.",
-        "--model",
-        "openai/scripted",
-        "--json",
-        "--set",
-        "limits.max_width=8",
-        "--set",
-        "limits.max_steps=10",
-    ];
+    let fleet = folder.up(&["--set", "limits.max_width=8"]).unwrap();
+    let run = ["run", "Work out the eight sums.", "--model", "openai/scripted", "--json"];
     let mut command = fleet.folder().command(&run);
     let asker = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     server.wait_until(LIMIT, |server| server.arrived() > 1 + 8).unwrap();

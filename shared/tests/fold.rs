@@ -233,7 +233,7 @@ fn what_is_used_counts_once_whatever_becomes_of_it() {
     record.decide(vec![Input::Agent { seq: outcome }], Vec::new(), 0).unwrap();
     assert_eq!(record.state().usage.model_calls, 1);
     record.outcome(leaf("1-1"), 1);
-    let stop = RunEvent::RunAborted { why: StopReason::Cancelled, reason: "enough".to_owned() };
+    let stop = RunEvent::RunAborted { why: StopReason::Cancelled, reason: "enough".to_owned(), report: None };
     record.decide(Vec::new(), vec![stop], 0).unwrap();
     assert_eq!(record.state().usage.model_calls, 2);
     assert_eq!(record.status(&leaf("1-1")), TaskStatus::Aborted);

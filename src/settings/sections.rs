@@ -147,6 +147,20 @@ pub(crate) struct LimitSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub(crate) run_deadline: Duration,
+    /// Time for making the plan; 0s for none but the run's.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) planning_deadline: Duration,
+    /// Time for carrying the plan out; after that the report is written with what there is. 0s for none but the run's.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) executing_deadline: Duration,
+    /// Time for writing the report; 0s for none but the run's.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) writing_deadline: Duration,
+    /// The part of a run's time that is kept for writing, in percent.
+    pub(crate) writing_reserve: u8,
     /// The most that a whole run may use.
     pub(crate) budget: BudgetSettings,
     /// The most that one task may use.
@@ -246,6 +260,10 @@ impl Default for LimitSettings {
             max_refine_operations,
             task_deadline_ms,
             run_deadline_ms,
+            planning_deadline_ms,
+            executing_deadline_ms,
+            writing_deadline_ms,
+            writing_reserve_percent,
             budget,
             task_budget,
         } = RunLimits::default();
@@ -260,6 +278,10 @@ impl Default for LimitSettings {
             max_refine_operations,
             task_deadline: Duration::from_millis(task_deadline_ms),
             run_deadline: Duration::from_millis(run_deadline_ms),
+            planning_deadline: Duration::from_millis(planning_deadline_ms.unwrap_or(0)),
+            executing_deadline: Duration::from_millis(executing_deadline_ms.unwrap_or(0)),
+            writing_deadline: Duration::from_millis(writing_deadline_ms.unwrap_or(0)),
+            writing_reserve: writing_reserve_percent,
             budget: BudgetSettings::from(&budget),
             task_budget: BudgetSettings::from(&task_budget),
         }
@@ -279,10 +301,19 @@ impl From<&LimitSettings> for RunLimits {
             max_refine_operations: limits.max_refine_operations,
             task_deadline_ms: millis(limits.task_deadline),
             run_deadline_ms: millis(limits.run_deadline),
+            planning_deadline_ms: of_its_own(limits.planning_deadline),
+            executing_deadline_ms: of_its_own(limits.executing_deadline),
+            writing_deadline_ms: of_its_own(limits.writing_deadline),
+            writing_reserve_percent: limits.writing_reserve,
             budget: Budget::from(&limits.budget),
             task_budget: Budget::from(&limits.task_budget),
         }
     }
+}
+
+/// A span that is only there when it is more than nothing.
+fn of_its_own(span: Duration) -> Option<u64> {
+    Some(millis(span)).filter(|span| *span > 0)
 }
 
 fn millis(span: Duration) -> u64 {

@@ -366,7 +366,13 @@ impl Course<'_> {
                 Err(Failure::HandedOver) => return Conclusion::Released(self.released()),
             },
             Stopped::Cancelled(reason) => ended(Ending::Cancelled, reason),
-            Stopped::DeadlinePassed => ended(Ending::DeadlinePassed, "the task's time was up".to_owned()),
+            Stopped::DeadlinePassed => {
+                // What was learnt in time counts as a part.
+                let so_far = best_so_far(&self.history, self.offer, "the task's time was up".to_owned());
+                let so_far =
+                    if so_far.product.is_some() { so_far } else { so_far.ending(Ending::DeadlinePassed) };
+                (so_far, None, Clock::start())
+            }
         };
         let last = self.last_step(chosen, clock);
         self.voice.status(&format!("ended: {:?}", submission.ending), self.history.usage());

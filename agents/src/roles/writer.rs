@@ -38,6 +38,7 @@ fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Su
         unanswered: document.texts("unanswered"),
         // Only the loop knows which mind wrote it.
         offline: false,
+        partial: false,
     }))
 }
 
@@ -55,6 +56,7 @@ fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
         body: prose.to_owned(),
         unanswered: Vec::new(),
         offline: false,
+        partial: false,
     })
 }
 

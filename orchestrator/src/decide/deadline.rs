@@ -1,5 +1,7 @@
 //! Deadlines. They are compared with the time of the decision, whatever woke the run.
 
+mod phase;
+
 use std::time::Duration;
 
 use muster_shared::flow::{Ending, TaskStatus};
@@ -12,6 +14,8 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::survey;
+
+pub(super) use phase::takes_nothing_up;
 
 /// How long after a task's deadline its agent's own word is waited for: the agent concludes at the deadline and
 /// says what it has, which is better than cutting it off.
@@ -37,6 +41,9 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
     if run.paused.is_some() {
         return;
     }
+    if phase::is_over(run, now) {
+        return phase::end(draft);
+    }
     for Late { task, generation, agent, reason } in late(run, now) {
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
         failure::failed(draft, &task, Failure { ending: Ending::DeadlinePassed, outcome: None, reason });
@@ -54,7 +61,13 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     }
     let tasks = run.tasks.values().filter(|task| survey::is_in_work(task.status));
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
-    Some(tasks.fold(run.deadline, Millis::min))
+    Some(tasks.chain(phase::over_at(run)).fold(run.deadline, Millis::min))
+}
+
+/// When the time of a task is up that is offered now.
+pub(super) fn of_offer(run: &RunState, now: Millis) -> Millis {
+    let deadline = now.after(run.limits.task_deadline()).min(run.deadline);
+    phase::ends_at(run).map_or(deadline, |end| deadline.min(end))
 }
 
 fn late(run: &RunState, now: Millis) -> Vec<Late> {

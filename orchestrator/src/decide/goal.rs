@@ -46,7 +46,7 @@ pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, (re
     });
     let reason = reason.to_owned();
     draft.emit(if busy {
-        RunEvent::RunAborted { why: StopReason::Refused, reason }
+        RunEvent::RunAborted { why: StopReason::Refused, reason, report: None }
     } else {
         RunEvent::RunFailed { reason }
     });

@@ -11,6 +11,7 @@ mod goal;
 mod loss;
 mod nonce;
 mod outcome;
+mod partial;
 mod planning;
 mod schedule;
 mod settle;

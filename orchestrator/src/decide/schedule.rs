@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
-use super::{budget, survey, work};
+use super::{budget, deadline, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -30,7 +30,9 @@ const MOST_DOUBLINGS: u32 = 6;
 /// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
 /// it tells the run's secret, and agents read the decisions that make offers; and nothing while the run is paused.
 pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
-    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+    let now = draft.now();
+    let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
+    let Some(run) = draft.open().filter(may) else { return };
     let due = due(run);
     draft.limit_offers(match due.len() {
         _ if is_new => 0,
@@ -99,7 +101,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(|state| state.continues);
     let Some(budget) = budget::allot(run, task) else { return };
-    let deadline = draft.now().after(run.limits.task_deadline()).min(run.deadline);
+    let deadline = deadline::of_offer(run, draft.now());
     let offer = TaskOffered {
         run: run.id,
         task: task.clone(),

@@ -147,6 +147,12 @@ pub(super) fn decided_against(run: &RunState) -> Vec<String> {
         .collect()
 }
 
+/// Leaves that have not ended: index and name.
+pub(super) fn not_ended(run: &RunState) -> Vec<(TaskIndex, String)> {
+    let open = leaves(run).filter(|(_, _, state)| !state.status.is_ended());
+    open.map(|(index, task, _)| (index.clone(), task.name.clone())).collect()
+}
+
 /// Leaves that ended without giving anything: index, name, and why.
 pub(super) fn fruitless(run: &RunState) -> Vec<(TaskIndex, String, String)> {
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && result(state).is_none());

@@ -59,6 +59,10 @@ const CEILING: RunLimits = RunLimits {
     max_refine_operations: 20,
     task_deadline_ms: 7 * 24 * 3600 * 1000,
     run_deadline_ms: 30 * 24 * 3600 * 1000,
+    planning_deadline_ms: None,
+    executing_deadline_ms: None,
+    writing_deadline_ms: None,
+    writing_reserve_percent: 90,
     budget: Budget::UNLIMITED,
     task_budget: Budget::UNLIMITED,
 };
@@ -79,6 +83,10 @@ impl OrchestratorSettings {
             max_refine_operations: wanted.max_refine_operations.clamp(1, CEILING.max_refine_operations),
             task_deadline_ms: wanted.task_deadline_ms.clamp(1, CEILING.task_deadline_ms),
             run_deadline_ms: wanted.run_deadline_ms.clamp(1, CEILING.run_deadline_ms),
+            planning_deadline_ms: wanted.planning_deadline_ms,
+            executing_deadline_ms: wanted.executing_deadline_ms,
+            writing_deadline_ms: wanted.writing_deadline_ms,
+            writing_reserve_percent: wanted.writing_reserve_percent.min(CEILING.writing_reserve_percent),
             budget: goal.budget.or(&wanted.budget),
             task_budget: wanted.task_budget,
         }

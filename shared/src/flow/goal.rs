@@ -131,6 +131,18 @@ pub struct RunLimits {
     pub task_deadline_ms: u64,
     /// Time for the run when the goal names none, in milliseconds.
     pub run_deadline_ms: u64,
+    /// Time for making the plan, in milliseconds; none of its own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planning_deadline_ms: Option<u64>,
+    /// Time for carrying the plan out, in milliseconds; none of its own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executing_deadline_ms: Option<u64>,
+    /// Time for writing the report, in milliseconds; none of its own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writing_deadline_ms: Option<u64>,
+    /// The part of the run's time that is kept for writing, in percent. Nothing is kept in runs that do not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub writing_reserve_percent: u8,
     /// The most that the whole run may use.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
@@ -152,10 +164,19 @@ impl Default for RunLimits {
             max_refine_operations: 4,
             task_deadline_ms: 10 * 60 * 1000,
             run_deadline_ms: 60 * 60 * 1000,
+            planning_deadline_ms: None,
+            executing_deadline_ms: None,
+            writing_deadline_ms: None,
+            writing_reserve_percent: 10,
             budget: Budget::UNLIMITED,
             task_budget: Budget::UNLIMITED,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(percent: &u8) -> bool {
+    *percent == 0
 }
 
 impl RunLimits {

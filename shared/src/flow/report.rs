@@ -14,4 +14,7 @@ pub struct Report {
     pub unanswered: Vec<String>,
     /// Whether it was made without a language model.
     pub offline: bool,
+    /// Whether the run was stopped before its report was written: this is what its tasks had given until then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }

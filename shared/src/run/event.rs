@@ -444,6 +444,9 @@ pub enum RunEvent {
         why: StopReason,
         /// In words.
         reason: String,
+        /// What there was to report when it was stopped. Put together by rule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<Report>>,
     },
 }
 

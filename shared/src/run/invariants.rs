@@ -4,7 +4,7 @@
 //! all of [`ALL`] after every entry they fold.
 
 use super::event::{Entry, RecordEvent, RunEvent};
-use super::state::RunState;
+use super::state::{RunState, RunStatus};
 use crate::flow::{TaskOffered, TaskStatus, Usage};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::{check, order};
@@ -28,7 +28,7 @@ pub const ALL: [Invariant; 11] = [
     Invariant { name: "what ended well stays unless it is reopened", check: completed_stays },
     Invariant { name: "nothing is offered while the run is paused", check: paused_offers_nothing },
     Invariant { name: "an ended run has no further events", check: ended_is_ended },
-    Invariant { name: "a completed run has one report", check: one_report },
+    Invariant { name: "a completed run has one report, any other at most what there was", check: one_report },
     Invariant { name: "usage never falls", check: usage_rises },
     Invariant { name: "the plan has no cycle and every task of it a state", check: plan_is_sound },
 ];
@@ -168,8 +168,13 @@ fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<
 fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
     let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted { .. })).count();
     ensure(usize::from(before.report.is_some()) + reports <= 1, || "it was reported again".to_owned())?;
-    let completed = after.status == super::RunStatus::Completed;
-    ensure(completed == after.report.is_some(), || format!("it is {:?}", after.status))
+    let (may, must) = match after.status {
+        RunStatus::Completed => (true, true),
+        // What there was when it was stopped.
+        RunStatus::Aborted(_) => (after.report.as_ref().is_none_or(|report| report.partial), false),
+        RunStatus::Created | RunStatus::Processing | RunStatus::Failed => (after.report.is_none(), false),
+    };
+    ensure(may && (!must || after.report.is_some()), || format!("it is {:?}", after.status))
 }
 
 fn usage_rises(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {

@@ -54,6 +54,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
         add(&format!("command_{name}"), Body::Command(command));
     }
     add("decided_controlled", Body::Decided(controlled()));
+    add("decided_out_of_time", Body::Decided(out_of_time()));
     add("released_parked", Body::Released(parked()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
     add("profile", Body::Profile(profile()));
@@ -81,6 +82,17 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("redo", Command::Redo { run, task: task.clone(), reason: reason.clone(), id }),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
+}
+
+/// A run that is stopped with what there is to report.
+fn out_of_time() -> Decided {
+    let report = Some(Box::new(Report { partial: true, ..report() }));
+    let reason = "its time of 10 min is up".to_owned();
+    Decided {
+        inputs: vec![Input::Timer],
+        events: vec![RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason, report }],
+        ..decided()
+    }
 }
 
 fn parked() -> Released {
@@ -136,7 +148,7 @@ fn index(text: &str) -> TaskIndex {
 }
 
 fn limits() -> RunLimits {
-    RunLimits { max_steps: 12, ..RunLimits::default() }
+    RunLimits { max_steps: 12, writing_reserve_percent: 0, ..RunLimits::default() }
 }
 
 fn goal() -> Goal {
@@ -256,6 +268,7 @@ fn report() -> Report {
         body: "# Limits\n\n20 levels (docs/a.md:12)\n".to_owned(),
         unanswered: vec!["why 20".to_owned()],
         offline: true,
+        partial: false,
     }
 }
 
@@ -524,7 +537,7 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         RunEvent::WritingBegan,
         RunEvent::RunCompleted { report: report() },
         RunEvent::RunFailed { reason: reason() },
-        RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason: reason() },
+        RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason: reason(), report: None },
     ]
 }
 

@@ -84,9 +84,10 @@ fn tell(app: &App, args: &RunArgs, screen: &Screen, state: &RunState) -> Result<
         output::note(&progress::summary(state, now()));
     }
     match (&args.output, &state.report) {
-        (Some(file), Some(_)) => {
+        (Some(file), Some(report)) => {
             if !args.quiet {
-                output::note(&format!("report: {}", file.display()));
+                let kind = if report.partial { "partial report" } else { "report" };
+                output::note(&format!("{kind}: {}", file.display()));
             }
             Ok(())
         }

@@ -27,7 +27,7 @@ pub(super) fn next(
     let material = Material::gather(results, uncovered);
     let title = shorten(&normalise_space(&offer.goal), 180);
     let body = body(offer, &title, &material, failed);
-    let report = Report { title, body, unanswered: material.unanswered(), offline: true };
+    let report = Report { title, body, unanswered: material.unanswered(), offline: true, partial: false };
     OfflineMove::submit(
         thought(
             format!(

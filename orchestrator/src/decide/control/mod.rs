@@ -12,7 +12,7 @@ use muster_shared::run::{Request, RunEvent, RunState, StopReason};
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::survey;
+use super::{partial, survey};
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
@@ -27,13 +27,18 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: &str, by: &str) {
     abort(draft, StopReason::Cancelled, reason);
 }
 
-/// Stops the run, whatever is in work.
+/// Stops the run, whatever is in work. What there is to report is kept unless nobody wants it.
 pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
-    if draft.open().is_none() {
-        return;
-    }
+    let Some(run) = draft.open() else { return };
+    let report = match why {
+        // Who cancels wants no answer any more; what was refused has none.
+        StopReason::Cancelled | StopReason::Refused => None,
+        StopReason::DeadlinePassed | StopReason::BudgetExhausted => {
+            partial::report(run, &reason).map(Box::new)
+        }
+    };
     draft.effect(Effect::CancelRun { reason: reason.clone() });
-    draft.emit(RunEvent::RunAborted { why, reason });
+    draft.emit(RunEvent::RunAborted { why, reason, report });
 }
 
 /// Does what is asked, once; what cannot be done is refused.

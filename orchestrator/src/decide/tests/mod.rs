@@ -2,6 +2,7 @@
 
 mod budget;
 mod control;
+mod deadlines;
 mod fleet;
 mod loss;
 mod properties;

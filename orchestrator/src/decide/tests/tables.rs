@@ -23,7 +23,7 @@ pub(super) fn planned() -> Fleet {
     planned_with(RunLimits::default())
 }
 
-fn planned_with(limits: RunLimits) -> Fleet {
+pub(super) fn planned_with(limits: RunLimits) -> Fleet {
     let mut fleet = Fleet::submitted(limits);
     let offer = fleet.find("plan");
     fleet.start(&offer);

@@ -162,7 +162,8 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             state.reason = Some(reason.clone());
             end_run(state, RunStatus::Failed, "the run failed", now);
         }
-        RunEvent::RunAborted { why, reason } => {
+        RunEvent::RunAborted { why, reason, report } => {
+            state.report = report.as_deref().cloned();
             state.reason = Some(reason.clone());
             end_run(state, RunStatus::Aborted(*why), reason, now);
         }

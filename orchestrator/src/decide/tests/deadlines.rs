@@ -1,0 +1,151 @@
+//! Deadlines of runs and of their phases, and what is delivered when they pass.
+
+use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
+use muster_shared::ids::TaskId;
+use muster_shared::run::{Input, Phase, RunStatus, StopReason};
+use muster_shared::time::Millis;
+
+use super::fleet::{Fleet, failed, good};
+use super::tables::{do_task, open, planned, planned_with, status, tasks};
+use crate::decide::{Effect, next_deadline};
+
+const OUT_OF_TIME: RunStatus = RunStatus::Aborted(StopReason::DeadlinePassed);
+
+fn at(fleet: &mut Fleet, time: Millis) {
+    fleet.now = time;
+    fleet.turn(vec![Input::Timer]);
+}
+
+fn after(fleet: &Fleet, millis: u64) -> Millis {
+    Millis(fleet.now.0 + millis)
+}
+
+#[test]
+fn a_run_out_of_time_delivers_what_there_is_and_says_that_it_is_a_part() {
+    let mut fleet = planned();
+    do_task(&mut fleet, "1");
+    let deadline = fleet.run().deadline;
+    // Nothing is in the way of the end: the writer does not answer.
+    fleet.run.as_mut().unwrap().limits.writing_reserve_percent = 0;
+    at(&mut fleet, deadline);
+    assert_eq!(fleet.status(), OUT_OF_TIME);
+    let report = fleet.run().report.clone().unwrap();
+    assert!(report.partial && report.title.starts_with("Partial report: Which limits"), "{report:?}");
+    for part in [
+        "not the whole answer: its time of 1 h is up",
+        "## 1 apples",
+        "apples is so",
+        "What is missing",
+        "3 the sum",
+    ] {
+        assert!(report.body.contains(part), "{part} in {}", report.body);
+    }
+}
+
+#[test]
+fn a_run_out_of_time_without_a_result_has_no_report() {
+    let mut fleet = planned();
+    let deadline = fleet.run().deadline;
+    at(&mut fleet, deadline);
+    assert_eq!((fleet.status(), fleet.run().report.is_none()), (OUT_OF_TIME, true));
+}
+
+#[test]
+fn who_cancels_gets_no_report() {
+    let mut fleet = planned();
+    do_task(&mut fleet, "1");
+    fleet.turn(vec![Input::Cancel { reason: String::new(), by: "ann".into(), id: None }]);
+    assert!(fleet.run().report.is_none());
+}
+
+#[test]
+fn time_is_kept_for_writing_once_there_is_something_to_write() {
+    let mut fleet = planned();
+    let (begun, deadline) = (fleet.run().created_at, fleet.run().deadline);
+    let reserve = Millis(deadline.0 - (deadline.0 - begun.0) / 10);
+    let one = fleet.find("1");
+    fleet.start(&one);
+    assert_eq!(next_deadline(fleet.run()), Some(Millis(one.deadline.0 + 2000)));
+    do_task(&mut fleet, "2");
+    // The task would have longer; the agent is told when it has to be done.
+    fleet.end(&one, failed(Ending::AgentFailed, "crashed"));
+    fleet.now = Millis(reserve.0 - 1000);
+    fleet.turn(vec![Input::Capacity]);
+    let reflect = fleet.find("reflect-2");
+    fleet.end(&reflect, failed(Ending::AgentFailed, "crashed"));
+    assert_eq!(fleet.find("reflect-2").deadline, reserve);
+
+    at(&mut fleet, reserve);
+    assert_eq!(fleet.run().phase, Phase::Executing, "agents have a moment to say what they have");
+    fleet.effects.clear();
+    at(&mut fleet, Millis(reserve.0 + 2000));
+    assert_eq!(fleet.run().phase, Phase::Writing);
+    assert!(
+        fleet.effects.iter().any(|effect| matches!(effect, Effect::CancelTask { .. })),
+        "{:?}",
+        fleet.effects
+    );
+    assert_eq!(
+        (status(&fleet, "reflect-2"), status(&fleet, "3")),
+        (TaskStatus::Aborted, TaskStatus::Aborted)
+    );
+    fleet.open.retain(|offer| offer.task == TaskId::Write);
+    let Work::Write { results, failed, .. } = &fleet.find("write").work else { panic!() };
+    assert_eq!((results.len(), failed.len()), (1, 2));
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+#[test]
+fn once_all_have_concluded_nothing_is_waited_for() {
+    let mut fleet = planned_with(RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() });
+    let end = after(&fleet, 60_000);
+    do_task(&mut fleet, "1");
+    let two = fleet.find("2");
+    fleet.start(&two);
+    assert_eq!(two.deadline, end);
+    do_task(&mut fleet, "reflect-1");
+    fleet.now = end;
+    fleet.end(&two, failed(Ending::DeadlinePassed, "the task's time was up"));
+    assert_eq!(fleet.run().phase, Phase::Writing);
+    assert_eq!(open(&fleet), ["write"]);
+}
+
+#[test]
+fn phases_that_leave_nothing_to_go_on_with_stop_the_run() {
+    let limits = RunLimits { planning_deadline_ms: Some(5_000), ..RunLimits::default() };
+    let mut fleet = Fleet::submitted(limits);
+    assert_eq!(fleet.find("plan").deadline, after(&fleet, 5_000));
+    let over = after(&fleet, 7_000);
+    at(&mut fleet, over);
+    assert_eq!(fleet.status(), OUT_OF_TIME);
+    assert!(fleet.reason().contains("no plan within 5 s"), "{}", fleet.reason());
+
+    let limits = RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() };
+    let mut fleet = planned_with(limits);
+    let over = after(&fleet, 62_000);
+    at(&mut fleet, over);
+    assert_eq!((fleet.status(), fleet.run().report.is_none()), (OUT_OF_TIME, true));
+
+    let limits = RunLimits { writing_deadline_ms: Some(60_000), ..RunLimits::default() };
+    let mut fleet = planned_with(limits);
+    for task in ["1", "2", "reflect-1", "reflect-2", "3", "reflect-3"] {
+        do_task(&mut fleet, task);
+    }
+    let over = after(&fleet, 62_000);
+    at(&mut fleet, over);
+    assert_eq!(
+        (fleet.status(), fleet.run().report.as_ref().is_some_and(|report| report.partial)),
+        (OUT_OF_TIME, true)
+    );
+}
+
+#[test]
+fn a_pause_does_not_count_against_the_phase() {
+    let mut fleet = planned_with(RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() });
+    let end = after(&fleet, 60_000);
+    fleet.ask(1, |request| Input::Pause { request });
+    fleet.now = after(&fleet, 600_000);
+    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    assert_eq!(fleet.find("1").deadline, Millis(end.0 + 600_000));
+}

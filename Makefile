@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build nats test check bench clean-state
+.PHONY: help demo build nats test check bench simulate clean-state
 
 help: ## Show what can be done
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -33,6 +33,9 @@ check: ## Formatting, lints, licences and sources of dependencies
 bench: nats ## The figures, each printed beside its bare counterpart
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	$(CARGO) bench --locked --bench figures
+
+simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
+	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
 
 clean-state: ## Forget all local runs: stops a local fleet and removes .muster, keeping nats-server
 	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi

@@ -127,7 +127,7 @@ fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOpe
     let Some(run) = draft.open() else { return };
     let Some(plan) = &run.plan else { return };
     let plan::Refined { plan, changes, refused } =
-        plan::refine(plan, &run.statuses(), operations, &run.limits, &roles);
+        plan::refine(plan, &survey::statuses_to_refine(run), operations, &run.limits, &roles);
     draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
 }
 

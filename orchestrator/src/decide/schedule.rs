@@ -80,7 +80,7 @@ pub fn next_review(run: &RunState) -> Option<Millis> {
 
 /// A refinement waits for what is in work, so that it hears of everything that asks for it.
 fn work_feeds_refinement(run: &RunState) -> bool {
-    run.tasks.iter().any(|(task, state)| task.leaf().is_some() && survey::is_in_work(state.status))
+    run.tasks.iter().any(|(task, state)| task.leaf().is_some() && survey::is_offered(state))
 }
 
 fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {

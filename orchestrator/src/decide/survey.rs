@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{Ending, LeafRef, Plan, PlanTask, Product, TaskResult, TaskStatus};
-use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
+use muster_shared::ids::{Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{RunState, TaskState};
+use muster_shared::run::{RunState, Statuses, TaskState};
 
 use super::budget;
 
-/// Whether a task is in a queue or in an agent's hands.
+/// Whether a task with this state is in a queue or in an agent's hands, or some of those below it are.
 pub(super) const fn is_in_work(status: TaskStatus) -> bool {
     match status {
         TaskStatus::Queued | TaskStatus::Processing => true,
@@ -73,7 +73,25 @@ pub(super) fn ran_short(task: &TaskState) -> bool {
 
 /// Whether anything is in a queue or in an agent's hands.
 pub(super) fn anything_in_work(run: &RunState) -> bool {
-    run.tasks.values().any(|task| is_in_work(task.status))
+    run.tasks.values().any(is_offered)
+}
+
+/// Whether a task is in a queue or in an agent's hands. A parent whose leaves are is not: nobody was offered it.
+pub(super) fn is_offered(task: &TaskState) -> bool {
+    is_in_work(task.status) && task.generation > Generation(0)
+}
+
+/// The states of planned tasks as a change of plan has to see them: a task that was offered has begun, also while it
+/// waits to be tried again. Taken out, it would leave a generation in the record that another task could be read into.
+pub(super) fn statuses_to_refine(run: &RunState) -> Statuses {
+    let mut statuses = run.statuses();
+    for (index, status) in &mut statuses {
+        let waits_again = run.planned(index).is_some_and(|task| task.generation > Generation(0));
+        if *status == TaskStatus::Created && waits_again {
+            *status = TaskStatus::Queued;
+        }
+    }
+    statuses
 }
 
 /// The leaves that ended with an outcome and wait for somebody to reflect on them, in order. Of what was left out

@@ -22,6 +22,7 @@ pub struct Invariant {
 pub const ALL: [Invariant; 11] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
+    Invariant { name: "what was offered stays in the plan", check: offered_stays },
     Invariant { name: "no task is in work without an offer", check: work_needs_an_offer },
     Invariant { name: "one outcome per generation", check: one_outcome_per_generation },
     Invariant { name: "a leaf is offered after what it needs ended", check: dependencies_ended },
@@ -61,6 +62,14 @@ fn generations_rise(before: &RunState, _: &Entry, after: &RunState) -> Result<()
         }
     }
     Ok(())
+}
+
+fn offered_stays(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let mut offered = before.tasks.iter().filter(|(_, task)| task.generation.0 > 0).map(|(task, _)| task);
+    match offered.find(|task| !after.tasks.contains_key(*task)) {
+        Some(task) => Err(format!("task {task} is gone")),
+        None => Ok(()),
+    }
 }
 
 fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {

@@ -5,6 +5,7 @@ mod control;
 mod deadlines;
 mod fleet;
 mod loss;
+mod nested;
 mod properties;
 mod spending;
 mod tables;

@@ -1,0 +1,272 @@
+//! The broker: a record with fences, work queues, leases and timers. What it acknowledges survives it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, RecordEvent, RunEvent};
+use muster_shared::time::Millis;
+use muster_shared::wire::ControlMessage;
+
+use crate::Sabotage;
+use crate::agenda::Time;
+use crate::messages::{Answer, Item, Life, Line, Request, Taken};
+use crate::queue::{ACK_WAIT, Waiting, WorkQueue};
+
+/// The broker's clock when the simulation begins, in UTC milliseconds.
+pub(crate) const EPOCH: u64 = 1_700_000_000_000;
+
+/// How long a lease lasts without renewal.
+pub(crate) const LEASE: Time = 15_000;
+
+/// What a write compares with. Only identical fences exclude each other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Fence {
+    Run(RunId),
+    Task(RunId, TaskId, Generation),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Broker {
+    log: Vec<Rc<Entry>>,
+    fences: BTreeMap<Fence, Seq>,
+    lines: BTreeMap<Line, WorkQueue>,
+    leases: BTreeMap<Life, Time>,
+    items: u64,
+    sabotage: Option<Sabotage>,
+}
+
+/// What came of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Handled {
+    /// Nothing when the answer comes later, or is of no interest.
+    pub(crate) answer: Option<Answer>,
+    /// What was appended.
+    pub(crate) appended: Vec<Rc<Entry>>,
+    /// What goes to all agents.
+    pub(crate) control: Option<ControlMessage>,
+}
+
+impl Handled {
+    fn answer(answer: Answer) -> Self {
+        Self { answer: Some(answer), ..Self::default() }
+    }
+
+    fn done() -> Self {
+        Self::answer(Answer::Done)
+    }
+}
+
+impl Broker {
+    pub(crate) fn new(sabotage: Option<Sabotage>) -> Self {
+        Self { sabotage, ..Self::default() }
+    }
+
+    pub(crate) fn log(&self) -> &[Rc<Entry>] {
+        &self.log
+    }
+
+    pub(crate) fn handle(&mut self, from: Life, call: u64, request: Request, now: Time) -> Handled {
+        match request {
+            Request::Decide { run, after, decided, offers } => self.decide(run, after, *decided, offers, now),
+            Request::Report { run, key, after, event } => self.report(run, key, after, event, now),
+            Request::ReadRun(run) => {
+                let elsewhere = self
+                    .author(run)
+                    .is_some_and(|author| author != agent_of(from) && self.holder(&author, now).is_some());
+                Handled::answer(Answer::Record { entries: self.read_run(run), elsewhere })
+            }
+            Request::ReadTask { run, task, generation, after } => {
+                Handled::answer(Answer::Entries(self.read_task(run, &task, generation, after)))
+            }
+            Request::Orphans => Handled::answer(Answer::Runs(self.orphans(from, now))),
+            Request::Renew => {
+                self.leases.insert(from, now + LEASE);
+                Handled::done()
+            }
+            Request::GiveUp => {
+                self.leases.remove(&from);
+                Handled::done()
+            }
+            Request::Take { line, wait } => {
+                self.line(line).wait(from, call, now + wait);
+                Handled::default()
+            }
+            Request::Done { line, item } => {
+                self.line(line).done(item);
+                Handled::done()
+            }
+            Request::Back { line, item, after } => {
+                self.line(line).hold_until(item, now + after);
+                Handled::done()
+            }
+            Request::Progress { line, item } => {
+                self.line(line).hold_until(item, now + ACK_WAIT);
+                Handled::done()
+            }
+            Request::SetTimer(run, at) => {
+                self.clear_timer(run);
+                let free_at = at.0.saturating_sub(EPOCH).max(now);
+                self.put(Line::Timers, Item::Timer(run), free_at);
+                Handled::done()
+            }
+            Request::ClearTimer(run) => {
+                self.clear_timer(run);
+                Handled::done()
+            }
+            Request::Control(message) => Handled { control: Some(message), ..Handled::done() },
+        }
+    }
+
+    /// Puts something into a queue.
+    pub(crate) fn put(&mut self, line: Line, body: Item, free_at: Time) {
+        self.items += 1;
+        let item = self.items;
+        self.line(line).put(item, body, free_at);
+    }
+
+    /// Gives out what is due to those who wait.
+    pub(crate) fn give_out(&mut self, now: Time) -> Vec<(Waiting, Taken)> {
+        let lines = self.lines.values_mut();
+        lines.flat_map(|line| std::iter::from_fn(|| line.give(now)).collect::<Vec<_>>()).collect()
+    }
+
+    /// When time will bring something about.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.lines.values().filter_map(WorkQueue::next).min()
+    }
+
+    /// The server is started again on its store.
+    pub(crate) fn restart(&mut self, forget: bool) {
+        self.lines.values_mut().for_each(|line| line.restart(forget));
+        if self.sabotage == Some(Sabotage::AcknowledgedLost) {
+            self.log.pop();
+        }
+    }
+
+    fn line(&mut self, line: Line) -> &mut WorkQueue {
+        self.lines.entry(line).or_default()
+    }
+
+    fn clear_timer(&mut self, run: RunId) {
+        self.line(Line::Timers).retain(|item| !matches!(item, Item::Timer(of) if *of == run));
+    }
+
+    fn decide(
+        &mut self,
+        run: RunId,
+        after: Seq,
+        decided: Decided,
+        offers: Vec<TaskOffered>,
+        now: Time,
+    ) -> Handled {
+        let fence = Fence::Run(run);
+        if self.sabotage != Some(Sabotage::OwnersWriteUnfenced) && !self.holds(&fence, after) {
+            return Handled::answer(Answer::Conflict);
+        }
+        let inside = decided.offer.as_deref().cloned();
+        for offer in inside.into_iter().chain(offers.iter().cloned()) {
+            self.put(Line::Tasks(offer.queue.clone()), Item::Task(Rc::new(offer)), now);
+        }
+        let events = std::iter::once(RecordEvent::Decided(decided))
+            .chain(offers.into_iter().map(RecordEvent::Offered));
+        self.append(run, &fence, events, now)
+    }
+
+    fn report(&mut self, run: RunId, key: AgentKey, after: Seq, event: AgentEvent, now: Time) -> Handled {
+        let fence = Fence::Task(run, key.task.clone(), key.generation);
+        if self.sabotage != Some(Sabotage::AgentsWriteUnfenced) && !self.holds(&fence, after) {
+            return Handled::answer(Answer::Conflict);
+        }
+        self.append(run, &fence, [RecordEvent::Agent(key, event)], now)
+    }
+
+    fn holds(&self, fence: &Fence, after: Seq) -> bool {
+        self.fences.get(fence).copied().unwrap_or_default() == after
+    }
+
+    fn append(
+        &mut self,
+        run: RunId,
+        fence: &Fence,
+        events: impl IntoIterator<Item = RecordEvent>,
+        now: Time,
+    ) -> Handled {
+        let begin = self.log.len();
+        for event in events {
+            let seq = Seq(self.log.len() as u64 + 1);
+            self.log.push(Rc::new(Entry { seq, at: Millis(EPOCH + now), run, event }));
+        }
+        let appended = self.log[begin..].to_vec();
+        let (first, last) = (Seq(begin as u64 + 1), Seq(self.log.len() as u64));
+        self.fences.insert(fence.clone(), last);
+        Handled { answer: Some(Answer::Appended { first, last }), appended, control: None }
+    }
+
+    fn read_run(&self, run: RunId) -> Vec<Rc<Entry>> {
+        self.log.iter().filter(|entry| entry.run == run).cloned().collect()
+    }
+
+    fn read_task(&self, run: RunId, task: &TaskId, generation: Generation, after: Seq) -> Vec<Rc<Entry>> {
+        let about = |entry: &&Rc<Entry>| match &entry.event {
+            RecordEvent::Agent(key, _) => {
+                entry.run == run && key.task == *task && key.generation == generation
+            }
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        };
+        let after = usize::try_from(after.0).unwrap_or(usize::MAX).min(self.log.len());
+        self.log[after..].iter().filter(about).cloned().collect()
+    }
+
+    /// Unfinished runs that fall to somebody: its own, and its share of those whose author's lease has lapsed.
+    fn orphans(&self, to: Life, now: Time) -> Vec<RunId> {
+        let mut runs: Vec<RunId> = self.log.iter().map(|entry| entry.run).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        let heirs: Vec<Life> =
+            self.leases.iter().filter(|(_, until)| **until > now).map(|(who, _)| *who).collect();
+        runs.retain(|run| {
+            let heir = usize::try_from(run.as_uuid().as_u128() % heirs.len().max(1) as u128).unwrap_or(0);
+            let lapsed = |author: &AgentId| self.holder(author, now).is_none();
+            self.is_unfinished(*run)
+                && self.author(*run).is_some_and(|author| {
+                    author == agent_of(to) || lapsed(&author) && heirs.get(heir) == Some(&to)
+                })
+        });
+        runs
+    }
+
+    fn is_unfinished(&self, run: RunId) -> bool {
+        let mut decided = self.decisions(run);
+        !decided.any(|decided| decided.events.iter().any(ends_run))
+    }
+
+    fn decisions(&self, run: RunId) -> impl Iterator<Item = &Decided> {
+        let written = self.log.iter().rev().filter(move |entry| entry.run == run);
+        written.filter_map(|entry| match &entry.event {
+            RecordEvent::Decided(decided) => Some(decided),
+            RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+        })
+    }
+
+    /// Who decided last about a run.
+    fn author(&self, run: RunId) -> Option<AgentId> {
+        self.decisions(run).next().map(|decided| decided.by.clone())
+    }
+
+    /// The process of this name, if its lease holds.
+    fn holder(&self, name: &AgentId, now: Time) -> Option<Life> {
+        let holds = |(who, until): &(&Life, &Time)| **until > now && agent_of(**who) == *name;
+        self.leases.iter().find(holds).map(|(who, _)| *who)
+    }
+}
+
+/// The name of an orchestrator.
+pub(crate) fn agent_of(who: Life) -> AgentId {
+    AgentId::new("orchestrator", u32::try_from(who.place).unwrap_or(0) << 16 | who.number)
+}
+
+pub(crate) const fn ends_run(event: &RunEvent) -> bool {
+    matches!(event, RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunAborted { .. })
+}

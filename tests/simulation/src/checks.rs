@@ -1,0 +1,179 @@
+//! The rules that are looked at after every entry of the record, and at the end of a history.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use muster_orchestrator::decide::{Situation, decide};
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::{Decided, Entry, RecordEvent, RunState, apply, invariants};
+
+use crate::agenda::Time;
+use crate::asks::Asks;
+use crate::broker::ends_run;
+use crate::folds;
+use crate::io::Note;
+use crate::random::Random;
+
+/// The rules, and what they need to know.
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    states: BTreeMap<RunId, Option<RunState>>,
+    ended: BTreeSet<RunId>,
+    asks: Asks,
+    acknowledged: BTreeMap<Seq, Rc<Entry>>,
+    broken: Vec<String>,
+}
+
+impl Checks {
+    pub(crate) fn broken(&self) -> &[String] {
+        &self.broken
+    }
+
+    pub(crate) fn break_rule(&mut self, how: String) {
+        self.broken.push(how);
+    }
+
+    /// Whether the run has ended.
+    pub(crate) fn has_ended(&self, run: RunId) -> bool {
+        self.ended.contains(&run)
+    }
+
+    /// The run as it stands, with all that is in the record.
+    pub(crate) fn state(&self, run: RunId) -> Option<&RunState> {
+        self.states.get(&run)?.as_ref()
+    }
+
+    /// Looks at what one request appended.
+    pub(crate) fn appended(&mut self, batch: &[Rc<Entry>], now: Time) {
+        if let Some(head) = batch.first()
+            && let RecordEvent::Decided(decided) = &head.event
+        {
+            self.decided_alike(head, decided, batch);
+        }
+        for entry in batch {
+            self.fold(entry);
+            match &entry.event {
+                RecordEvent::Decided(decided) => self.ends_once(entry, decided),
+                RecordEvent::Agent(key, event) => {
+                    self.broken.extend(self.asks.wrote(entry, key, event, now));
+                }
+                RecordEvent::Offered(_) => {}
+            }
+        }
+    }
+
+    /// An author was told that these are stored.
+    pub(crate) fn acknowledged(&mut self, log: &[Rc<Entry>], first: Seq, last: Seq) {
+        for seq in first.0..=last.0 {
+            let entry = usize::try_from(seq).ok().and_then(|at| log.get(at.checked_sub(1)?));
+            match entry {
+                Some(entry) => drop(self.acknowledged.insert(Seq(seq), Rc::clone(entry))),
+                None => self.break_rule(format!("no acknowledged event is missing: {seq}")),
+            }
+        }
+    }
+
+    pub(crate) fn noted(&mut self, note: &Note, now: Time) {
+        let broken = match note {
+            Note::Asked { run, task, generation, step, known } => {
+                self.asks.asked(&(*run, task.clone(), *generation), *step, *known, now)
+            }
+            Note::ToolRan { key } => self.asks.ran(key),
+            Note::Refused(how) => Some(format!("what is in the record can be decided upon: {how}")),
+        };
+        self.broken.extend(broken);
+    }
+
+    /// Looks at the whole history.
+    pub(crate) fn finish(&mut self, log: &[Rc<Entry>], runs: &[RunId], random: &mut Random) {
+        for (seq, entry) in &self.acknowledged {
+            let at = usize::try_from(seq.0).ok().and_then(|at| log.get(at.checked_sub(1)?));
+            if !at.is_some_and(|found| Rc::ptr_eq(found, entry)) {
+                self.broken.push(format!("no acknowledged event is missing: {seq}"));
+            }
+        }
+        for run in runs {
+            if !self.ended.contains(run) {
+                let how = self.state(*run).map_or_else(|| "was never created".to_owned(), how_it_stands);
+                self.broken.push(format!("every run ends once faults stop: {run} {how}"));
+            }
+            let entries: Vec<Rc<Entry>> = log.iter().filter(|entry| entry.run == *run).cloned().collect();
+            self.folds_agree(*run, &entries, random);
+        }
+    }
+
+    fn folds_agree(&mut self, run: RunId, entries: &[Rc<Entry>], random: &mut Random) {
+        let live = self.states.get(&run).cloned().flatten();
+        let folds = [folds::whole(entries), folds::in_parts(entries, random), folds::late(entries)];
+        for (how, fold) in ["from the start", "in parts", "late"].into_iter().zip(folds) {
+            match fold {
+                Ok(state) if state == live => {}
+                Ok(_) => self.break_rule(format!("all folds agree: {run} folded {how} is another")),
+                Err(error) => self.break_rule(format!("all folds agree: {run} folded {how}: {error}")),
+            }
+        }
+        let (used, counted) = (folds::used(entries), live.map(|run| run.usage).unwrap_or_default());
+        if used != counted {
+            self.break_rule(format!("what was used counts once: {used:?} in outcomes, {counted:?} in {run}"));
+        }
+    }
+
+    fn fold(&mut self, entry: &Entry) {
+        let state = self.states.entry(entry.run).or_default();
+        let before = state.clone();
+        if let Err(error) = apply(state, entry) {
+            self.broken.push(format!("at {}: the record folds: {error}", entry.seq));
+            return;
+        }
+        if let (Some(before), Some(after)) = (&before, &*state)
+            && let Err(broken) = invariants::check_all(before, entry, after)
+        {
+            self.broken.extend(broken);
+        }
+    }
+
+    fn ends_once(&mut self, entry: &Entry, decided: &Decided) {
+        if decided.events.iter().any(ends_run) && !self.ended.insert(entry.run) {
+            self.broken.push(format!("at {}: every run ends once", entry.seq));
+        }
+    }
+
+    /// A decision made again from the record alone is the same.
+    fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
+        let state = self.states.get(&head.run).and_then(Option::as_ref);
+        let situation = Situation { id: head.run, now: decided.now, capacity: &decided.capacity };
+        let offers = batch.iter().filter_map(|entry| match &entry.event {
+            RecordEvent::Offered(offer) => Some(offer),
+            RecordEvent::Decided(decided) => decided.offer.as_deref(),
+            RecordEvent::Agent(..) => None,
+        });
+        let offers: Vec<&TaskOffered> = offers.collect();
+        let how = match decide(state, &decided.inputs, situation) {
+            Ok(again)
+                if again.events == decided.events && again.offers.iter().collect::<Vec<_>>() == offers =>
+            {
+                return;
+            }
+            Ok(again) => {
+                let names = |events: &[muster_shared::run::RunEvent]| {
+                    events.iter().map(muster_shared::run::RunEvent::name).collect::<Vec<_>>()
+                };
+                format!("{:?} became {:?}", names(&decided.events), names(&again.events))
+            }
+            Err(error) => error.to_string(),
+        };
+        self.broken.push(format!("at {}: a decision made again is the same: {how}", head.seq));
+    }
+}
+
+/// What a run that does not end is waiting for.
+fn how_it_stands(run: &RunState) -> String {
+    let tasks: Vec<String> = run
+        .tasks
+        .iter()
+        .map(|(task, state)| format!("{task}@{} {:?}", state.generation, state.status))
+        .collect();
+    let wanted: Vec<u32> = run.wanted.keys().copied().collect();
+    format!("is {:?}, {:?}: {}; refinements wanted: {wanted:?}", run.status, run.phase, tasks.join(", "))
+}

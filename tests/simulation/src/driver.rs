@@ -1,0 +1,329 @@
+//! How an orchestrator drives one run: it reads the record, decides, writes, and carries out what follows; when
+//! others wrote first it reads again, and when nobody knows whether a write landed, it looks.
+
+use std::collections::BTreeMap;
+
+use muster_orchestrator::decide::{Effect, in_work};
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{Queue, RunId};
+use muster_shared::run::{Decided, Input};
+use muster_shared::time::Millis;
+use muster_shared::wire::ControlMessage;
+use uuid::Uuid;
+
+use crate::Sabotage;
+use crate::agenda::Time;
+use crate::io::{Io, Note};
+use crate::messages::{Answer, Line, Request};
+use crate::owner::{Call, FIRST_WAIT, Owner};
+use crate::turn::{Book, Draft, Mail, Ticket, Turn};
+
+/// How often a decision is made anew because somebody else wrote first.
+const MOST_TRIES: u32 = 5;
+/// After how long a command is given out again that cannot be dealt with now.
+const LATER: Time = 250;
+/// How often a command for a run that does not exist is given out before it is dropped.
+const UNKNOWN_TRIES: u32 = 8;
+
+/// One run that is driven here.
+#[derive(Default)]
+pub(crate) struct Driver {
+    book: Option<Book>,
+    pub(crate) inbox: Vec<Mail>,
+    pub(crate) stage: Stage,
+    failures: u32,
+    pub(crate) alarm: Option<u64>,
+    held: BTreeMap<Queue, u32>,
+    pub(crate) wants: bool,
+    /// Whether its last decision left room in a queue for other runs.
+    freed: bool,
+}
+
+#[derive(Default)]
+pub(crate) enum Stage {
+    #[default]
+    Idle,
+    Reading(Turn, bool),
+    Writing(Turn, Box<(Draft, Decided, Vec<TaskOffered>)>),
+    LookingBack(Turn, Box<(Draft, Uuid)>),
+    Pausing,
+}
+
+impl Owner {
+    pub(crate) fn begin_turn(&mut self, run: RunId, io: &mut Io<'_>) {
+        let holds = self.holds(io.time);
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        if !matches!(driver.stage, Stage::Idle) {
+            return;
+        }
+        driver.alarm = None;
+        let turn = Turn::sort(std::mem::take(&mut driver.inbox));
+        if holds { self.open_book(run, turn, io) } else { self.close(run, &turn, io) }
+    }
+
+    fn open_book(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        let book = driver.book.take().filter(|_| !turn.reload);
+        match book {
+            Some(mut book) => {
+                turn.agents = std::mem::take(&mut book.deferred);
+                driver.book = Some(book);
+                self.take_in_and_decide(run, turn, io);
+            }
+            // The fence tells if the run is there already.
+            None if turn.begins_run() => {
+                driver.book = Some(Book::default());
+                turn.agents = Book::default().left_over();
+                self.take_in_and_decide(run, turn, io);
+            }
+            None => self.read(run, turn, false, io),
+        }
+    }
+
+    fn read(&mut self, run: RunId, turn: Turn, again: bool, io: &mut Io<'_>) {
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        driver.stage = Stage::Reading(turn, again);
+        self.call(Call::Turn(run), Request::ReadRun(run), io);
+    }
+
+    fn take_in_and_decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
+        let Some(book) = self.runs.get_mut(&run).and_then(|driver| driver.book.as_mut()) else { return };
+        for entry in std::mem::take(&mut turn.signals) {
+            if io.is_sabotaged(Sabotage::ReportsMissed) {
+                self.missed += 1;
+                if self.missed.is_multiple_of(3) {
+                    continue;
+                }
+            }
+            turn.agents.extend(book.take_in(&entry));
+        }
+        self.decide(run, turn, io);
+    }
+
+    fn decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
+        turn.tries += 1;
+        if turn.tries > MOST_TRIES {
+            return self.retry(run, &turn, io);
+        }
+        let (others, holds) = (self.held_by_others(run), self.holds(io.time));
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        let Some(book) = driver.book.as_mut() else { return };
+        let again = io.is_sabotaged(Sabotage::GoalsDecidedTwice) && turn.begins_run();
+        let state = book.run.as_ref().filter(|_| !again);
+        let draft = match Draft::make(run, state, turn.inputs(), io.clock, &self.slots, &others) {
+            Ok(mut draft) => {
+                // So that the broker takes it.
+                draft.after = book.run.as_ref().map_or(draft.after, |run| run.decided);
+                draft
+            }
+            Err(error) => {
+                io.note(Note::Refused(error.to_string()));
+                return self.retry(run, &turn, io);
+            }
+        };
+        let held = draft.decision.after.as_ref().map(in_work).unwrap_or_default();
+        let before = std::mem::replace(&mut driver.held, held);
+        driver.freed =
+            before.iter().any(|(queue, count)| driver.held.get(queue).is_none_or(|now| now < count));
+        driver.wants = !draft.decision.wanted.is_empty();
+        if draft.can_wait() {
+            let agents = draft.inputs.iter().filter(|input| matches!(input, Input::Agent { .. }));
+            book.deferred = agents.cloned().collect();
+            return self.end_turn(run, &turn, &draft, io);
+        }
+        if !holds {
+            return self.close(run, &turn, io);
+        }
+        let batch = Uuid::from_u128(u128::from(io.random.next()) << 64 | u128::from(io.random.next()));
+        let (decided, offers) = draft.entry(batch, self.me.clone());
+        let (sent, with) = (Box::new(decided.clone()), offers.clone());
+        let after = draft.after;
+        driver.stage = Stage::Writing(turn, Box::new((draft, decided, offers)));
+        self.call(Call::Turn(run), Request::Decide { run, after, decided: sent, offers: with }, io);
+    }
+
+    fn held_by_others(&self, run: RunId) -> BTreeMap<Queue, u32> {
+        let mut held: BTreeMap<Queue, u32> = BTreeMap::new();
+        for (_, driver) in self.runs.iter().filter(|(other, _)| **other != run) {
+            for (queue, count) in &driver.held {
+                *held.entry(queue.clone()).or_default() += count;
+            }
+        }
+        held
+    }
+
+    /// The next part of a turn, now that an answer is there.
+    pub(crate) fn go_on(&mut self, run: RunId, answer: Option<Answer>, io: &mut Io<'_>) {
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        match (std::mem::take(&mut driver.stage), answer) {
+            (Stage::Reading(turn, _), Some(Answer::Record { elsewhere: true, .. })) => {
+                self.close(run, &turn, io)
+            }
+            (Stage::Reading(mut turn, again), Some(Answer::Record { entries, .. })) => {
+                match Book::read(&entries) {
+                    Ok(book) => {
+                        turn.agents = book.left_over();
+                        driver.book = Some(book);
+                        if again {
+                            self.decide(run, turn, io)
+                        } else {
+                            self.take_in_and_decide(run, turn, io)
+                        }
+                    }
+                    Err(error) => {
+                        io.note(Note::Refused(error.to_string()));
+                        self.retry(run, &turn, io);
+                    }
+                }
+            }
+            (Stage::Writing(turn, written), Some(Answer::Appended { first, .. })) => {
+                let (draft, decided, offers) = *written;
+                let wrote = driver.book.as_mut().map(|book| book.wrote(run, first, decided, offers));
+                if let Some(Err(error)) = wrote {
+                    io.note(Note::Refused(error.to_string()));
+                    return self.retry(run, &turn, io);
+                }
+                self.perform(run, &draft, io);
+                self.end_turn(run, &turn, &draft, io);
+            }
+            (Stage::Writing(turn, _), Some(_)) => self.read(run, turn, true, io),
+            // Nobody knows whether it landed.
+            (Stage::Writing(turn, written), None) => {
+                let (draft, decided, _) = *written;
+                driver.stage = Stage::LookingBack(turn, Box::new((draft, decided.batch)));
+                self.call(Call::Turn(run), Request::ReadRun(run), io);
+            }
+            (Stage::LookingBack(mut turn, sent), Some(Answer::Record { entries, .. })) => {
+                let Ok(mut book) = Book::read(&entries) else { return self.retry(run, &turn, io) };
+                let (draft, batch) = *sent;
+                let landed =
+                    book.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
+                if landed {
+                    book.deferred = book.left_over();
+                    driver.book = Some(book);
+                    self.perform(run, &draft, io);
+                    self.end_turn(run, &turn, &draft, io);
+                } else {
+                    turn.agents = book.left_over();
+                    driver.book = Some(book);
+                    self.decide(run, turn, io);
+                }
+            }
+            (Stage::Reading(turn, _) | Stage::LookingBack(turn, _), _) => {
+                self.retry(run, &turn, io);
+            }
+            (stage @ (Stage::Idle | Stage::Pausing), _) => driver.stage = stage,
+        }
+    }
+
+    /// A lost lease stops all effects.
+    fn perform(&self, run: RunId, draft: &Draft, io: &mut Io<'_>) {
+        if !self.holds(io.time) {
+            return;
+        }
+        for effect in &draft.decision.effects {
+            match effect {
+                Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
+                Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
+                Effect::CancelTask { task, generation, reason, .. } => {
+                    let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+                    let message = ControlMessage::CancelTask { run, task, generation, reason };
+                    io.ask(Request::Control(message));
+                }
+                Effect::CancelRun { reason } => {
+                    let message = ControlMessage::CancelRun { run, reason: reason.clone() };
+                    io.ask(Request::Control(message));
+                }
+                // The lease is the process's, and stays.
+                Effect::Release => {}
+            }
+        }
+    }
+
+    fn end_turn(&mut self, run: RunId, turn: &Turn, draft: &Draft, io: &mut Io<'_>) {
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        driver.stage = Stage::Idle;
+        driver.failures = 0;
+        let state = driver.book.as_ref().and_then(|book| book.run.as_ref());
+        let (exists, over) = (state.is_some(), state.is_none_or(|run| run.status.is_ended()));
+        let (wake, more, freed) = (draft.wake(), draft.decision.more, driver.freed || over);
+        for ticket in &turn.tickets {
+            answer(ticket, exists, io);
+        }
+        if over {
+            self.forget(run, io);
+        } else {
+            self.rest(run, wake, more, io);
+        }
+        if freed {
+            self.wake_others(run, io);
+        }
+    }
+
+    fn wake_others(&mut self, run: RunId, io: &mut Io<'_>) {
+        let waiting: Vec<RunId> = self
+            .runs
+            .iter()
+            .filter(|(other, driver)| **other != run && driver.wants)
+            .map(|(run, _)| *run)
+            .collect();
+        for other in waiting {
+            self.tell(other, Mail::Wake(Input::Capacity), io);
+        }
+    }
+
+    /// Goes on at once if there is something to do, else sets an alarm.
+    fn rest(&mut self, run: RunId, wake: Option<Millis>, more: bool, io: &mut Io<'_>) {
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        if more {
+            driver.inbox.push(Mail::Wake(Input::Capacity));
+        }
+        if !driver.inbox.is_empty() {
+            return self.begin_turn(run, io);
+        }
+        if let Some(at) = wake {
+            let after = Time::try_from(at.since(io.clock).as_millis()).unwrap_or(Time::MAX / 2);
+            let token = self.wake(Call::Alarm(run), after, io);
+            if let Some(driver) = self.runs.get_mut(&run) {
+                driver.alarm = Some(token);
+            }
+        }
+    }
+
+    /// The bus failed for now: the record is read again in a while.
+    fn retry(&mut self, run: RunId, turn: &Turn, io: &mut Io<'_>) {
+        later(turn, io);
+        let Some(driver) = self.runs.get_mut(&run) else { return };
+        driver.book = None;
+        driver.stage = Stage::Pausing;
+        driver.failures += 1;
+        let after = FIRST_WAIT << driver.failures.saturating_sub(1).min(5);
+        self.wake(Call::Pause(run), after, io);
+    }
+
+    /// Somebody else owns the run.
+    fn close(&mut self, run: RunId, turn: &Turn, io: &mut Io<'_>) {
+        later(turn, io);
+        self.forget(run, io);
+    }
+
+    fn forget(&mut self, run: RunId, io: &mut Io<'_>) {
+        let inbox = self.runs.remove(&run).map(|driver| driver.inbox).unwrap_or_default();
+        later(&Turn::sort(inbox), io);
+    }
+}
+
+fn later(turn: &Turn, io: &mut Io<'_>) {
+    for ticket in &turn.tickets {
+        io.ask(Request::Back { line: Line::Commands, item: ticket.item, after: LATER });
+    }
+}
+
+fn answer(ticket: &Ticket, exists: bool, io: &mut Io<'_>) {
+    let (line, item) = (Line::Commands, ticket.item);
+    io.ask(if exists || ticket.delivered >= UNKNOWN_TRIES {
+        Request::Done { line, item }
+    } else {
+        Request::Back { line, item, after: LATER }
+    });
+}

@@ -1,0 +1,98 @@
+//! What becomes of processes: they start, die, freeze and wake.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use muster_shared::ids::Seq;
+use muster_shared::wire::ControlMessage;
+
+use crate::agenda::Time;
+use crate::faults::{Blow, Fault};
+use crate::messages::Life;
+use crate::world::{Event, World};
+
+impl World {
+    pub(crate) fn starts(&mut self, place: usize) {
+        let here = &mut self.places[place];
+        if here.process.is_some() {
+            return;
+        }
+        here.life += 1;
+        here.frozen = None;
+        here.follows = false;
+        here.followed = Seq(self.broker.log().len() as u64);
+        here.process = Some(self.scenario.start(self.seed, place, here.life));
+        let who = Life { place, number: here.life };
+        self.tell(|world| format!("{} starts", world.name(who)));
+        self.turn_of(who, Event::Due, |process, io| process.begin(io));
+    }
+
+    pub(crate) fn thaws(&mut self, who: Life) {
+        if self.places[who.place].life != who.number {
+            return;
+        }
+        let Some(waiting) = self.places[who.place].frozen.take() else { return };
+        self.tell(|world| format!("{} wakes", world.name(who)));
+        for event in waiting {
+            self.happen(event);
+        }
+    }
+
+    pub(crate) fn struck(&mut self, blow: Blow) {
+        self.tell(|_| format!("struck: {blow:?}"));
+        match blow {
+            Blow::Crash(place, after) => {
+                self.summary.faults.count(Fault::Crash);
+                self.crash(place, after);
+            }
+            Blow::All(after) => {
+                self.summary.faults.count(Fault::AllCrash);
+                for place in 0..self.places.len() {
+                    let apart = self.random.below(500);
+                    self.crash(place, after + apart);
+                }
+                self.stop_broker(after / 2);
+            }
+            Blow::Freeze(place, span) => {
+                let here = &mut self.places[place];
+                if here.process.is_some() && here.frozen.is_none() {
+                    here.frozen = Some(VecDeque::new());
+                    let who = Life { place, number: here.life };
+                    self.summary.faults.count(Fault::Freeze);
+                    self.agenda.enter(self.now + span, Event::Thaws(who));
+                }
+            }
+            Blow::Cut(place, span) => {
+                self.summary.faults.count(Fault::CutOff);
+                self.places[place].cut_until = self.now + span;
+            }
+            Blow::Restart(place) => {
+                self.summary.faults.count(Fault::Restart);
+                let who = Life { place, number: self.places[place].life };
+                self.agenda.enter(self.now, Event::Told { who, message: Rc::new(ControlMessage::Shutdown) });
+            }
+            Blow::Skew(place, skew) => {
+                self.summary.faults.count(Fault::ClockJump);
+                self.places[place].skew = skew;
+            }
+            Blow::Broker(after) => {
+                self.summary.faults.count(Fault::BrokerRestart);
+                self.stop_broker(after);
+            }
+        }
+    }
+
+    fn crash(&mut self, place: usize, after: Time) {
+        self.places[place].process = None;
+        self.places[place].frozen = None;
+        self.agenda.enter(self.now + after, Event::Starts(place));
+    }
+
+    fn stop_broker(&mut self, after: Time) {
+        let forget = self.random.chance(300);
+        self.broker.restart(forget);
+        if !std::mem::replace(&mut self.broker_down, true) {
+            self.agenda.enter(self.now + after, Event::BrokerBack);
+        }
+    }
+}

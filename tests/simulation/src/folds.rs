@@ -1,0 +1,71 @@
+//! Whoever folds a record, in whatever parts and from wherever, comes to the same state.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use muster_shared::flow::Usage;
+use muster_shared::run::{AgentEvent, ApplyError, Entry, Input, RecordEvent, RunState, apply, apply_late};
+
+use crate::random::Random;
+
+/// Folds a record from its first entry to its last.
+pub(crate) fn whole(entries: &[Rc<Entry>]) -> Result<Option<RunState>, ApplyError> {
+    let mut state = None;
+    for entry in entries {
+        apply(&mut state, entry)?;
+    }
+    Ok(state)
+}
+
+/// Folds a part, hands the state on, and folds the rest from an earlier position: what was folded is ignored.
+pub(crate) fn in_parts(entries: &[Rc<Entry>], random: &mut Random) -> Result<Option<RunState>, ApplyError> {
+    let cut = usize::try_from(random.below(entries.len() as u64 + 1)).unwrap_or(0);
+    let back = usize::try_from(random.below(cut as u64 + 1)).unwrap_or(0);
+    let mut state = whole(&entries[..cut])?;
+    for entry in &entries[back..] {
+        apply(&mut state, entry)?;
+    }
+    Ok(state)
+}
+
+/// Folds as an owner does, who knows its own decisions before it has read what agents wrote just before them.
+pub(crate) fn late(entries: &[Rc<Entry>]) -> Result<Option<RunState>, ApplyError> {
+    let mut state = None;
+    let mut unread: VecDeque<&Rc<Entry>> = VecDeque::new();
+    for entry in entries {
+        match &entry.event {
+            RecordEvent::Agent(..) => unread.push_back(entry),
+            RecordEvent::Decided(decided) => {
+                let named = decided.inputs.iter().filter_map(|input| match input {
+                    Input::Agent { seq } => Some(*seq),
+                    _ => None,
+                });
+                let named = named.max().unwrap_or_default();
+                while let Some(read) = unread.pop_front_if(|entry| entry.seq <= named) {
+                    fold_late(&mut state, read);
+                }
+                apply(&mut state, entry)?;
+            }
+            RecordEvent::Offered(_) => apply(&mut state, entry)?,
+        }
+    }
+    unread.into_iter().for_each(|entry| fold_late(&mut state, entry));
+    Ok(state)
+}
+
+fn fold_late(state: &mut Option<RunState>, entry: &Entry) {
+    if let (Some(run), RecordEvent::Agent(key, event)) = (state, &entry.event) {
+        apply_late(run, entry.seq, key, event);
+    }
+}
+
+/// What all outcomes of a record used.
+pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
+    let mut used = Usage::default();
+    for entry in entries {
+        if let RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) = &entry.event {
+            used += outcome.usage;
+        }
+    }
+    used
+}

@@ -1,0 +1,87 @@
+//! A fleet in one thread: the real decisions and the real fold, on a broker, a clock and a network that a seed
+//! decides about. The same seed gives the same history, to the last message.
+//!
+//! What is real here is what a run's fate depends on: `decide`, `apply` and the invariants. Around them stand models
+//! of what surrounds them in a fleet: the broker with its fences, queues, leases and timers (`broker`), the way an
+//! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). Faults (`faults`) strike them
+//! all; after every entry of the record, the rules in `checks` are looked at.
+
+mod agenda;
+mod agent;
+mod asks;
+mod broker;
+mod checks;
+mod driver;
+mod fate;
+mod faults;
+mod folds;
+mod io;
+mod job;
+mod journal;
+mod messages;
+mod network;
+mod owner;
+mod process;
+mod products;
+mod queue;
+mod random;
+mod scenario;
+mod turn;
+mod world;
+
+pub use faults::{Fault, Faults};
+pub use world::{Broken, Summary};
+
+/// A rule that is left out on purpose, to see that the simulation notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sabotage {
+    /// Agents write whatever others wrote since they looked.
+    AgentsWriteUnfenced,
+    /// An agent that takes a task over does not read what was done before.
+    HistoryUnread,
+    /// Orchestrators write whatever others wrote since they looked.
+    OwnersWriteUnfenced,
+    /// A goal that is submitted again is decided upon as if it were new.
+    GoalsDecidedTwice,
+    /// Orchestrators miss every third report of an agent, and go on as if nothing were missing.
+    ReportsMissed,
+    /// A broker that is started again has lost the last entry it acknowledged.
+    AcknowledgedLost,
+}
+
+impl Sabotage {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::AgentsWriteUnfenced,
+        Self::HistoryUnread,
+        Self::OwnersWriteUnfenced,
+        Self::GoalsDecidedTwice,
+        Self::ReportsMissed,
+        Self::AcknowledgedLost,
+    ];
+}
+
+/// How a seed is run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// A rule that is left out.
+    pub sabotage: Option<Sabotage>,
+    /// Whether every message is kept as a line of [`Broken::history`].
+    pub traced: bool,
+}
+
+/// Runs the history of one seed to its end.
+///
+/// # Errors
+/// With the rules that were broken, and the history if it was to be kept.
+pub fn run(seed: u64, options: Options) -> Result<Summary, Box<Broken>> {
+    world::World::new(seed, options).run()
+}
+
+/// Runs a seed, and once more with its history kept if a rule was broken.
+///
+/// # Errors
+/// With the rules that were broken, and the history.
+pub fn run_explained(seed: u64, options: Options) -> Result<Summary, Box<Broken>> {
+    run(seed, options).or_else(|_| run(seed, Options { traced: true, ..options }))
+}

@@ -1,0 +1,209 @@
+//! What processes say to the broker, and what it answers.
+
+use std::rc::Rc;
+
+use muster_shared::flow::{Goal, TaskOffered};
+use muster_shared::ids::{Generation, Queue, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input};
+use muster_shared::time::Millis;
+use muster_shared::wire::ControlMessage;
+
+use crate::agenda::Time;
+
+/// One life of one process. A process that was started again is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Life {
+    /// Its place in the fleet.
+    pub(crate) place: usize,
+    /// Which life, from 1.
+    pub(crate) number: u32,
+}
+
+/// Which work queue.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Line {
+    Tasks(Queue),
+    Commands,
+    Timers,
+}
+
+/// What stands in a work queue.
+#[derive(Debug, Clone)]
+pub(crate) enum Item {
+    Task(Rc<TaskOffered>),
+    Command(RunId, Rc<Order>),
+    Timer(RunId),
+}
+
+/// What people ask.
+#[derive(Debug, Clone)]
+pub(crate) enum Order {
+    Submit(Goal),
+    /// Anything that becomes an input as it is.
+    Control(Input),
+}
+
+/// What a process asks of the broker.
+#[derive(Debug, Clone)]
+pub(crate) enum Request {
+    Decide {
+        run: RunId,
+        after: Seq,
+        decided: Box<Decided>,
+        offers: Vec<TaskOffered>,
+    },
+    Report {
+        run: RunId,
+        key: AgentKey,
+        after: Seq,
+        event: AgentEvent,
+    },
+    ReadRun(RunId),
+    ReadTask {
+        run: RunId,
+        task: TaskId,
+        generation: Generation,
+        after: Seq,
+    },
+    /// Which unfinished runs fall to the asker.
+    Orphans,
+    /// Keeps the asker's lease for its full time.
+    Renew,
+    GiveUp,
+    Take {
+        line: Line,
+        wait: Time,
+    },
+    Done {
+        line: Line,
+        item: u64,
+    },
+    Back {
+        line: Line,
+        item: u64,
+        after: Time,
+    },
+    Progress {
+        line: Line,
+        item: u64,
+    },
+    SetTimer(RunId, Millis),
+    ClearTimer(RunId),
+    Control(ControlMessage),
+}
+
+/// An item that was given out.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken {
+    pub(crate) item: u64,
+    pub(crate) body: Item,
+    /// How often it was given out, from 1.
+    pub(crate) delivered: u32,
+}
+
+/// What the broker answers.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    Done,
+    Appended {
+        first: Seq,
+        last: Seq,
+    },
+    Conflict,
+    Entries(Vec<Rc<Entry>>),
+    /// A run's record, and whether its newest author is somebody else whose lease holds.
+    Record {
+        entries: Vec<Rc<Entry>>,
+        elsewhere: bool,
+    },
+    Runs(Vec<RunId>),
+    Taken(Taken),
+}
+
+impl Request {
+    /// Whether it writes to the record: the moments around it are where a fault hurts most.
+    pub(crate) const fn writes(&self) -> bool {
+        matches!(self, Self::Decide { .. } | Self::Report { .. })
+    }
+
+    /// Whether it says nothing about what becomes of a run.
+    pub(crate) const fn is_routine(&self) -> bool {
+        matches!(self, Self::Take { .. } | Self::Renew | Self::Orphans | Self::Progress { .. })
+    }
+
+    /// The request in a few words.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Decide { after, decided, offers, .. } => {
+                let events: Vec<&str> =
+                    decided.events.iter().map(muster_shared::run::RunEvent::name).collect();
+                let inputs: Vec<String> = decided.inputs.iter().map(input).collect();
+                let offered = decided.offer.iter().map(|offer| offer.as_ref()).chain(offers);
+                let offers: Vec<String> =
+                    offered.map(|offer| format!("{}@{}", offer.task, offer.generation)).collect();
+                format!("decides {inputs:?} -> {events:?}, offers {offers:?}, after {after}")
+            }
+            Self::Report { key, after, event, .. } => {
+                let detail = match event {
+                    AgentEvent::Started(started) => format!("attempt {}", started.attempt),
+                    AgentEvent::ToolStarted(tool) => format!("step {}", tool.step.number),
+                    AgentEvent::Step(step) => format!("step {}", step.number),
+                    AgentEvent::Released(_) => String::new(),
+                    AgentEvent::Outcome(outcome) => format!("{:?}", outcome.ending),
+                };
+                let kind = event.kind();
+                format!("reports {kind} {detail} of {}@{}, after {after}", key.task, key.generation)
+            }
+            Self::ReadRun(_) => "reads the run".to_owned(),
+            Self::Take { line, .. } => format!("waits at {}", at(line)),
+            Self::Done { line, item } => format!("is done with {item} of {}", at(line)),
+            Self::Back { line, item, after } => format!("gives {item} back to {} for {after} ms", at(line)),
+            Self::Control(message) => format!("tells all: {message:?}"),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+fn at(line: &Line) -> String {
+    match line {
+        Line::Tasks(queue) => queue.to_string(),
+        Line::Commands => "commands".to_owned(),
+        Line::Timers => "timers".to_owned(),
+    }
+}
+
+fn input(input: &Input) -> String {
+    match input {
+        Input::Agent { seq } => seq.to_string(),
+        Input::Goal { .. } => "goal".to_owned(),
+        Input::Refuse { .. } => "refuse".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+impl Answer {
+    /// Whether it says nothing about what becomes of a run.
+    pub(crate) fn is_routine(&self) -> bool {
+        matches!(self, Self::Done) || matches!(self, Self::Runs(runs) if runs.is_empty())
+    }
+
+    /// The answer in a few words.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Entries(entries) => format!("{} entries", entries.len()),
+            Self::Record { entries, elsewhere: false } => format!("{} entries", entries.len()),
+            Self::Record { .. } => "that somebody else has the run".to_owned(),
+            Self::Taken(taken) => match &taken.body {
+                Item::Task(offer) => {
+                    format!(
+                        "item {} {}@{}, time {}",
+                        taken.item, offer.task, offer.generation, taken.delivered
+                    )
+                }
+                Item::Command(..) => format!("command {}, time {}", taken.item, taken.delivered),
+                Item::Timer(_) => format!("timer {}", taken.item),
+            },
+            other => format!("{other:?}"),
+        }
+    }
+}

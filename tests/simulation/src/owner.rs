@@ -1,0 +1,189 @@
+//! An orchestrator: takes commands and timers, follows what agents write, owns runs by lease, and drives each of them
+//! one turn after the other.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use muster_shared::flow::RunLimits;
+use muster_shared::ids::{AgentId, Queue, RunId};
+use muster_shared::run::{Entry, Input, RecordEvent};
+use muster_shared::wire::ControlMessage;
+
+use crate::agenda::Time;
+use crate::broker::LEASE;
+use crate::driver::{Driver, Stage};
+use crate::io::Io;
+use crate::messages::{Answer, Item, Line, Order, Request, Taken};
+use crate::process::Process;
+use crate::turn::{Mail, Ticket};
+
+/// Wait after a failure, the first of several.
+pub(crate) const FIRST_WAIT: Time = 200;
+/// Longest wait for a command or a timer before asking again.
+const POLL: Time = 20_000;
+
+/// One orchestrator. How it drives a run is in `driver`.
+pub(crate) struct Owner {
+    pub(crate) me: AgentId,
+    pub(crate) slots: Rc<BTreeMap<Queue, u32>>,
+    limits: RunLimits,
+    pub(crate) runs: BTreeMap<RunId, Driver>,
+    lease_until: Time,
+    calls: BTreeMap<u64, Call>,
+    pub(crate) missed: u32,
+}
+
+/// What a call or an alarm is for.
+pub(crate) enum Call {
+    Turn(RunId),
+    Pause(RunId),
+    Alarm(RunId),
+    Renew { sent: Time },
+    Beat,
+    Sweep,
+    Orphans,
+    Take(Line),
+}
+
+impl Owner {
+    pub(crate) fn new(me: AgentId, slots: Rc<BTreeMap<Queue, u32>>, limits: RunLimits) -> Self {
+        Self { me, slots, limits, runs: BTreeMap::new(), lease_until: 0, calls: BTreeMap::new(), missed: 0 }
+    }
+
+    pub(crate) fn call(&mut self, what: Call, request: Request, io: &mut Io<'_>) {
+        let call = io.ask(request);
+        self.calls.insert(call, what);
+    }
+
+    pub(crate) fn wake(&mut self, what: Call, after: Time, io: &mut Io<'_>) -> u64 {
+        let token = io.wake(after);
+        self.calls.insert(token, what);
+        token
+    }
+
+    fn take(&mut self, line: Line, io: &mut Io<'_>) {
+        self.call(Call::Take(line.clone()), Request::Take { line, wait: POLL }, io);
+    }
+
+    fn took(&mut self, line: Line, taken: Taken, io: &mut Io<'_>) {
+        let Taken { item, body, delivered } = taken;
+        match body {
+            Item::Command(run, order) => {
+                let input = match &*order {
+                    Order::Submit(goal) => Input::Goal {
+                        goal: Box::new(goal.clone()),
+                        limits: self.limits.clone(),
+                        secret: "ab".repeat(32),
+                    },
+                    Order::Control(input) => input.clone(),
+                };
+                self.tell(run, Mail::Order(input, Ticket { item, delivered }), io);
+            }
+            Item::Timer(run) => {
+                self.tell(run, Mail::Wake(Input::Timer), io);
+                io.ask(Request::Done { line: line.clone(), item });
+            }
+            Item::Task(_) => {}
+        }
+        self.take(line, io);
+    }
+
+    /// Hands something to the driver of a run, started if there is none.
+    pub(crate) fn tell(&mut self, run: RunId, mail: Mail, io: &mut Io<'_>) {
+        self.runs.entry(run).or_default().inbox.push(mail);
+        self.begin_turn(run, io);
+    }
+
+    /// Whether this process's lease holds: without it, nothing is written and nothing is done.
+    pub(crate) fn holds(&self, now: Time) -> bool {
+        self.lease_until > now
+    }
+
+    fn renew(&mut self, io: &mut Io<'_>) {
+        self.call(Call::Renew { sent: io.time }, Request::Renew, io);
+    }
+
+    fn renewed(&mut self, sent: Time, answer: Option<&Answer>, io: &mut Io<'_>) {
+        let held = self.holds(io.time);
+        if answer.is_some() {
+            self.lease_until = self.lease_until.max(sent + LEASE);
+            self.wake(Call::Beat, LEASE / 3, io);
+        } else {
+            self.wake(Call::Beat, FIRST_WAIT, io);
+        }
+        // Others may have had the runs meanwhile.
+        if !held {
+            let runs: Vec<RunId> = self.runs.keys().copied().collect();
+            for run in runs {
+                self.tell(run, Mail::Reload, io);
+            }
+        }
+    }
+
+    fn adopt(&mut self, orphans: Vec<RunId>, io: &mut Io<'_>) {
+        for run in orphans {
+            if !self.runs.contains_key(&run) {
+                self.tell(run, Mail::Wake(Input::Capacity), io);
+            }
+        }
+    }
+}
+
+impl Process for Owner {
+    fn begin(&mut self, io: &mut Io<'_>) {
+        self.renew(io);
+        self.take(Line::Commands, io);
+        self.take(Line::Timers, io);
+        self.wake(Call::Sweep, 100, io);
+    }
+
+    fn heard(&mut self, call: u64, answer: Option<Answer>, io: &mut Io<'_>) {
+        match (self.calls.remove(&call), answer) {
+            (Some(Call::Turn(run)), answer) => self.go_on(run, answer, io),
+            (Some(Call::Renew { sent }), answer) => self.renewed(sent, answer.as_ref(), io),
+            (Some(Call::Take(line)), Some(Answer::Taken(taken))) => self.took(line, taken, io),
+            (Some(Call::Take(line)), _) => self.take(line, io),
+            (Some(Call::Orphans), orphans) => {
+                if let Some(Answer::Runs(orphans)) = orphans {
+                    self.adopt(orphans, io);
+                }
+                self.wake(Call::Sweep, LEASE / 2, io);
+            }
+            (Some(Call::Pause(_) | Call::Alarm(_) | Call::Beat | Call::Sweep) | None, _) => {}
+        }
+    }
+
+    fn woke(&mut self, token: u64, io: &mut Io<'_>) {
+        match self.calls.remove(&token) {
+            Some(Call::Pause(run)) => {
+                if let Some(driver) = self.runs.get_mut(&run) {
+                    driver.stage = Stage::Idle;
+                    self.begin_turn(run, io);
+                }
+            }
+            Some(Call::Alarm(run)) => {
+                if self.runs.get(&run).is_some_and(|driver| driver.alarm == Some(token)) {
+                    self.tell(run, Mail::Wake(Input::Timer), io);
+                }
+            }
+            Some(Call::Beat) => self.renew(io),
+            Some(Call::Sweep) => self.call(Call::Orphans, Request::Orphans, io),
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, message: &ControlMessage, io: &mut Io<'_>) {
+        if matches!(message, ControlMessage::Shutdown) {
+            io.ask(Request::GiveUp);
+            io.exit();
+        }
+    }
+
+    fn follow(&mut self, entries: &[Rc<Entry>], io: &mut Io<'_>) {
+        for entry in entries {
+            if matches!(&entry.event, RecordEvent::Agent(..)) && self.runs.contains_key(&entry.run) {
+                self.tell(entry.run, Mail::Signal(Rc::clone(entry)), io);
+            }
+        }
+    }
+}

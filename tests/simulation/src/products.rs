@@ -1,0 +1,166 @@
+//! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
+
+use muster_shared::flow::{
+    Action, Advice, Ending, Finding, Observation, ObservationStatus, Outcome, Plan, PlanDraft, Product,
+    RefineOperation, Reflection, Report, Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Work,
+};
+use muster_shared::ids::TaskIndex;
+
+use crate::random::Random;
+
+fn random(seed: u64, offer: &TaskOffered, what: &str) -> Random {
+    Random::of(seed, &format!("{}/{}/{}/{what}", offer.run, offer.task, offer.generation))
+}
+
+/// How many steps with a tool the task takes before its answer.
+pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
+    match &offer.work {
+        Work::Execute { .. } => u32::try_from(random(seed, offer, "steps").below(4)).unwrap_or(0),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => 0,
+    }
+}
+
+/// Whether the tool of a step has a lasting effect.
+pub(crate) fn is_lasting(seed: u64, offer: &TaskOffered, step: u32) -> bool {
+    random(seed, offer, &format!("tool {step}")).chance(300)
+}
+
+/// A step as it is journaled, with or without what came of it.
+pub(crate) fn step(number: u32, observed: Option<ObservationStatus>) -> Step {
+    Step {
+        number,
+        thought: Thought::default(),
+        action: Action { name: "tool".into(), arguments: serde_json::Value::Null },
+        observation: observed.map(|status| Observation {
+            status,
+            content: String::new(),
+            millis: 0,
+            truncated: false,
+        }),
+        calls: Vec::new(),
+        millis: 0,
+        outside_millis: 0,
+    }
+}
+
+/// What a task is given that took so many steps.
+pub(crate) fn outcome(seed: u64, offer: &TaskOffered, steps: u32) -> Outcome {
+    let mut random = random(seed, offer, "outcome");
+    let (ending, product) = match random.below(100) {
+        0..=84 => (Ending::Done, Some(product(seed, offer, &mut random))),
+        85..=88 => (Ending::DonePartial, Some(product(seed, offer, &mut random))),
+        // What does not belong to the task, or nothing at all.
+        89..=90 => (Ending::Done, Some(Product::Report(Report::default()))),
+        91 => (Ending::Done, None),
+        _ => {
+            let endings = [
+                Ending::GaveUp,
+                Ending::AgentFailed,
+                Ending::ModelFailed,
+                Ending::Blocked,
+                Ending::Delegate,
+                Ending::Escalate,
+            ];
+            (random.pick(&endings).copied().unwrap_or(Ending::GaveUp), None)
+        }
+    };
+    ended(ending, product, steps, steps + 1)
+}
+
+/// The end of a task that took so many steps and calls.
+pub(crate) fn ended(ending: Ending, product: Option<Product>, steps: u32, calls: u32) -> Outcome {
+    let usage = Usage { model_calls: calls.into(), tool_calls: steps.into(), ..Usage::default() };
+    let reason = if ending.is_success() { String::new() } else { format!("{ending:?}") };
+    Outcome { ending, reason, product, last_step: None, steps: Vec::new(), usage }
+}
+
+fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
+    match &offer.work {
+        Work::Plan { .. } => Product::Plan(plan(random)),
+        Work::Execute { .. } => Product::Result(result(random)),
+        Work::Reflect { .. } => Product::Reflection(Reflection {
+            summary: "so it went".into(),
+            on_plan: if random.chance(300) { vec!["look twice".into()] } else { Vec::new() },
+            uncovered: if random.chance(200) { vec!["a facet".into()] } else { Vec::new() },
+            refine: random.chance(150).then(|| "there is more".to_owned()),
+            ..Reflection::default()
+        }),
+        Work::Refine { plan, .. } => Product::Refinement(operations(plan, random)),
+        Work::Write { .. } => Product::Report(Report {
+            title: format!("Seed {seed}"),
+            body: "# So".into(),
+            ..Report::default()
+        }),
+    }
+}
+
+fn result(random: &mut Random) -> TaskResult {
+    let advice = random.chance(100).then(|| Advice {
+        refine: true,
+        reason: "it is not enough".into(),
+        suggestions: Vec::new(),
+    });
+    let finding = Finding { text: "it is so".into(), facet: "a facet".into(), ..Finding::default() };
+    TaskResult { conclusion: "so".into(), findings: vec![finding], advice, ..TaskResult::default() }
+}
+
+fn plan(random: &mut Random) -> PlanDraft {
+    let count = random.between(1, 5);
+    let mut tasks: Vec<TaskDraft> = (1..=count).map(|n| task(n, random)).collect();
+    match random.below(20) {
+        0 => tasks.clear(),
+        1 => tasks.iter_mut().for_each(|task| task.depends_on = vec!["1".into(), "2".into()]),
+        2 => tasks.iter_mut().for_each(|task| task.name = "the same".into()),
+        3 => tasks.extend((6..=12).map(|n| task(n, random))),
+        4 => {
+            if let Some(first) = tasks.first_mut() {
+                first.subtasks = (1..=2).map(|n| task(n + 20, random)).collect();
+            }
+        }
+        _ => {}
+    }
+    PlanDraft { goal: "the goal".into(), tasks }
+}
+
+fn task(number: u64, random: &mut Random) -> TaskDraft {
+    let earlier: Vec<u64> = (1..number).filter(|_| random.chance(250)).collect();
+    let roles = ["worker", "researcher", "worker", "nobody"];
+    TaskDraft {
+        name: format!("part {number}"),
+        goal: match earlier.first() {
+            Some(on) if random.chance(300) => format!("go on from {{{{{on}.result}}}}"),
+            Some(_) | None => format!("find out about part {number}"),
+        },
+        role: random.pick(&roles).map(|role| (*role).to_owned()),
+        depends_on: earlier.iter().map(u64::to_string).collect(),
+        critical: random.chance(200),
+        ..TaskDraft::default()
+    }
+}
+
+fn operations(plan: &Plan, random: &mut Random) -> Vec<RefineOperation> {
+    let known: Vec<TaskIndex> = plan.tasks.keys().cloned().collect();
+    let count = random.between(1, 3);
+    (0..count).map(|n| operation(&known, n, random)).collect()
+}
+
+fn operation(known: &[TaskIndex], n: u64, random: &mut Random) -> RefineOperation {
+    let at = random.pick(known).cloned().unwrap_or_else(|| TaskIndex::top(1));
+    let at = if random.chance(100) { at.child(9) } else { at };
+    let mut new = |count: u64| (0..count).map(|m| task(100 + 10 * n + m, random)).collect::<Vec<_>>();
+    match n % 4 {
+        0 => RefineOperation::Add { after: at, tasks: plain(new(1)) },
+        1 => RefineOperation::Split { task: at, into: plain(new(2)) },
+        2 => RefineOperation::Delete { task: at, reason: "it is not needed".into() },
+        _ => RefineOperation::Exit { reason: "enough".into() },
+    }
+}
+
+/// Tasks that depend on nothing: what is added does not know the others' numbers.
+fn plain(mut tasks: Vec<TaskDraft>) -> Vec<TaskDraft> {
+    for task in &mut tasks {
+        task.depends_on.clear();
+        task.goal = format!("look into {}", task.name);
+    }
+    tasks
+}

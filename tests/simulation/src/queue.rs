@@ -1,0 +1,79 @@
+//! A work queue: what is given out and not done comes back after a while.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::agenda::Time;
+use crate::messages::{Item, Life, Taken};
+
+/// Somebody who waits for an item.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    pub(crate) who: Life,
+    pub(crate) call: u64,
+    until: Time,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct WorkQueue {
+    items: BTreeMap<u64, Kept>,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    body: Item,
+    delivered: u32,
+    /// When it may be given out.
+    free_at: Time,
+}
+
+/// How long an item may be held without a sign of progress.
+pub(crate) const ACK_WAIT: Time = 30_000;
+
+impl WorkQueue {
+    pub(crate) fn put(&mut self, item: u64, body: Item, free_at: Time) {
+        self.items.insert(item, Kept { body, delivered: 0, free_at });
+    }
+
+    pub(crate) fn wait(&mut self, who: Life, call: u64, until: Time) {
+        self.waiting.push_back(Waiting { who, call, until });
+    }
+
+    /// Gives out what is free to whoever waits longest.
+    pub(crate) fn give(&mut self, now: Time) -> Option<(Waiting, Taken)> {
+        self.waiting.retain(|waiting| waiting.until > now);
+        let (item, kept) = self.items.iter_mut().find(|(_, kept)| kept.free_at <= now)?;
+        let waiting = self.waiting.pop_front()?;
+        kept.delivered += 1;
+        kept.free_at = now + ACK_WAIT;
+        Some((waiting, Taken { item: *item, body: kept.body.clone(), delivered: kept.delivered }))
+    }
+
+    /// Removes an item, whoever says so: a stale acknowledgement counts too.
+    pub(crate) fn done(&mut self, item: u64) {
+        self.items.remove(&item);
+    }
+
+    pub(crate) fn hold_until(&mut self, item: u64, until: Time) {
+        if let Some(kept) = self.items.get_mut(&item) {
+            kept.free_at = until;
+        }
+    }
+
+    /// When something may be given out, if somebody waits.
+    pub(crate) fn next(&self) -> Option<Time> {
+        if self.waiting.is_empty() { None } else { self.items.values().map(|kept| kept.free_at).min() }
+    }
+
+    /// The server was started again: nobody waits any more, and how often items were given out may be forgotten.
+    pub(crate) fn restart(&mut self, forget: bool) {
+        self.waiting.clear();
+        if forget {
+            self.items.values_mut().for_each(|kept| kept.delivered = 0);
+        }
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Item) -> bool) {
+        self.items.retain(|_, kept| keep(&kept.body));
+    }
+}

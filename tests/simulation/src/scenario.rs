@@ -1,0 +1,103 @@
+//! What a seed sets up: which processes there are, what is asked of them, and under which limits.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::ids::{AgentId, Queue, Role, RunId};
+use muster_shared::run::Input;
+use uuid::Uuid;
+
+use crate::agenda::Time;
+use crate::agent::Agent;
+use crate::broker::agent_of;
+use crate::messages::{Life, Order};
+use crate::owner::Owner;
+use crate::process::Process;
+use crate::random::Random;
+
+/// A process's place in the fleet, whoever lives in it.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Orchestrator,
+    Agent { role: Role, slots: usize },
+}
+
+/// What a seed sets up.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    pub(crate) places: Vec<Kind>,
+    pub(crate) runs: Vec<RunId>,
+    pub(crate) commands: Vec<(Time, RunId, Order)>,
+    slots: Rc<BTreeMap<Queue, u32>>,
+    limits: RunLimits,
+}
+
+impl Scenario {
+    pub(crate) fn new(seed: u64, random: &mut Random) -> Self {
+        let mut places: Vec<Kind> = (0..random.between(1, 3)).map(|_| Kind::Orchestrator).collect();
+        let mut slots: BTreeMap<Queue, u32> = BTreeMap::new();
+        for role in Role::BUILT_IN {
+            let count = if role == Role::Worker { random.between(1, 3) } else { random.between(1, 2) };
+            for _ in 0..count {
+                let own = random.between(1, 3);
+                *slots.entry(Queue::Role(role.clone())).or_default() += u32::try_from(own).unwrap_or(1);
+                places.push(Kind::Agent { role: role.clone(), slots: usize::try_from(own).unwrap_or(1) });
+            }
+        }
+        // Some fleets do not know who is there.
+        if random.chance(60) {
+            slots.clear();
+        }
+        let count = if random.chance(250) { 2 } else { 1 };
+        let id = |n: u64| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | u128::from(n)));
+        let runs: Vec<RunId> = (1..=count).map(id).collect();
+        let commands = runs.iter().flat_map(|run| commands(*run, random)).collect();
+        Self { places, runs, commands, slots: Rc::new(slots), limits: limits(random) }
+    }
+
+    /// A new process for a place.
+    pub(crate) fn start(&self, seed: u64, place: usize, life: u32) -> Box<dyn Process> {
+        let token = u32::try_from(place).unwrap_or(0) << 16 | life;
+        match &self.places[place] {
+            Kind::Orchestrator => {
+                let me = agent_of(Life { place, number: life });
+                Box::new(Owner::new(me, Rc::clone(&self.slots), self.limits.clone()))
+            }
+            Kind::Agent { role, slots } => {
+                let me = AgentId::new(&role.to_string(), token);
+                Box::new(Agent::new(seed, me, role.clone(), *slots))
+            }
+        }
+    }
+
+    pub(crate) fn is_orchestrator(&self, place: usize) -> bool {
+        matches!(self.places[place], Kind::Orchestrator)
+    }
+}
+
+fn limits(random: &mut Random) -> RunLimits {
+    RunLimits {
+        max_tasks: 12,
+        max_generations: u32::try_from(random.between(1, 5)).unwrap_or(3),
+        max_refinements: u32::try_from(random.below(3)).unwrap_or(0),
+        task_deadline_ms: random.between(60_000, 180_000),
+        run_deadline_ms: if random.chance(100) { random.between(10_000, 60_000) } else { 3_600_000 },
+        ..RunLimits::default()
+    }
+}
+
+/// What people ask of a run, and when.
+fn commands(run: RunId, random: &mut Random) -> Vec<(Time, RunId, Order)> {
+    let begin = random.below(500);
+    let text = if random.chance(20) { "  " } else { "everything" };
+    let mut commands = vec![(begin, run, Order::Submit(Goal::new(text)))];
+    if random.chance(80) {
+        commands.push((random.below(30_000), run, Order::Control(cancel())));
+    }
+    commands
+}
+
+fn cancel() -> Input {
+    Input::Cancel { reason: "it is enough".into(), by: "somebody".into() }
+}

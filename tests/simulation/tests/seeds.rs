@@ -1,0 +1,109 @@
+//! Two thousand seeds, in parts, so that they run side by side; and the proof that the rules notice when they are
+//! broken.
+//!
+//! A seed that fails prints its number and its history: `cargo run -p muster-simulation -- --seed N` runs it again.
+
+#![allow(clippy::panic, clippy::print_stderr)]
+
+use muster_simulation::{Fault, Faults, Options, Sabotage, Summary, run, run_explained};
+
+/// Seeds of one part.
+const PART: u64 = 250;
+/// How many of the last lines of a history are shown.
+const LINES: usize = 200;
+
+fn part(number: u64) {
+    let mut faults = Faults::default();
+    let (mut entries, mut ended) = (0, [0; 3]);
+    for seed in number * PART..(number + 1) * PART {
+        match run_explained(seed, Options::default()) {
+            Ok(summary) => {
+                faults.add(&summary.faults);
+                entries += summary.entries;
+                ended = [0, 1, 2].map(|at| ended[at] + summary.ended[at]);
+            }
+            Err(broken) => {
+                let history = &broken.history[broken.history.len().saturating_sub(LINES)..];
+                eprintln!("{}", history.join("\n"));
+                panic!(
+                    "seed {seed} breaks {:#?}\nagain: cargo run -p muster-simulation -- --seed {seed}",
+                    broken.rules
+                );
+            }
+        }
+    }
+    assert!(entries > 20 * PART, "the histories are too short to show anything: {entries} entries");
+    assert!(ended.iter().all(|count| *count > 0), "completed, failed and stopped: {ended:?}");
+    for fault in Fault::ALL {
+        assert!(faults.of(fault) > 0, "{} never happened", fault.name());
+    }
+}
+
+macro_rules! parts {
+    ($($name:ident: $number:literal),*) => {
+        $(#[test]
+        fn $name() {
+            part($number);
+        })*
+    };
+}
+
+parts! {
+    every_rule_holds_in_part_1: 0, every_rule_holds_in_part_2: 1, every_rule_holds_in_part_3: 2,
+    every_rule_holds_in_part_4: 3, every_rule_holds_in_part_5: 4, every_rule_holds_in_part_6: 5,
+    every_rule_holds_in_part_7: 6, every_rule_holds_in_part_8: 7
+}
+
+#[test]
+fn a_seed_gives_the_same_history_every_time() {
+    let figures =
+        |seed| run(seed, Options::default()).map(|summary: Summary| (summary.entries, summary.events));
+    for seed in 0..20 {
+        assert_eq!(figures(seed).ok(), figures(seed).ok(), "seed {seed}");
+    }
+}
+
+/// The first rule that is broken when one is left out on purpose.
+fn caught(sabotage: Sabotage) -> String {
+    let options = Options { sabotage: Some(sabotage), traced: false };
+    let broken = (0..400).find_map(|seed| run(seed, options).err());
+    broken.map_or_else(|| panic!("{sabotage:?} goes unnoticed"), |broken| broken.rules.join("; "))
+}
+
+#[test]
+fn agents_that_ignore_the_fence_are_caught() {
+    let rule = caught(Sabotage::AgentsWriteUnfenced);
+    let rules = ["no outcome twice", "nothing is written by whom does not own", "after the last step"];
+    assert!(rules.iter().any(|known| rule.contains(known)), "{rule}");
+}
+
+#[test]
+fn agents_that_do_not_read_what_was_done_are_caught() {
+    // The fence alone makes them read; what is left is work that was closed or calls that were finished.
+    let rule = caught(Sabotage::HistoryUnread);
+    assert!(rule.contains("asked again") || rule.contains("after the last step"), "{rule}");
+}
+
+#[test]
+fn orchestrators_that_ignore_the_fence_are_caught() {
+    let rule = caught(Sabotage::OwnersWriteUnfenced);
+    assert!(rule.contains("the record folds") || rule.contains("is the same"), "{rule}");
+}
+
+#[test]
+fn a_goal_that_is_decided_upon_twice_is_caught() {
+    let rule = caught(Sabotage::GoalsDecidedTwice);
+    assert!(rule.contains("created a second time"), "{rule}");
+}
+
+#[test]
+fn reports_that_nobody_takes_in_are_caught() {
+    let rule = caught(Sabotage::ReportsMissed);
+    assert!(rule.contains("every run ends") || rule.contains("is the same"), "{rule}");
+}
+
+#[test]
+fn a_broker_that_forgets_is_caught() {
+    let rule = caught(Sabotage::AcknowledgedLost);
+    assert!(rule.contains("no acknowledged event is missing") || rule.contains("folds"), "{rule}");
+}

@@ -31,6 +31,8 @@ pub(crate) struct Driver {
     book: Option<Book>,
     pub(crate) inbox: Vec<Mail>,
     pub(crate) stage: Stage,
+    /// The call that the stage waits for.
+    pub(crate) awaited: u64,
     failures: u32,
     pub(crate) alarm: Option<u64>,
     held: BTreeMap<Queue, u32>,
@@ -80,10 +82,18 @@ impl Owner {
         }
     }
 
+    /// Asks for what the turn of a run goes on with.
+    fn ask(&mut self, run: RunId, request: Request, io: &mut Io<'_>) {
+        let call = self.call(Call::Turn(run), request, io);
+        if let Some(driver) = self.runs.get_mut(&run) {
+            driver.awaited = call;
+        }
+    }
+
     fn read(&mut self, run: RunId, turn: Turn, again: bool, io: &mut Io<'_>) {
         let Some(driver) = self.runs.get_mut(&run) else { return };
         driver.stage = Stage::Reading(turn, again);
-        self.call(Call::Turn(run), Request::ReadRun(run), io);
+        self.ask(run, Request::ReadRun(run), io);
     }
 
     fn take_in_and_decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
@@ -139,7 +149,7 @@ impl Owner {
         let (sent, with) = (Box::new(decided.clone()), offers.clone());
         let after = draft.after;
         driver.stage = Stage::Writing(turn, Box::new((draft, decided, offers)));
-        self.call(Call::Turn(run), Request::Decide { run, after, decided: sent, offers: with }, io);
+        self.ask(run, Request::Decide { run, after, decided: sent, offers: with }, io);
     }
 
     fn held_by_others(&self, run: RunId) -> BTreeMap<Queue, u32> {
@@ -191,7 +201,7 @@ impl Owner {
             (Stage::Writing(turn, written), None) => {
                 let (draft, decided, _) = *written;
                 driver.stage = Stage::LookingBack(turn, Box::new((draft, decided.batch)));
-                self.call(Call::Turn(run), Request::ReadRun(run), io);
+                self.ask(run, Request::ReadRun(run), io);
             }
             (Stage::LookingBack(mut turn, sent), Some(Answer::Record { entries, .. })) => {
                 let Ok(mut book) = Book::read(&entries) else { return self.retry(run, &turn, io) };
@@ -234,8 +244,6 @@ impl Owner {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));
                 }
-                // The lease is the process's, and stays.
-                Effect::Release => {}
             }
         }
     }
@@ -246,7 +254,7 @@ impl Owner {
         driver.failures = 0;
         let state = driver.book.as_ref().and_then(|book| book.run.as_ref());
         let (exists, over) = (state.is_some(), state.is_none_or(|run| run.status.is_ended()));
-        let (wake, more, freed) = (draft.wake(), draft.decision.more, driver.freed || over);
+        let (wake, more, freed) = (draft.wake(), draft.decision.more, driver.freed);
         for ticket in &turn.tickets {
             answer(ticket, exists, io);
         }
@@ -310,6 +318,7 @@ impl Owner {
     fn forget(&mut self, run: RunId, io: &mut Io<'_>) {
         let inbox = self.runs.remove(&run).map(|driver| driver.inbox).unwrap_or_default();
         later(&Turn::sort(inbox), io);
+        self.wake_others(run, io);
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use muster_shared::flow::RunLimits;
 use muster_shared::ids::{AgentId, Queue, RunId};
-use muster_shared::run::{Entry, Input, RecordEvent};
+use muster_shared::run::{EVENT_VERSION, Entry, Input, RecordEvent};
 use muster_shared::wire::ControlMessage;
 
 use crate::agenda::Time;
@@ -50,9 +50,10 @@ impl Owner {
         Self { me, slots, limits, runs: BTreeMap::new(), lease_until: 0, calls: BTreeMap::new(), missed: 0 }
     }
 
-    pub(crate) fn call(&mut self, what: Call, request: Request, io: &mut Io<'_>) {
+    pub(crate) fn call(&mut self, what: Call, request: Request, io: &mut Io<'_>) -> u64 {
         let call = io.ask(request);
         self.calls.insert(call, what);
+        call
     }
 
     pub(crate) fn wake(&mut self, what: Call, after: Time, io: &mut Io<'_>) -> u64 {
@@ -74,6 +75,7 @@ impl Owner {
                         goal: Box::new(goal.clone()),
                         limits: self.limits.clone(),
                         secret: "ab".repeat(32),
+                        event_version: EVENT_VERSION,
                     },
                     Order::Control(input) => input.clone(),
                 };
@@ -139,7 +141,11 @@ impl Process for Owner {
 
     fn heard(&mut self, call: u64, answer: Option<Answer>, io: &mut Io<'_>) {
         match (self.calls.remove(&call), answer) {
-            (Some(Call::Turn(run)), answer) => self.go_on(run, answer, io),
+            (Some(Call::Turn(run)), answer) => {
+                if self.runs.get(&run).is_some_and(|driver| driver.awaited == call) {
+                    self.go_on(run, answer, io);
+                }
+            }
             (Some(Call::Renew { sent }), answer) => self.renewed(sent, answer.as_ref(), io),
             (Some(Call::Take(line)), Some(Answer::Taken(taken))) => self.took(line, taken, io),
             (Some(Call::Take(line)), _) => self.take(line, io),
@@ -167,7 +173,7 @@ impl Process for Owner {
                 }
             }
             Some(Call::Beat) => self.renew(io),
-            Some(Call::Sweep) => self.call(Call::Orphans, Request::Orphans, io),
+            Some(Call::Sweep) => drop(self.call(Call::Orphans, Request::Orphans, io)),
             _ => {}
         }
     }

@@ -19,7 +19,7 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 11] = [
+pub const ALL: [Invariant; 12] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },

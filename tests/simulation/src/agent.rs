@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_shared::flow::{Ending, ObservationStatus, Outcome};
+use muster_shared::flow::{Ending, ObservationStatus, Outcome, Usage};
 use muster_shared::ids::{AgentId, Queue, Role, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, Released, ToolStarted};
 use muster_shared::wire::ControlMessage;
@@ -72,6 +72,7 @@ impl Agent {
         self.calls.extend([(beat, slot), (deadline, slot)]);
         self.slots[slot] = Some(Job {
             item: taken.item,
+            taken: io.time,
             key,
             journal: Journal::default(),
             stage: Stage::Opening,
@@ -104,7 +105,7 @@ impl Agent {
 
     fn start(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
-        let started = job.journal.started(job.item);
+        let started = job.journal.started(job.item, job.taken);
         self.write(slot, started, io);
     }
 
@@ -171,6 +172,7 @@ impl Agent {
                 io.note(Note::ToolRan { key: tool.idempotency_key.clone() });
                 self.act(slot, io);
             }
+            AgentEvent::Released(Released { parked: true, .. }) => self.settle(slot, io),
             AgentEvent::Released(_) => {
                 let line = Line::Tasks(job.offer.queue.clone());
                 io.ask(Request::Back { line, item: job.item, after: 0 });
@@ -290,12 +292,21 @@ impl Agent {
         let ended =
             |ending| -> Outcome { products::ended(ending, None, job.journal.steps, job.journal.steps) };
         let event = match job.interrupt {
-            Some(Interrupt::Release) => AgentEvent::Released(Released { reason: "the agent stops".into() }),
+            Some(Interrupt::Release) => released("the agent stops", false, Usage::default()),
+            // What a generation used that ends without an outcome is told with this.
+            Some(Interrupt::Park) => {
+                let Outcome { usage, .. } = ended(Ending::Cancelled);
+                released("it is put down", true, usage)
+            }
             Some(Interrupt::Deadline) => AgentEvent::Outcome(ended(Ending::DeadlinePassed)),
             Some(Interrupt::Cancel) | None => AgentEvent::Outcome(ended(Ending::Cancelled)),
         };
         self.write(slot, event, io);
     }
+}
+
+fn released(reason: &str, parked: bool, usage: Usage) -> AgentEvent {
+    AgentEvent::Released(Released { reason: reason.to_owned(), parked, usage })
 }
 
 impl Process for Agent {
@@ -363,6 +374,15 @@ impl Process for Agent {
                         == (job.offer.run, &job.offer.task, job.offer.generation) =>
                 {
                     self.interrupt(slot, Interrupt::Cancel, io);
+                }
+                ControlMessage::ParkRun { run, .. } if *run == job.offer.run => {
+                    self.interrupt(slot, Interrupt::Park, io);
+                }
+                ControlMessage::ParkTask { run, task, generation, .. }
+                    if (*run, task, *generation)
+                        == (job.offer.run, &job.offer.task, job.offer.generation) =>
+                {
+                    self.interrupt(slot, Interrupt::Park, io);
                 }
                 ControlMessage::Shutdown => self.interrupt(slot, Interrupt::Release, io),
                 _ => {}

@@ -66,7 +66,10 @@ impl Asks {
                 wrong("nothing is written by whom does not own", format!("writes {}", event.kind()));
             }
             AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Outcome(_) => {}
-            AgentEvent::Released(_) => course.holder = None,
+            AgentEvent::Released(released) => {
+                course.holder = None;
+                course.closed |= released.parked;
+            }
         }
         match event {
             AgentEvent::ToolStarted(tool) => {

@@ -240,6 +240,15 @@ impl Owner {
                     let message = ControlMessage::CancelTask { run, task, generation, reason };
                     io.ask(Request::Control(message));
                 }
+                Effect::ParkTask { task, generation, reason, .. } => {
+                    let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+                    let message = ControlMessage::ParkTask { run, task, generation, reason };
+                    io.ask(Request::Control(message));
+                }
+                Effect::ParkRun { reason } => {
+                    let message = ControlMessage::ParkRun { run, reason: reason.clone() };
+                    io.ask(Request::Control(message));
+                }
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));

@@ -59,12 +59,14 @@ fn fold_late(state: &mut Option<RunState>, entry: &Entry) {
     }
 }
 
-/// What all outcomes of a record used.
+/// What agents say in a record that they used, with outcomes and when they put tasks down.
 pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
     let mut used = Usage::default();
     for entry in entries {
-        if let RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) = &entry.event {
-            used += outcome.usage;
+        match &entry.event {
+            RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => used += outcome.usage,
+            RecordEvent::Agent(_, AgentEvent::Released(released)) => used += released.usage,
+            _ => {}
         }
     }
     used

@@ -14,6 +14,7 @@ use crate::messages::Request;
 pub(crate) struct Job {
     pub(crate) offer: Rc<TaskOffered>,
     pub(crate) item: u64,
+    pub(crate) taken: Time,
     pub(crate) key: AgentKey,
     pub(crate) journal: Journal,
     pub(crate) stage: Stage,
@@ -32,6 +33,7 @@ pub(crate) struct Job {
 pub(crate) enum Interrupt {
     Cancel,
     Release,
+    Park,
     Deadline,
 }
 

@@ -7,6 +7,8 @@ use muster_shared::flow::{ObservationStatus, Step, TaskOffered};
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Started};
 
+use crate::agenda::Time;
+
 /// What is known of a task from its part of the record.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
@@ -49,7 +51,7 @@ impl Journal {
                 self.interrupted = None;
                 self.steps = step.number;
             }
-            AgentEvent::Released(_) => {}
+            AgentEvent::Released(released) => self.closed |= released.parked,
             AgentEvent::Outcome(_) => self.closed = true,
         }
     }
@@ -58,10 +60,11 @@ impl Journal {
         self.closed
     }
 
-    pub(crate) fn started(&self, item: u64) -> AgentEvent {
+    /// The acknowledgement names the delivery, so that no two of one agent are alike.
+    pub(crate) fn started(&self, item: u64, taken: Time) -> AgentEvent {
         AgentEvent::Started(Started {
             attempt: Attempt(self.attempts).next(),
-            ack: item.to_string(),
+            ack: format!("{item}.{taken}"),
             pid: 0,
             host: String::new(),
             after_step: self.steps,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use muster_shared::flow::{Goal, RunLimits};
-use muster_shared::ids::{AgentId, Queue, Role, RunId};
-use muster_shared::run::Input;
+use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskIndex};
+use muster_shared::run::{Input, Request};
 use uuid::Uuid;
 
 use crate::agenda::Time;
@@ -15,6 +15,9 @@ use crate::messages::{Life, Order};
 use crate::owner::Owner;
 use crate::process::Process;
 use crate::random::Random;
+
+/// When every run that was paused is asked once more to go on.
+const LAST_RESUME: Time = 150_000;
 
 /// A process's place in the fleet, whoever lives in it.
 #[derive(Debug, Clone)]
@@ -93,11 +96,45 @@ fn commands(run: RunId, random: &mut Random) -> Vec<(Time, RunId, Order)> {
     let text = if random.chance(20) { "  " } else { "everything" };
     let mut commands = vec![(begin, run, Order::Submit(Goal::new(text)))];
     if random.chance(80) {
-        commands.push((random.below(30_000), run, Order::Control(cancel())));
+        let cancel =
+            Input::Cancel { reason: "it is enough".into(), by: "somebody".into(), id: Some(id(random)) };
+        commands.push((random.below(30_000), run, Order::Control(cancel)));
+    }
+    let count = if random.chance(600) { 0 } else { random.between(1, 4) };
+    for _ in 0..count {
+        let at = random.below(30_000);
+        let input = control(random);
+        if matches!(input, Input::Pause { .. }) {
+            // Whatever comes first: in the end it goes on.
+            for later in [at + random.below(20_000), LAST_RESUME] {
+                let resume = Input::Resume { request: request(random), deadline_ms: None };
+                commands.push((later, run, Order::Control(resume)));
+            }
+        }
+        commands.push((at, run, Order::Control(input)));
     }
     commands
 }
 
-fn cancel() -> Input {
-    Input::Cancel { reason: "it is enough".into(), by: "somebody".into() }
+fn control(random: &mut Random) -> Input {
+    let request = request(random);
+    let top = TaskIndex::top(u16::try_from(random.between(1, 5)).unwrap_or(1));
+    let task = if random.chance(200) { top.child(1) } else { top };
+    match random.below(4) {
+        0 => Input::Pause { request },
+        1 => Input::Skip { task, request },
+        2 => Input::Redo { task, request },
+        _ => {
+            let task = random.chance(700).then_some(task);
+            Input::Edit { task, goal: "find out something else".into(), request }
+        }
+    }
+}
+
+fn request(random: &mut Random) -> Request {
+    Request { id: id(random), by: "somebody".into(), reason: "so it is to be".into() }
+}
+
+fn id(random: &mut Random) -> Uuid {
+    Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(random.next()))
 }

@@ -85,7 +85,7 @@ impl Agent {
             offer,
         });
         // A task given out for the first time is taken for new; the fence tells when it is not.
-        if taken.delivered <= 1 || io.is_sabotaged(Sabotage::HistoryUnread) {
+        if taken.delivered <= 1 {
             self.start(slot, io);
         } else {
             self.open(slot, io);
@@ -331,6 +331,9 @@ impl Process for Agent {
             Stage::Opening => match answer {
                 Some(Answer::Entries(entries)) => {
                     job.journal = Journal::fold(&entries);
+                    if io.is_sabotaged(Sabotage::HistoryUnread) {
+                        job.journal.forget_steps();
+                    }
                     if job.journal.is_closed() { self.settle(slot, io) } else { self.start(slot, io) }
                 }
                 _ => self.open(slot, io),

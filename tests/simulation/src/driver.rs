@@ -99,12 +99,6 @@ impl Owner {
     fn take_in_and_decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
         let Some(book) = self.runs.get_mut(&run).and_then(|driver| driver.book.as_mut()) else { return };
         for entry in std::mem::take(&mut turn.signals) {
-            if io.is_sabotaged(Sabotage::ReportsMissed) {
-                self.missed += 1;
-                if self.missed.is_multiple_of(3) {
-                    continue;
-                }
-            }
             turn.agents.extend(book.take_in(&entry));
         }
         self.decide(run, turn, io);
@@ -145,7 +139,10 @@ impl Owner {
             return self.close(run, &turn, io);
         }
         let batch = Uuid::from_u128(u128::from(io.random.next()) << 64 | u128::from(io.random.next()));
-        let (decided, offers) = draft.entry(batch, self.me.clone());
+        let (mut decided, offers) = draft.entry(batch, self.me.clone());
+        if io.is_sabotaged(Sabotage::InputsUntold) {
+            decided.inputs.retain(|input| !matches!(input, Input::Agent { .. }));
+        }
         let (sent, with) = (Box::new(decided.clone()), offers.clone());
         let after = draft.after;
         driver.stage = Stage::Writing(turn, Box::new((draft, decided, offers)));

@@ -10,6 +10,7 @@ use crate::random::Random;
 
 /// What a process wants done. Carried out by the world when the process has had its turn.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Out {
     Ask {
         call: u64,

@@ -38,6 +38,7 @@ pub(crate) enum Interrupt {
 }
 
 /// What a task in hand waits for.
+#[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Stage {
     Opening,
     Writing {

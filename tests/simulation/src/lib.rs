@@ -37,14 +37,14 @@ pub use world::{Broken, Summary};
 pub enum Sabotage {
     /// Agents write whatever others wrote since they looked.
     AgentsWriteUnfenced,
-    /// An agent that takes a task over does not read what was done before.
+    /// An agent that takes a task over begins it anew, whatever was done before.
     HistoryUnread,
     /// Orchestrators write whatever others wrote since they looked.
     OwnersWriteUnfenced,
     /// A goal that is submitted again is decided upon as if it were new.
     GoalsDecidedTwice,
-    /// Orchestrators miss every third report of an agent, and go on as if nothing were missing.
-    ReportsMissed,
+    /// Decisions do not name the reports of agents that they follow from.
+    InputsUntold,
     /// A broker that is started again has lost the last entry it acknowledged.
     AcknowledgedLost,
 }
@@ -56,7 +56,7 @@ impl Sabotage {
         Self::HistoryUnread,
         Self::OwnersWriteUnfenced,
         Self::GoalsDecidedTwice,
-        Self::ReportsMissed,
+        Self::InputsUntold,
         Self::AcknowledgedLost,
     ];
 }

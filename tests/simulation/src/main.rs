@@ -96,14 +96,14 @@ struct Total {
     events: u64,
     faults: muster_simulation::Faults,
     ended: [u64; 3],
-    broken: Vec<Box<Broken>>,
+    broken: Vec<Broken>,
 }
 
 impl Total {
     fn take(&mut self, seed: u64) {
         match run(seed, Options::default()) {
             Ok(summary) => self.add(&summary),
-            Err(broken) => self.broken.push(broken),
+            Err(broken) => self.broken.push(*broken),
         }
     }
 

@@ -45,6 +45,7 @@ pub(crate) enum Order {
 
 /// What a process asks of the broker.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Request {
     Decide {
         run: RunId,

@@ -30,7 +30,6 @@ pub(crate) struct Owner {
     pub(crate) runs: BTreeMap<RunId, Driver>,
     lease_until: Time,
     calls: BTreeMap<u64, Call>,
-    pub(crate) missed: u32,
 }
 
 /// What a call or an alarm is for.
@@ -47,7 +46,7 @@ pub(crate) enum Call {
 
 impl Owner {
     pub(crate) fn new(me: AgentId, slots: Rc<BTreeMap<Queue, u32>>, limits: RunLimits) -> Self {
-        Self { me, slots, limits, runs: BTreeMap::new(), lease_until: 0, calls: BTreeMap::new(), missed: 0 }
+        Self { me, slots, limits, runs: BTreeMap::new(), lease_until: 0, calls: BTreeMap::new() }
     }
 
     pub(crate) fn call(&mut self, what: Call, request: Request, io: &mut Io<'_>) -> u64 {
@@ -167,10 +166,10 @@ impl Process for Owner {
                     self.begin_turn(run, io);
                 }
             }
-            Some(Call::Alarm(run)) => {
-                if self.runs.get(&run).is_some_and(|driver| driver.alarm == Some(token)) {
-                    self.tell(run, Mail::Wake(Input::Timer), io);
-                }
+            Some(Call::Alarm(run))
+                if self.runs.get(&run).is_some_and(|driver| driver.alarm == Some(token)) =>
+            {
+                self.tell(run, Mail::Wake(Input::Timer), io);
             }
             Some(Call::Beat) => self.renew(io),
             Some(Call::Sweep) => drop(self.call(Call::Orphans, Request::Orphans, io)),

@@ -63,47 +63,44 @@ fn a_seed_gives_the_same_history_every_time() {
     }
 }
 
-/// The first rule that is broken when one is left out on purpose.
-fn caught(sabotage: Sabotage) -> String {
+/// Whether one of these rules is seen to be broken when another is left out on purpose.
+fn is_caught(sabotage: Sabotage, rules: &[&str]) -> bool {
     let options = Options { sabotage: Some(sabotage), traced: false };
-    let broken = (0..400).find_map(|seed| run(seed, options).err());
-    broken.map_or_else(|| panic!("{sabotage:?} goes unnoticed"), |broken| broken.rules.join("; "))
+    let broken = (0..400).filter_map(|seed| run(seed, options).err());
+    broken.flat_map(|broken| broken.rules).any(|rule| rules.iter().any(|known| rule.contains(known)))
 }
 
 #[test]
 fn agents_that_ignore_the_fence_are_caught() {
-    let rule = caught(Sabotage::AgentsWriteUnfenced);
-    let rules = ["no outcome twice", "nothing is written by whom does not own", "after the last step"];
-    assert!(rules.iter().any(|known| rule.contains(known)), "{rule}");
+    assert!(is_caught(Sabotage::AgentsWriteUnfenced, &["no outcome twice per generation"]));
+    assert!(is_caught(Sabotage::AgentsWriteUnfenced, &["nothing is written by whom does not own"]));
 }
 
 #[test]
-fn agents_that_do_not_read_what_was_done_are_caught() {
-    // The fence alone makes them read; what is left is work that was closed or calls that were finished.
-    let rule = caught(Sabotage::HistoryUnread);
-    assert!(rule.contains("asked again") || rule.contains("after the last step"), "{rule}");
+fn agents_that_begin_anew_what_others_began_are_caught() {
+    assert!(is_caught(Sabotage::HistoryUnread, &["work goes on after the last step"]));
+    assert!(is_caught(Sabotage::HistoryUnread, &["no finished model call is asked again"]));
 }
 
 #[test]
 fn orchestrators_that_ignore_the_fence_are_caught() {
-    let rule = caught(Sabotage::OwnersWriteUnfenced);
-    assert!(rule.contains("the record folds") || rule.contains("is the same"), "{rule}");
+    assert!(is_caught(
+        Sabotage::OwnersWriteUnfenced,
+        &["the record folds", "a decision made again is the same"]
+    ));
 }
 
 #[test]
 fn a_goal_that_is_decided_upon_twice_is_caught() {
-    let rule = caught(Sabotage::GoalsDecidedTwice);
-    assert!(rule.contains("created a second time"), "{rule}");
+    assert!(is_caught(Sabotage::GoalsDecidedTwice, &["created a second time"]));
 }
 
 #[test]
-fn reports_that_nobody_takes_in_are_caught() {
-    let rule = caught(Sabotage::ReportsMissed);
-    assert!(rule.contains("every run ends") || rule.contains("is the same"), "{rule}");
+fn decisions_that_do_not_name_their_inputs_are_caught() {
+    assert!(is_caught(Sabotage::InputsUntold, &["a decision made again is the same"]));
 }
 
 #[test]
 fn a_broker_that_forgets_is_caught() {
-    let rule = caught(Sabotage::AcknowledgedLost);
-    assert!(rule.contains("no acknowledged event is missing") || rule.contains("folds"), "{rule}");
+    assert!(is_caught(Sabotage::AcknowledgedLost, &["no acknowledged event is missing"]));
 }

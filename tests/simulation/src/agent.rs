@@ -399,5 +399,7 @@ impl Process for Agent {
         }
     }
 
+    fn lost(&mut self, _: &AgentId, _: &mut Io<'_>) {}
+
     fn follow(&mut self, _: &[Rc<Entry>], _: &mut Io<'_>) {}
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_orchestrator::decide::{Effect, in_work};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{Queue, RunId};
+use muster_shared::ids::{Queue, RunId, TaskId};
 use muster_shared::run::{Decided, Input};
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
@@ -28,7 +28,7 @@ const UNKNOWN_TRIES: u32 = 8;
 /// One run that is driven here.
 #[derive(Default)]
 pub(crate) struct Driver {
-    book: Option<Book>,
+    pub(crate) book: Option<Book>,
     pub(crate) inbox: Vec<Mail>,
     pub(crate) stage: Stage,
     /// The call that the stage waits for.
@@ -246,6 +246,18 @@ impl Owner {
                     let message = ControlMessage::ParkRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));
                 }
+                Effect::HandOn { task, ack } => {
+                    if let Some((line, item)) = place_in_queue(draft, task, ack) {
+                        io.ask(Request::Back { line, item, after: 0 });
+                    }
+                }
+                Effect::Withdraw { task, ack } => {
+                    if let Some((line, item)) = place_in_queue(draft, task, ack) {
+                        io.ask(Request::Done { line, item });
+                    }
+                }
+                // Dead letters are for people.
+                Effect::Bury { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));
@@ -326,6 +338,13 @@ impl Owner {
         later(&Turn::sort(inbox), io);
         self.wake_others(run, io);
     }
+}
+
+/// Where a try of a task stands in its queue: its acknowledgement begins with the item.
+fn place_in_queue(draft: &Draft, task: &TaskId, ack: &str) -> Option<(Line, u64)> {
+    let queue = draft.decision.after.as_ref()?.tasks.get(task)?.queue.clone()?;
+    let (item, _) = ack.split_once('.')?;
+    Some((Line::Tasks(queue), item.parse().ok()?))
 }
 
 fn later(turn: &Turn, io: &mut Io<'_>) {

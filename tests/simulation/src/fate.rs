@@ -11,6 +11,11 @@ use crate::faults::{Blow, Fault};
 use crate::messages::Life;
 use crate::world::{Event, World};
 
+/// How soon a death is noticed.
+const NOTICE: Time = 150;
+/// How long a silence is not taken for a death.
+const SILENCE: Time = 9_000;
+
 impl World {
     pub(crate) fn starts(&mut self, place: usize) {
         let here = &mut self.places[place];
@@ -60,11 +65,17 @@ impl World {
                     let who = Life { place, number: here.life };
                     self.summary.faults.count(Fault::Freeze);
                     self.agenda.enter(self.now + span, Event::Thaws(who));
+                    if span > SILENCE {
+                        self.counts_as_dead(place, SILENCE);
+                    }
                 }
             }
             Blow::Cut(place, span) => {
                 self.summary.faults.count(Fault::CutOff);
                 self.places[place].cut_until = self.now + span;
+                if span > SILENCE {
+                    self.counts_as_dead(place, SILENCE);
+                }
             }
             Blow::Restart(place) => {
                 self.summary.faults.count(Fault::Restart);
@@ -82,7 +93,19 @@ impl World {
         }
     }
 
+    /// The server tells orchestrators of an agent's end, or of a silence that is taken for it.
+    fn counts_as_dead(&mut self, place: usize, after: Time) {
+        let Some(agent) = self.scenario.agent(place, self.places[place].life) else { return };
+        for owner in (0..self.places.len()).filter(|place| self.scenario.is_orchestrator(*place)) {
+            let who = Life { place: owner, number: self.places[owner].life };
+            self.agenda.enter(self.now + after, Event::Lost { who, agent: agent.clone() });
+        }
+    }
+
     fn crash(&mut self, place: usize, after: Time) {
+        if self.places[place].process.is_some() {
+            self.counts_as_dead(place, NOTICE);
+        }
         self.places[place].process = None;
         self.places[place].frozen = None;
         self.agenda.enter(self.now + after, Event::Starts(place));

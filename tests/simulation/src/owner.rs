@@ -184,6 +184,20 @@ impl Process for Owner {
         }
     }
 
+    fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>) {
+        let holds = |driver: &Driver| {
+            let run = driver.book.as_ref().and_then(|book| book.run.as_ref());
+            run.is_some_and(|run| run.tasks.values().any(|task| task.agent.as_ref() == Some(agent)))
+        };
+        let runs: Vec<RunId> =
+            self.runs.iter().filter(|(_, driver)| holds(driver)).map(|(run, _)| *run).collect();
+        for run in runs {
+            let (agent, reason) = (agent.clone(), "its connection ended".to_owned());
+            let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new() };
+            self.tell(run, Mail::Wake(lost), io);
+        }
+    }
+
     fn follow(&mut self, entries: &[Rc<Entry>], io: &mut Io<'_>) {
         for entry in entries {
             if matches!(&entry.event, RecordEvent::Agent(..)) && self.runs.contains_key(&entry.run) {

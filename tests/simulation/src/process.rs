@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use muster_shared::ids::AgentId;
 use muster_shared::run::Entry;
 use muster_shared::wire::ControlMessage;
 
@@ -16,6 +17,8 @@ pub(crate) trait Process {
     fn woke(&mut self, token: u64, io: &mut Io<'_>);
     /// A message to all agents, or an order to end in good order.
     fn told(&mut self, message: &ControlMessage, io: &mut Io<'_>);
+    /// An agent counts as dead, whether or not it is.
+    fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>);
     /// What agents wrote, in order and without a gap; only orchestrators follow it.
     fn follow(&mut self, entries: &[Rc<Entry>], io: &mut Io<'_>);
 }

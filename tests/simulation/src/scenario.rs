@@ -61,22 +61,33 @@ impl Scenario {
 
     /// A new process for a place.
     pub(crate) fn start(&self, seed: u64, place: usize, life: u32) -> Box<dyn Process> {
-        let token = u32::try_from(place).unwrap_or(0) << 16 | life;
         match &self.places[place] {
             Kind::Orchestrator => {
                 let me = agent_of(Life { place, number: life });
                 Box::new(Owner::new(me, Rc::clone(&self.slots), self.limits.clone()))
             }
             Kind::Agent { role, slots } => {
-                let me = AgentId::new(&role.to_string(), token);
+                let me = agent_name(role, place, life);
                 Box::new(Agent::new(seed, me, role.clone(), *slots))
             }
+        }
+    }
+
+    /// The name of the agent in a place; orchestrators are none.
+    pub(crate) fn agent(&self, place: usize, life: u32) -> Option<AgentId> {
+        match &self.places[place] {
+            Kind::Orchestrator => None,
+            Kind::Agent { role, .. } => Some(agent_name(role, place, life)),
         }
     }
 
     pub(crate) fn is_orchestrator(&self, place: usize) -> bool {
         matches!(self.places[place], Kind::Orchestrator)
     }
+}
+
+fn agent_name(role: &Role, place: usize, life: u32) -> AgentId {
+    AgentId::new(&role.to_string(), u32::try_from(place).unwrap_or(0) << 16 | life)
 }
 
 fn limits(random: &mut Random) -> RunLimits {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::RunStatus;
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
@@ -54,6 +54,7 @@ pub(crate) enum Event {
     Answered { to: Life, call: u64, answer: Option<Answer> },
     Woken { who: Life, token: u64 },
     Told { who: Life, message: Rc<ControlMessage> },
+    Lost { who: Life, agent: AgentId },
     Follows { who: Life },
     Ordered(RunId, Rc<crate::messages::Order>),
     Struck(Blow),
@@ -210,6 +211,10 @@ impl World {
             Event::Told { who, message } => {
                 let kept = Rc::clone(&message);
                 self.turn_of(who, Event::Told { who, message }, move |process, io| process.told(&kept, io));
+            }
+            Event::Lost { who, agent } => {
+                let lost = agent.clone();
+                self.turn_of(who, Event::Lost { who, agent }, move |process, io| process.lost(&lost, io));
             }
             Event::Follows { who } => self.follows(who),
             Event::Ordered(run, order) => {

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod dead;
 mod orders;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
 
+pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 
 use crate::settings::Dollars;
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Redo(TaskArgs),
     /// Change the goal of a run or of a task.
     Edit(EditArgs),
+    /// Look after what could not be processed: messages nobody understood, tasks that agents kept dying of.
+    Dead(DeadArgs),
     /// Be an agent of a role, until told to stop.
     Agent(AgentArgs),
     /// Be an orchestrator, until told to stop.

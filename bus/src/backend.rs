@@ -169,6 +169,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     ) -> Result<BoxStream<'static, Stored>, BusError>;
     /// The last message of a subject.
     async fn last(&self, stream: &'static str, subject: &str) -> Result<Option<Stored>, BusError>;
+    /// The message at a place.
+    async fn get(&self, stream: &'static str, seq: Seq) -> Result<Option<Stored>, BusError>;
+    /// Removes the message at a place, if it is there.
+    async fn remove(&self, stream: &'static str, seq: Seq) -> Result<(), BusError>;
     async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError>;
     /// Removes the messages of a subject (wildcards allowed) and says how many.
     async fn purge(&self, stream: &'static str, filter: &str) -> Result<u64, BusError>;

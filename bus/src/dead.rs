@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
-use crate::error::BusError;
+use crate::error::{AppendError, BusError};
 use crate::subject::Subject;
-use crate::topology::DEAD;
+use crate::topology::{COMMANDS, DEAD};
 
 const REASON: &str = "Muster-Dead-Reason";
 const SUBJECT: &str = "Muster-Dead-Subject";
@@ -62,6 +62,48 @@ impl DeadLetter {
     }
 }
 
+/// Where a dead letter came from, as far as that says what can be done with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The queue of commands: it can be sent again.
+    Command,
+    /// A task queue: the run can offer the task anew.
+    Task {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+    },
+    /// Somewhere else: it can be looked at and dropped.
+    Elsewhere,
+}
+
+impl DeadLetter {
+    /// Where it came from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        match Subject::parse(&self.subject) {
+            Ok(Subject::Command(..)) => Origin::Command,
+            Ok(Subject::Task(_, run, task)) => Origin::Task { run, task },
+            Ok(
+                Subject::Decided(..)
+                | Subject::Offer(..)
+                | Subject::Event(..)
+                | Subject::Heartbeat(..)
+                | Subject::Live(..)
+                | Subject::ControlAll
+                | Subject::ControlRole(..)
+                | Subject::ControlAgent(..)
+                | Subject::Context(..)
+                | Subject::TimerSet(..)
+                | Subject::TimerDue(..)
+                | Subject::Dead(..),
+            )
+            | Err(_) => Origin::Elsewhere,
+        }
+    }
+}
+
 /// The dead letters.
 #[derive(Clone)]
 pub struct DeadLetters {
@@ -95,6 +137,47 @@ impl DeadLetters {
             letters.push(self.core.exhume(message).await?);
         }
         Ok(letters)
+    }
+
+    /// The dead letter at this place, if there is one.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn get(&self, seq: Seq) -> Result<Option<DeadLetter>, BusError> {
+        match self.core.backend.get(DEAD, seq).await? {
+            Some(stored) => self.core.exhume(stored).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Removes the dead letter at this place, if there is one.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn remove(&self, seq: Seq) -> Result<(), BusError> {
+        self.core.backend.remove(DEAD, seq).await
+    }
+
+    /// Sends a command once more, as it came, and removes its dead letter.
+    ///
+    /// # Errors
+    /// [`BusError::Unsupported`] when the letter is not of a command (see [`DeadLetter::origin`]), else when the bus
+    /// fails.
+    pub async fn resend(&self, letter: &DeadLetter) -> Result<(), BusError> {
+        if letter.origin() != Origin::Command {
+            return Err(BusError::Unsupported {
+                what: format!("sending again what came on {}", letter.subject),
+            });
+        }
+        let headers = Headers(letter.headers.clone());
+        let message = Message { subject: letter.subject.clone(), headers, payload: letter.payload.clone() };
+        match self.core.backend.append(COMMANDS, vec![message], WriteOptions::default()).await {
+            Ok(_) => self.remove(letter.seq).await,
+            Err(AppendError::Ambiguous { limit }) => {
+                Err(BusError::TimedOut { what: "sending a command again".into(), limit })
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

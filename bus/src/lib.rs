@@ -34,7 +34,7 @@ pub use backend::Appended;
 pub use bus::{Bus, ServerInfo};
 pub use context::{ContextValue, SharedContext};
 pub use control::{Control, ControlTarget};
-pub use dead::{DeadLetter, DeadLetters};
+pub use dead::{DeadLetter, DeadLetters, Origin};
 pub use error::{AppendError, BusError};
 pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use live::LiveFeed;

@@ -3,6 +3,7 @@
 mod agent;
 mod cancel;
 mod config;
+mod dead;
 mod doctor;
 mod down;
 mod edit;
@@ -53,6 +54,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Skip(_)
         | Command::Redo(_)
         | Command::Edit(_)
+        | Command::Dead(_)
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Schema(_)
@@ -78,6 +80,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Skip(args) => skip::skip(&app, &args).await?,
         Command::Redo(args) => redo::redo(&app, &args).await?,
         Command::Edit(args) => edit::edit(&app, &args).await?,
+        Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, &args).await?,
         Command::Orchestrator => orchestrator::orchestrator(&app).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,

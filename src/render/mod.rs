@@ -1,6 +1,7 @@
 //! Text for people, made from data. Nothing here reads a clock, a terminal or the bus.
 
 pub(crate) mod checks;
+pub(crate) mod dead;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

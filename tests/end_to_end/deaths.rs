@@ -2,9 +2,11 @@
 #![allow(clippy::print_stdout, reason = "the figures are read")]
 
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use muster_support::fleet::{Fleet, wait_until};
+use muster_support::fleet::{Fleet, both, wait_until};
+use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer, Reply, Script};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -275,42 +277,78 @@ fn a_frozen_worker_that_wakes_up_writes_no_outcome() {
 }
 
 #[test]
-fn a_task_that_kills_three_workers_is_given_to_no_other() {
-    let catch = Catch { step: 2, times: usize::MAX, reply: never };
-    // The second list has no third step in its way: it is done before the first kills anybody.
-    let mut scene = Scene::begin(
-        Script::answering({
-            let poison = script_reply(catch);
-            move |request| match list_of(request) {
-                Some(list) if list == "1" => poison(request),
-                Some(_) | None => answer(request, 2),
-            }
-        }),
-        &["--scale", "worker=2"],
-    );
+fn a_task_that_kills_three_workers_is_given_to_no_other_until_somebody_says_so() {
+    // The first list's third call hangs three times, and so does the report, until the task is tried again.
+    let (calls, reports) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let hang = |count: &AtomicUsize, times| count.fetch_add(1, Ordering::SeqCst) < times;
+    let script = Script::answering(move |request| {
+        let poison = list_of(request).as_deref() == Some("1") && request.turns() == 2;
+        let report = request.system().contains("You are the writer");
+        if poison && hang(&calls, 3) || report && hang(&reports, 1) {
+            return Reply::fault(Fault::Hang);
+        }
+        answer(request, 2)
+    });
+    let mut scene = Scene::begin(script, &["--scale", "worker=2"]);
     let mut killed: Vec<String> = Vec::new();
     for death in 1..=3 {
-        let hung = |entry: &LogEntry| list_of(&entry.request).as_deref() == Some("1");
-        let asked = || scene.calls(2).iter().filter(|entry| hung(entry)).count();
+        let poisoned = |entry: &LogEntry| list_of(&entry.request).as_deref() == Some("1");
+        let asked = || scene.calls(2).iter().filter(|entry| poisoned(entry)).count();
         wait_until("another worker has the poison", LIMIT, || asked() >= death).unwrap();
         let (agent, pid) = scene.holder("1");
         assert!(!killed.contains(&agent), "it is another one each time");
         killed.push(agent);
         signal(pid, Signal::SIGKILL);
     }
+    let folder = scene.fleet.folder();
+    let letters = || folder.json(&["dead", "list", "--json"]).unwrap_or_default();
+    wait_until("the task is among the dead letters", LIMIT, || {
+        letters().as_array().is_some_and(|all| all.len() == 1)
+    })
+    .unwrap();
+    let letter = &letters()[0];
+    assert_eq!((&letter["content"]["agents"], &letter["content"]["last_step"]), (&json!(killed), &json!(2)));
+    let seq = letter["seq"].to_string();
+    let shown = folder.output(&["dead", "show", &seq]).unwrap();
+    assert!(shown.contains("3 agents died") && shown.contains(&killed[2]), "{shown}");
+    let trace = scene.trace();
+    let events =
+        trace.iter().flat_map(|entry| entry["event"]["events"].as_array().cloned().unwrap_or_default());
+    let quarantined = events.into_iter().find(|event| event["event"] == "task_quarantined").unwrap();
+    assert_eq!(quarantined["evidence"]["agents"], json!(killed));
+    assert_eq!(of_kind(&trace, "started").filter(|entry| entry["task"] == "1").count(), 3);
+
+    folder.output(&["dead", "retry", &seq]).unwrap();
+    assert_eq!(letters(), json!([]));
     scene.summary();
     let trace = scene.trace();
-    let quarantined =
-        trace.iter().flat_map(|entry| entry["event"]["events"].as_array().cloned().unwrap_or_default());
-    let quarantined = quarantined.into_iter().find(|event| event["event"] == "task_quarantined").unwrap();
-    assert_eq!(quarantined["evidence"]["agents"], json!(killed));
-    assert_eq!(quarantined["evidence"]["last_step"], 2);
-    assert_eq!(of_kind(&trace, "started").filter(|entry| entry["task"] == "1").count(), 3);
+    let outcome = of_kind(&trace, "outcome").find(|entry| entry["task"] == "1").unwrap();
+    assert_eq!((&outcome["generation"], &outcome["event"]["ending"]), (&json!(2), &json!("done")));
 }
 
-fn script_reply(catch: Catch) -> impl Fn(&CapturedRequest) -> Reply {
-    move |request| {
-        let reply = answer(request, 2);
-        if request.turns() == catch.step { (catch.reply)(reply) } else { reply }
+#[test]
+fn what_nobody_understands_can_be_looked_at_tried_again_and_dropped() {
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    stranger.publish("cmd.0193f0c0c0c070008000000000000001.submit", b"{\"half\": \x1b[2J").unwrap();
+    let letters = || folder.json(&["dead", "list", "--json"]).unwrap_or_default();
+    let only = |seq: &str| {
+        letters().as_array().is_some_and(|all| all.len() == 1 && all[0]["seq"].to_string() == seq)
+    };
+    wait_until("it is among the dead letters", LIMIT, || only("1")).unwrap();
+    let table = folder.output(&["dead", "list"]).unwrap();
+    assert!(table.contains("cmd.0193f0c0") && table.contains("WHY"), "{table}");
+    let shown = folder.output(&["dead", "show", "1"]).unwrap();
+    assert!(shown.contains("{\"half\"") && !shown.contains('\u{1b}'), "{shown}");
+
+    folder.output(&["dead", "retry", "1"]).unwrap();
+    wait_until("it is not understood a second time", LIMIT, || only("2")).unwrap();
+    folder.output(&["dead", "drop", "2"]).unwrap();
+    assert_eq!(letters(), json!([]));
+    for action in ["show", "retry", "drop"] {
+        let refused = folder.run(&["dead", action, "2"]).unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(both(&refused).contains("no dead letter 2"), "{}", both(&refused));
     }
 }

@@ -151,6 +151,17 @@ impl Backend for InMemory {
         Ok(self.shared.broker().stream(stream)?.last_on(subject))
     }
 
+    async fn get(&self, stream: &'static str, seq: Seq) -> Result<Option<Stored>, BusError> {
+        let after = Seq(seq.0.saturating_sub(1));
+        let next = self.shared.broker().stream(stream)?.next_after(&[">".to_owned()], after);
+        Ok(next.filter(|found| found.seq == seq))
+    }
+
+    async fn remove(&self, stream: &'static str, seq: Seq) -> Result<(), BusError> {
+        self.shared.broker().stream(stream)?.remove(seq.0);
+        Ok(())
+    }
+
     async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError> {
         Ok(self.shared.broker().stream(stream)?.state(subjects))
     }

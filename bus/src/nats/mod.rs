@@ -171,6 +171,27 @@ impl Backend for Nats {
         self.limited("the last message of a subject", get).await
     }
 
+    async fn get(&self, stream: &'static str, seq: Seq) -> Result<Option<Stored>, BusError> {
+        use jetstream::stream::LastRawMessageErrorKind::NoMessageFound;
+        let handle = self.stream(stream).await?;
+        let get = async {
+            match handle.get_raw_message(seq.0).await {
+                Ok(message) => Ok(Some(convert::raw(message))),
+                Err(error) if error.kind() == NoMessageFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        self.limited("a message by its place", get).await
+    }
+
+    async fn remove(&self, stream: &'static str, seq: Seq) -> Result<(), BusError> {
+        if self.get(stream, seq).await?.is_none() {
+            return Ok(());
+        }
+        let handle = self.stream(stream).await?;
+        self.limited("a deletion", handle.delete_message(seq.0)).await.map(drop)
+    }
+
     async fn state(&self, stream: &'static str, subjects: Option<&str>) -> Result<StreamState, BusError> {
         let handle = self.stream(stream).await?;
         let Some(filter) = subjects else {

@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use muster_bus::Origin;
 use muster_shared::flow::Goal;
 use muster_shared::ids::{Queue, Role, Seq};
 use muster_shared::wire::{Command, Encoding};
@@ -21,6 +22,8 @@ crate::on_both!(
     waiting_tasks_are_counted,
     a_command_is_stored_once,
     a_command_is_taken_once,
+    a_dead_command_is_sent_again_or_removed,
+    a_withdrawn_task_goes_to_nobody,
     a_rejected_command_leaves_a_dead_letter,
     an_empty_queue_ends_the_wait,
 );
@@ -179,4 +182,39 @@ async fn an_empty_queue_ends_the_wait(f: Fixture) {
         assert!(queue.take(wait).await.unwrap().is_none());
         assert!(begun.elapsed() < wait + Duration::from_secs(1), "{wait:?}");
     }
+}
+
+async fn a_dead_command_is_sent_again_or_removed(f: Fixture) {
+    let queue = f.bus.commands().join().await.unwrap();
+    let command = Command::Cancel { run: run(), reason: "enough".into(), id: None };
+    f.bus.commands().send(&command, Encoding::Json).await.unwrap();
+    queue.take(SOON).await.unwrap().unwrap().reject("not now").await.unwrap();
+    let letter = f.bus.dead().list(10).await.unwrap().remove(0);
+    assert_eq!(letter.origin(), Origin::Command);
+    assert_eq!(f.bus.dead().get(letter.seq).await.unwrap().as_ref(), Some(&letter));
+
+    f.bus.dead().resend(&letter).await.unwrap();
+    let again = queue.take(SOON).await.unwrap().unwrap();
+    assert_eq!(again.command, command);
+    assert_eq!(f.bus.dead().get(letter.seq).await.unwrap(), None);
+    again.reject("not now either").await.unwrap();
+    let letter = f.bus.dead().list(10).await.unwrap().remove(0);
+    for _ in 0..2 {
+        f.bus.dead().remove(letter.seq).await.unwrap();
+    }
+    assert!(f.bus.dead().list(10).await.unwrap().is_empty());
+}
+
+async fn a_withdrawn_task_goes_to_nobody(f: Fixture) {
+    let queue = f.bus.tasks().join(&worker()).await.unwrap();
+    f.offer(run(), Seq(0), &["1"]).await;
+    let taken = queue.take(SOON).await.unwrap().unwrap();
+    f.bus.tasks().withdraw(&taken.ack_subject).await.unwrap();
+    drop(taken);
+    // Longer than the time after which it would be given out again.
+    assert!(queue.take(f.bus.settings().ack_wait + Duration::from_millis(500)).await.unwrap().is_none());
+    assert!(
+        f.bus.tasks().withdraw("evt.x").await.is_err(),
+        "not everything in a record is a subject to publish to"
+    );
 }

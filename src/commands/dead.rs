@@ -1,0 +1,107 @@
+//! `muster dead`: what could not be processed is looked at, tried again, or thrown away.
+
+use std::time::Duration;
+
+use muster_bus::{Bus, DeadLetter, Origin};
+use muster_shared::ids::{RunId, Seq, TaskId};
+use serde_json::{Value, json};
+
+use super::redo;
+use crate::app::{App, bus_failure};
+use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, TaskArgs};
+use crate::exit::{Exit, Failure};
+use crate::{output, render};
+
+/// How long a run's record is watched for the task to be opened again.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Looks after dead letters.
+pub(super) async fn dead(app: &App, action: &DeadAction) -> Result<Exit, Failure> {
+    let bus = app.connect("cli").await?;
+    match action {
+        DeadAction::List(args) => list(&bus, args).await,
+        DeadAction::Show(args) => show(&bus, args).await,
+        DeadAction::Retry(args) => retry(app, &bus, args).await,
+        DeadAction::Drop(args) => discard(&bus, args).await,
+    }
+}
+
+async fn list(bus: &Bus, args: &DeadListArgs) -> Result<Exit, Failure> {
+    let letters = bus.dead().list(args.limit).await.map_err(bus_failure)?;
+    if args.json {
+        output::json(&letters.iter().map(render::dead::json).collect::<Vec<Value>>())?;
+    } else {
+        output::line(&render::dead::table(&letters))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn show(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
+    let letter = find(bus, args.seq).await?;
+    if args.json {
+        output::json(&render::dead::json(&letter))?;
+    } else {
+        output::line(&render::dead::letter(&letter))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
+    let letter = find(bus, args.seq).await?;
+    match letter.origin() {
+        Origin::Command => {
+            bus.dead().resend(&letter).await.map_err(bus_failure)?;
+            tell(args, "retried", &format!("sent the command of dead letter {} again", args.seq))
+        }
+        Origin::Task { run, task } => {
+            let exit = offer_anew(app, args, run, &task).await?;
+            bus.dead().remove(letter.seq).await.map_err(bus_failure)?;
+            Ok(exit)
+        }
+        Origin::Elsewhere => Err(Failure::usage(format!(
+            "dead letter {} came on {}, which nothing is sent to again",
+            args.seq,
+            render::figures::one_line(&letter.subject, 80)
+        ))
+        .help("`muster dead drop` throws it away")),
+    }
+}
+
+/// Has the task of a dead letter done again by its run; says what happened as `muster redo` does.
+async fn offer_anew(app: &App, args: &DeadLetterArgs, run: RunId, task: &TaskId) -> Result<Exit, Failure> {
+    let TaskId::Leaf(index) = task else {
+        return Err(Failure::usage(format!(
+            "{task} cannot be done again by itself: it follows from the tasks of the plan"
+        ))
+        .help(format!(
+            "have one of those done again with `muster redo`; `muster show {}` lists them",
+            run.short()
+        )));
+    };
+    let reason = format!("dead letter {} is tried again", args.seq);
+    let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: args.json };
+    redo::redo(app, &TaskArgs { order, task: index.clone() }).await
+}
+
+async fn discard(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
+    let letter = find(bus, args.seq).await?;
+    bus.dead().remove(letter.seq).await.map_err(bus_failure)?;
+    tell(args, "dropped", &format!("dropped dead letter {}", args.seq))
+}
+
+fn tell(args: &DeadLetterArgs, done: &str, words: &str) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&json!({ "seq": args.seq, "done": done }))?;
+    } else {
+        output::line(words)?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {
+    let found = bus.dead().get(Seq(seq)).await.map_err(bus_failure)?;
+    found.ok_or_else(|| {
+        Failure::usage(format!("there is no dead letter {seq}"))
+            .help("`muster dead list` shows those there are, with their numbers")
+    })
+}

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::rules_for;
+use crate::tools::Uncertain;
 
 pub(crate) const NONCE: &str = "0f1e2d3c4b5a";
 
@@ -72,6 +73,7 @@ pub(crate) fn ability(name: &str, pure: bool) -> Ability {
         description: format!("does {name}"),
         parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
         pure,
+        uncertain: if pure { Uncertain::Repeat } else { Uncertain::Ask },
     }
 }
 

@@ -333,17 +333,15 @@ fn what_nobody_understands_can_be_looked_at_tried_again_and_dropped() {
     let stranger = Stranger::connect(&fleet.url()).unwrap();
     stranger.publish("cmd.0193f0c0c0c070008000000000000001.submit", b"{\"half\": \x1b[2J").unwrap();
     let letters = || folder.json(&["dead", "list", "--json"]).unwrap_or_default();
-    let only = |seq: &str| {
-        letters().as_array().is_some_and(|all| all.len() == 1 && all[0]["seq"].to_string() == seq)
-    };
-    wait_until("it is among the dead letters", LIMIT, || only("1")).unwrap();
+    let only = |seq: u64| letters().as_array().is_some_and(|all| all.len() == 1 && all[0]["seq"] == seq);
+    wait_until("it is among the dead letters", LIMIT, || only(1)).unwrap();
     let table = folder.output(&["dead", "list"]).unwrap();
     assert!(table.contains("cmd.0193f0c0") && table.contains("WHY"), "{table}");
     let shown = folder.output(&["dead", "show", "1"]).unwrap();
     assert!(shown.contains("{\"half\"") && !shown.contains('\u{1b}'), "{shown}");
 
     folder.output(&["dead", "retry", "1"]).unwrap();
-    wait_until("it is not understood a second time", LIMIT, || only("2")).unwrap();
+    wait_until("it is not understood a second time", LIMIT, || only(2)).unwrap();
     folder.output(&["dead", "drop", "2"]).unwrap();
     assert_eq!(letters(), json!([]));
     for action in ["show", "retry", "drop"] {

@@ -211,11 +211,12 @@ impl Kit {
         };
         let specs = engine.registry().list().into_iter().filter(usable);
         specs
-            .map(|ToolSpec { name, description, parameters, pure, .. }| Ability {
+            .map(|ToolSpec { name, description, parameters, pure, uncertain, .. }| Ability {
                 name,
                 description,
                 parameters,
                 pure,
+                uncertain,
             })
             .collect()
     }

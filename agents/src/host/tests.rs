@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod park;
+mod uncertain;
 
 use super::*;
 use crate::model::chat::{

@@ -1,13 +1,15 @@
 //! Carrying out what was decided: asks the model, runs tools, writes the record. One task from `started` to its
 //! outcome.
 
+mod act;
+
 use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, Ending, ModelCall, Observation, ObservationStatus, Outcome, Step, TaskOffered, Thought, Usage,
+    Action, Ending, ModelCall, Observation, Outcome, Step, TaskOffered, Thought, Usage,
 };
-use muster_shared::run::{AgentEvent, Released, ToolStarted};
+use muster_shared::run::{AgentEvent, Released};
 
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
 use super::decide::{Chosen, NextStep, best_so_far, decide, exhausted};
@@ -22,7 +24,6 @@ use super::voice::Voice;
 use crate::model::chat::{ModelError, ModelErrorKind};
 use crate::model::turnstile::Turnstile;
 use crate::roles::Submission;
-use crate::tools::{ToolResult, ToolStatus};
 
 /// Takes a task to its end, or until `time_is_up`. `equip` makes ready what it needs, once the task is known to be ours.
 pub async fn drive<E>(
@@ -147,7 +148,9 @@ impl Course<'_> {
         let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
         let equipment = equipped.map_err(Failure::Setup)?;
         self.gate = equipment.gate(self.offer, self.history.usage()).telling(self.voice.waiter());
-        self.finish_begun(journal, &equipment).await?;
+        if let Some(end) = self.finish_begun(journal, &equipment).await? {
+            return Ok(end);
+        }
         let conversation = self.converse(&equipment);
         let mut bench = Bench { equipment, conversation };
         loop {
@@ -162,21 +165,6 @@ impl Course<'_> {
                 return Ok(end);
             }
         }
-    }
-
-    /// Ends the step whose tool was begun and not ended. A pure tool is run again; of any other it is not known
-    /// whether it took effect.
-    async fn finish_begun(&mut self, journal: &mut Journal, equipment: &Equipment) -> Result<(), Failure> {
-        let Some(uncertain) = self.history.interrupted_step() else { return Ok(()) };
-        if !equipment.is_pure(&uncertain.action.name) {
-            return self.journal_step(journal, uncertain, true).await;
-        }
-        let Step { thought, action, .. } = uncertain.clone();
-        let chosen = Chosen { thought, action, left_out: 0 };
-        let mut clock = Clock::start();
-        let acting = self.act(&chosen, equipment, &mut clock);
-        let observation = unless_handed_over(self.handing_over.clone(), acting).await?;
-        self.journal_step(journal, Step { observation: Some(observation), ..uncertain }, false).await
     }
 
     /// One turn of the loop; gives the end if this was the last.
@@ -204,7 +192,8 @@ impl Course<'_> {
                 if !pure {
                     self.announce(journal, &chosen, clock).await?;
                 }
-                let acting = self.act(&chosen, &bench.equipment, &mut clock);
+                let key = self.idempotency_key();
+                let acting = self.act(&chosen, &key, &bench.equipment, &mut clock);
                 match unless_handed_over(self.handing_over.clone(), acting).await {
                     Ok(observation) => (self.make_step(chosen, Some(observation), clock), !pure),
                     Err(handed_over) => {
@@ -223,13 +212,6 @@ impl Course<'_> {
             conversation.step(step);
         }
         Ok(None)
-    }
-
-    /// Journals the model's answer before its tool has ended.
-    async fn announce(&self, journal: &mut Journal, chosen: &Chosen, clock: Clock) -> Result<(), Failure> {
-        let step = self.make_step(chosen.clone(), None, clock);
-        let begun = ToolStarted { step, idempotency_key: self.idempotency_key() };
-        Ok(journal.append(&AgentEvent::ToolStarted(begun)).await?)
     }
 
     /// Asks until an answer can be used or the limit of asking is reached.
@@ -292,21 +274,6 @@ impl Course<'_> {
         }
     }
 
-    async fn act(&self, chosen: &Chosen, equipment: &Equipment, clock: &mut Clock) -> Observation {
-        let begun = Instant::now();
-        let Action { name, arguments } = &chosen.action;
-        let result = equipment.engine.call(name, arguments.clone(), &equipment.context).await;
-        clock.outside += begun.elapsed();
-        let mut observation = observed(result);
-        if chosen.left_out > 0 {
-            observation
-                .content
-                .push_str("\n(Only the first action of your answer was done: one action per step.)");
-        }
-        observation.content = equipment.redactor.redact(&observation.content).into_owned();
-        observation
-    }
-
     async fn journal_step(
         &mut self,
         journal: &mut Journal,
@@ -337,11 +304,6 @@ impl Course<'_> {
     fn say(&self, action: &Action, bench: &Bench) {
         let (step, most) = (self.history.next_step(), bench.equipment.limits.max_steps);
         self.voice.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
-    }
-
-    fn idempotency_key(&self) -> String {
-        let TaskOffered { run, task, generation, .. } = self.offer;
-        format!("{run}/{task}/{generation}/{}", self.history.next_step())
     }
 
     fn conclude(mut self, stopped: Stopped) -> Conclusion {
@@ -406,16 +368,6 @@ impl Course<'_> {
         };
         Some(self.make_step(chosen, None, clock))
     }
-}
-
-fn observed(result: ToolResult) -> Observation {
-    let status = match result.status {
-        ToolStatus::Success => ObservationStatus::Success,
-        ToolStatus::Error => ObservationStatus::Error,
-        ToolStatus::Timeout => ObservationStatus::Timeout,
-        ToolStatus::Refused => ObservationStatus::Refused,
-    };
-    Observation { status, content: result.content, millis: result.millis, truncated: result.truncated }
 }
 
 fn millis(time: Duration) -> u64 {

@@ -1,5 +1,6 @@
 //! All that one task needs, made ready by the host.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use muster_shared::flow::{TaskOffered, TemplateRef, Usage};
@@ -13,7 +14,7 @@ use super::toolset::Toolset;
 use crate::model::pricing::Pricing;
 use crate::model::turnstile::{Common, Turnstile};
 use crate::roles::RoleRules;
-use crate::tools::{ToolContext, ToolEngine};
+use crate::tools::{ToolContext, ToolEngine, Uncertain};
 
 /// All that one task needs.
 pub struct Equipment {
@@ -54,9 +55,23 @@ impl Equipment {
         Turnstile::new(offer.budget, self.pricing.clone(), used, self.common.clone())
     }
 
-    /// Whether a call of this tool changes nothing, so that it may be made again.
+    /// Whether a call of this tool changes nothing.
     pub(super) fn is_pure(&self, tool: &str) -> bool {
         self.toolset.find(tool).is_some_and(|ability| ability.pure)
+    }
+
+    /// What is done about a call of this tool of which nobody knows whether it took effect. What is not among our tools
+    /// cannot be called again.
+    pub(super) fn when_uncertain(&self, tool: &str) -> Uncertain {
+        self.toolset.find(tool).map_or(Uncertain::Ask, |ability| ability.uncertain)
+    }
+
+    /// What a call of this tool may use, under its key when it has side effects.
+    pub(super) fn context_for(&self, tool: &str, key: &str) -> Cow<'_, ToolContext> {
+        match self.is_pure(tool) {
+            true => Cow::Borrowed(&self.context),
+            false => Cow::Owned(self.context.clone().under_key(key)),
+        }
     }
 
     /// The conversation as it stands after these steps.

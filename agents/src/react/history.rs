@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use muster_shared::flow::{
-    Action, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
-};
+use muster_shared::flow::{Action, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage};
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
 use serde_json::Value;
@@ -145,23 +143,10 @@ impl History {
         &self.sent
     }
 
-    /// The step whose tool was begun and not ended, with an observation that says so. The model's answer
-    /// behind it is in the record and is not asked for again; the tool is not run again either, since what
-    /// it did is unknown.
+    /// The call that was begun and whose end nobody recorded.
     #[must_use]
-    pub fn interrupted_step(&self) -> Option<Step> {
-        let begun = self.interrupted.as_ref()?;
-        let observation = Observation {
-            status: ObservationStatus::Timeout,
-            content: format!(
-                "The agent that called `{}` was stopped before the tool answered. Whether it took effect is \
-                 not known: look before you do it again.",
-                begun.step.action.name
-            ),
-            millis: 0,
-            truncated: false,
-        };
-        Some(Step { observation: Some(observation), ..begun.step.clone() })
+    pub const fn begun(&self) -> Option<&ToolStarted> {
+        self.interrupted.as_ref()
     }
 
     /// The step that did the very same with a known end, nothing having changed since.

@@ -72,18 +72,18 @@ fn an_outcome_closes_the_generation() {
 }
 
 #[test]
-fn a_tool_that_was_begun_is_not_run_again() {
+fn a_call_that_was_begun_is_known_until_its_step_is_there() {
     let mut writing = step(1, "workspace.write", json!({"query": "a"}), ObservationStatus::Success);
     writing.observation = None;
-    let begun = AgentEvent::ToolStarted(ToolStarted { step: writing.clone(), idempotency_key: "k".into() });
+    let call = ToolStarted { step: writing, idempotency_key: "k".into() };
+    let begun = AgentEvent::ToolStarted(call.clone());
     let history = History::fold(entries(vec![started(1), begun.clone()]));
-    let step = history.interrupted_step().unwrap();
-    assert_eq!(step.calls, writing.calls);
-    assert!(step.observation.as_ref().unwrap().content.contains("not known"));
+    assert_eq!(history.begun(), Some(&call));
 
-    let history = History::fold(entries(vec![started(1), begun, AgentEvent::Step(step.clone())]));
-    assert!(history.interrupted_step().is_none());
-    assert!(history.same_action(&step.action).is_none(), "it may be done once more, knowingly");
+    let ended = step(1, "workspace.write", json!({"query": "a"}), ObservationStatus::Timeout);
+    let history = History::fold(entries(vec![started(1), begun, AgentEvent::Step(ended.clone())]));
+    assert!(history.begun().is_none());
+    assert!(history.same_action(&ended.action).is_none(), "it may be done once more, knowingly");
 }
 
 #[test]

@@ -16,4 +16,5 @@ pub mod prompt;
 pub mod record;
 pub mod submit;
 pub mod toolset;
+pub mod uncertain;
 pub mod voice;

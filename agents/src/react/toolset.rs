@@ -6,6 +6,7 @@ use muster_shared::flow::Action;
 use serde_json::{Map, Value, json};
 
 use crate::model::chat::ToolDecl;
+use crate::tools::Uncertain;
 
 /// The argument that every declared action gets, so that models which call tools natively (and then often
 /// write no text) think before they act.
@@ -22,6 +23,8 @@ pub struct Ability {
     pub parameters: Value,
     /// Whether a call changes nothing.
     pub pure: bool,
+    /// What is done about a call of which nobody knows whether it took effect.
+    pub uncertain: Uncertain,
 }
 
 /// The tools of a task and the schema by which it ends.
@@ -168,6 +171,7 @@ mod tests {
             description: "does it".to_owned(),
             parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
             pure: true,
+            uncertain: Uncertain::Repeat,
         };
         let submit = json!({"type": "object", "properties": {"conclusion": {"type": "string"}}});
         Toolset::new(vec![ability("corpus.search"), ability("calculator")], submit)

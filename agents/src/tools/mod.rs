@@ -27,7 +27,9 @@ pub use self::{
     corpus::{Corpus, CorpusError, CorpusId},
     engine::{EngineLimits, ToolEngine},
     registry::{RegistryError, ToolRegistry},
-    spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus},
+    spec::{
+        Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
+    },
     workspace::{LocalWorkspace, Workspace, WorkspaceLimits},
 };
 

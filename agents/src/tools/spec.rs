@@ -68,6 +68,19 @@ impl std::fmt::Display for Permission {
     }
 }
 
+/// What is done about a call that was begun and whose end nobody recorded, so that nobody knows whether it took effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Uncertain {
+    /// It is made again: doing it twice is as good as once, or the tool knows the call by its idempotency key.
+    Repeat,
+    /// Whoever works on the task is told, and looks before doing it again.
+    #[default]
+    Ask,
+    /// The task ends, and a person has to look: it must never be done twice.
+    Fail,
+}
+
 /// The description of a tool, for models and for the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
@@ -81,6 +94,9 @@ pub struct ToolSpec {
     pub permissions: BTreeSet<Permission>,
     /// Whether a call changes nothing, so that it may run again freely after a crash.
     pub pure: bool,
+    /// What is done about a call that may have taken effect. A pure tool is always called again.
+    #[serde(default)]
+    pub uncertain: Uncertain,
     /// Longest time one call may take.
     pub timeout: Duration,
 }
@@ -94,6 +110,7 @@ impl ToolSpec {
             parameters,
             permissions: BTreeSet::new(),
             pure: true,
+            uncertain: Uncertain::Repeat,
             timeout: DEFAULT_TIMEOUT,
         }
     }
@@ -105,10 +122,19 @@ impl ToolSpec {
         self
     }
 
-    /// Marks the tool as having side effects: a call is journaled before it runs.
+    /// Marks the tool as having side effects: a call is journaled before it runs, and when its end is not known, the
+    /// model is told so.
     #[must_use]
     pub fn with_side_effects(mut self) -> Self {
         self.pure = false;
+        self.uncertain = Uncertain::Ask;
+        self
+    }
+
+    /// Sets what is done about a call of which nobody knows whether it took effect.
+    #[must_use]
+    pub fn when_uncertain(mut self, uncertain: Uncertain) -> Self {
+        self.uncertain = uncertain;
         self
     }
 
@@ -145,6 +171,9 @@ pub struct ToolContext {
     pub corpus: Option<Corpus>,
     /// The files of the run, if it has a workspace.
     pub workspace: Option<Arc<dyn Workspace>>,
+    /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
+    /// have one; a tool that keeps it can tell a repetition.
+    pub idempotency_key: Option<String>,
     /// Raised when the task is stopped; a call that runs is given up at once.
     pub cancel: CancellationToken,
 }
@@ -153,6 +182,13 @@ impl ToolContext {
     /// A context for a task, with nothing granted yet.
     pub fn new(run: impl Into<String>, task: impl Into<String>) -> Self {
         Self { run: run.into(), task: task.into(), ..Self::default() }
+    }
+
+    /// Names the call that is made with this.
+    #[must_use]
+    pub fn under_key(mut self, key: impl Into<String>) -> Self {
+        self.idempotency_key = Some(key.into());
+        self
     }
 
     /// Grants permissions.

@@ -12,7 +12,7 @@ pub use self::{
     local::LocalWorkspace,
     path::{MAX_DEPTH, MAX_PATH, WorkspacePath},
 };
-use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
+use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
 #[path = "workspace/local.rs"]
 mod local;
@@ -199,6 +199,8 @@ impl Tool for Write {
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()
+        // The file is replaced as a whole: writing it twice is as good as once.
+        .when_uncertain(Uncertain::Repeat)
     }
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {

@@ -1,0 +1,90 @@
+//! Agents that end in the middle of a call with lasting effect: the tool says what is done about it.
+
+use super::*;
+use crate::tools::Uncertain;
+
+/// Never answers its first call; keeps the keys it was called under.
+struct Sends {
+    policy: Uncertain,
+    keys: Mutex<Vec<Option<String>>>,
+}
+
+#[async_trait]
+impl Tool for Sends {
+    fn spec(&self) -> ToolSpec {
+        let spec = ToolSpec::new("test.send", "sends something", json!({"type": "object"}));
+        spec.with_side_effects().when_uncertain(self.policy)
+    }
+
+    async fn call(&self, context: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+        let first = {
+            let mut keys = self.keys.lock().unwrap();
+            keys.push(context.idempotency_key.clone());
+            keys.len() == 1
+        };
+        if first {
+            std::future::pending::<()>().await;
+        }
+        Ok(ToolOutput::text("sent"))
+    }
+}
+
+/// Lets an agent end in the middle of a call, and another go on. Gives the task, its outcome, the keys of all calls, and
+/// how often a model was asked.
+async fn interrupted(ground: &Ground, policy: Uncertain) -> (TaskOffered, Outcome, Vec<Option<String>>, u32) {
+    let tool = Arc::new(Sends { policy, keys: Mutex::default() });
+    let model = Scripted::new(|question, _| match question {
+        0 => calls("test.send", json!({})),
+        _ => submits("it went out"),
+    });
+    let kit = || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
+    let offer = leaf(Role::Worker);
+    ground.offer(&offer).await;
+    let running = ground.start(kit());
+    while tool.keys.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    running.stop().await;
+    let outcome = ground.done_by(kit(), &offer).await;
+    let keys = tool.keys.lock().unwrap().clone();
+    (offer, outcome, keys, model.asked.load(Ordering::Relaxed))
+}
+
+#[test]
+fn what_may_be_repeated_is_called_again_under_the_same_key() {
+    in_system(async {
+        let ground = Ground::new();
+        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Repeat).await;
+        let key = Some(format!("{}/1/1/1", offer.run));
+        assert_eq!(keys, [key.clone(), key]);
+        assert_eq!((outcome.ending, asked), (Ending::Done, 2));
+        assert_eq!(ground.steps(&offer).await[0].observation.as_ref().unwrap().content, "sent");
+    });
+}
+
+#[test]
+fn otherwise_the_model_is_told_and_decides() {
+    in_system(async {
+        let ground = Ground::new();
+        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Ask).await;
+        assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Done, 2));
+        let told = ground.steps(&offer).await[0].observation.clone().unwrap();
+        assert!(told.content.contains("look before you do it again"), "{}", told.content);
+    });
+}
+
+#[test]
+fn what_must_never_happen_twice_ends_the_task() {
+    in_system(async {
+        let ground = Ground::new();
+        let (offer, outcome, keys, asked) = interrupted(&ground, Uncertain::Fail).await;
+        assert_eq!((keys.len(), outcome.ending, asked), (1, Ending::Escalate, 1));
+        assert!(
+            outcome.reason.contains("test.send") && outcome.reason.contains("a person"),
+            "{}",
+            outcome.reason
+        );
+        assert_eq!(ground.steps(&offer).await.len(), 1, "the call stands in the record");
+        assert_eq!(outcome.usage.model_calls, 1);
+    });
+}

@@ -1,0 +1,72 @@
+//! A step whose tool was begun and whose end nobody recorded: its agent died, or was cut off, in between. The model's
+//! answer behind it is in the record and is not asked for again.
+
+use muster_shared::flow::{Ending, Observation, ObservationStatus, Step};
+
+use crate::roles::Submission;
+use crate::tools::Uncertain;
+
+/// What follows for such a step.
+#[derive(Debug, PartialEq)]
+pub enum Resumption {
+    /// The tool is called once more, under the key of the first call.
+    Repeat,
+    /// The step ends with this observation, and the model decides.
+    Tell(Observation),
+    /// The step ends with this observation, and the task with it.
+    Fail(Observation, Submission),
+}
+
+/// Decides by the tool's own word.
+#[must_use]
+pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
+    let tool = &begun.action.name;
+    let unknown = format!(
+        "The agent that called `{tool}` was stopped before the tool answered. Whether it took effect is not known"
+    );
+    match policy {
+        Uncertain::Repeat => Resumption::Repeat,
+        Uncertain::Ask => Resumption::Tell(observation(format!("{unknown}: look before you do it again."))),
+        Uncertain::Fail => {
+            let reason = format!(
+                "whether `{tool}` took effect in step {} is not known, and it must not be done twice: a person has to \
+                 look",
+                begun.number
+            );
+            let submission = Submission::without_product(Ending::Escalate, reason);
+            Resumption::Fail(observation(format!("{unknown}, and it must not be done twice.")), submission)
+        }
+    }
+}
+
+const fn observation(content: String) -> Observation {
+    Observation { status: ObservationStatus::Timeout, content, millis: 0, truncated: false }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::step;
+
+    #[test]
+    fn the_tool_has_the_word() {
+        let begun = Step {
+            observation: None,
+            ..step(3, "mail.send", json!({"query": "a"}), ObservationStatus::Success)
+        };
+        assert_eq!(resume(&begun, Uncertain::Repeat), Resumption::Repeat);
+        let Resumption::Tell(told) = resume(&begun, Uncertain::Ask) else { panic!("the model is told") };
+        assert!(
+            told.content.contains("`mail.send`") && told.content.contains("not known"),
+            "{}",
+            told.content
+        );
+        let Resumption::Fail(told, end) = resume(&begun, Uncertain::Fail) else { panic!("the task ends") };
+        assert!(told.content.contains("must not be done twice"), "{}", told.content);
+        assert_eq!(end.ending, Ending::Escalate, "a try more would call it again");
+        assert!(end.reason.contains("step 3"), "{}", end.reason);
+    }
+}

@@ -82,7 +82,7 @@ pub struct RunState {
     /// Whether nothing is offered for now, and why.
     pub paused: Option<Paused>,
     /// The latest requests that were decided upon: none is carried out twice.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub requests: VecDeque<Uuid>,
     /// The plan as it stands.
     pub plan: Option<Plan>,

@@ -164,6 +164,7 @@ proptest! {
         fleet.submit("everything", RunLimits::default());
         for (n, happening) in (1..).zip(happenings) {
             happen(&mut fleet, n, happening, &tasks, &manners);
+            keep_aside(&fleet);
         }
         if fleet.run().paused.is_some() {
             fleet.work(|offer| behave(offer, &tasks, &manners));
@@ -201,6 +202,15 @@ proptest! {
         }
         replay(&fleet);
     }
+}
+
+/// The state that is kept aside is the whole of it: who goes on from there decides alike.
+fn keep_aside(fleet: &Fleet) {
+    let first = &fleet.record[0];
+    let kept = encode(&Snapshot::of(fleet.run(), first.seq, None), Encoding::MessagePack).unwrap();
+    let kept: Snapshot = decode_unbounded(&kept, Encoding::MessagePack).unwrap();
+    let (restored, _) = kept.restore(first).unwrap();
+    assert_eq!(&restored, fleet.run());
 }
 
 /// One thing that happens: somebody asks something, or an agent does something with an open offer.

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both};
-use muster_support::model_server::ModelServer;
+use muster_support::model_server::{ModelServer, Reply, Script};
 use muster_support::workload::{self, MODEL_CALLS, Speech};
 use serde_json::Value;
 
@@ -62,6 +62,23 @@ fn a_run_that_cannot_even_report_is_stopped() {
         assert!(reason.contains(&format!("({most} model call")), "{reason}");
     }
     assert!(server.arrived() <= 4, "{} calls", server.arrived());
+}
+
+#[test]
+fn what_there_is_is_delivered_when_the_report_cannot_be_paid_for() {
+    let script = Script::answering(|request| {
+        let is_writer = request.system().contains("You are the writer");
+        if is_writer { Reply::status(500, None) } else { workload::answer(request, Speech::Native) }
+    });
+    let server = ModelServer::start(script).unwrap();
+    let folder = with_model(&server);
+    let (code, summary, said) = ask(&folder, &["--max-calls", "44", "--set", "agent.retries.base=10ms"]);
+    assert_eq!((code, &summary["status"]["aborted"]), (4, &Value::from("budget_exhausted")), "{said}");
+    assert!(server.arrived() <= 44, "{} calls", server.arrived());
+    let report = &summary["report"];
+    assert_eq!(report["partial"], true, "{summary}");
+    let body = report["body"].as_str().unwrap_or_default();
+    assert!(body.contains("42") && body.contains("its budget (44 model calls) was used up"), "{body}");
 }
 
 #[test]

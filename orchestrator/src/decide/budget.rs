@@ -37,7 +37,7 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
         // Leaves come first: these get a share only where every leaf that waits can still have one.
         TaskId::Reflect(_) | TaskId::Refine(_) => {
             let kept = least.map(|_, least| least.saturating_mul(waiting));
-            (free.without(&writers(&whole)).without(&kept), waiting.saturating_add(1))
+            (free.without(&writers(&whole)).without(&kept), waiting.saturating_add(to_reflect_on(run)).max(1))
         }
     };
     if !usable.covers(&least) {
@@ -134,6 +134,13 @@ fn is_open(run: &RunState, kept: &Allotment) -> bool {
 fn waiting_leaves(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
     leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone())))
+}
+
+/// Leaves that may still be reflected on; each of them wants a share.
+fn to_reflect_on(run: &RunState) -> u64 {
+    let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
+    let open = leaves.filter(|index| survey::is_unoffered(run, &TaskId::Reflect((*index).clone())));
+    u64::try_from(open.count()).unwrap_or(u64::MAX)
 }
 
 /// The least that is worth beginning a task with.

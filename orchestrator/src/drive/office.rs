@@ -106,7 +106,9 @@ impl Office {
 
     /// Leaves a run alone for a while: it cannot be handled here, and others may fare better.
     pub(crate) fn set_aside(&self, run: RunId) {
-        self.aside.insert(run, Instant::now() + ASIDE);
+        let now = Instant::now();
+        self.aside.retain(|_, until| *until > now);
+        self.aside.insert(run, now + ASIDE);
     }
 
     /// Whether a run is left alone.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::dev::SendError;
@@ -27,6 +28,8 @@ struct Driven {
     actor: Addr<RunActor>,
     /// The version of the run's events, once it is certain that the run is ours to decide.
     owned: Option<u32>,
+    /// Whether it is about to be asked to read its record again, since its mailbox was full.
+    behind: Arc<AtomicBool>,
 }
 
 impl Registry {
@@ -59,10 +62,22 @@ impl Registry {
     }
 
     /// Hands something to the actor of a run, if it is driven here. Never waits: when the mailbox is full, a task
-    /// of its own waits for room, and asks the actor to read the record again if there was none in time.
+    /// of its own waits for room, and asks the actor to read the record again if there was none in time. What stands
+    /// in the record anyway is not kept for it: one such task a run asks for it to be read.
     pub(crate) fn tell(&self, run: RunId, mail: Mail) {
-        let Some(actor) = self.actors.get(&run).map(|driven| driven.actor.clone()) else { return };
-        if let Err(SendError::Full(mail)) = actor.try_send(mail) {
+        let driven = self.actors.get(&run).map(|driven| (driven.actor.clone(), Arc::clone(&driven.behind)));
+        let Some((actor, behind)) = driven else { return };
+        let Err(SendError::Full(mail)) = actor.try_send(mail) else { return };
+        if matches!(mail, Mail::Signal(_)) {
+            if behind.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            tokio::spawn(async move {
+                // The actor is gone if this fails; then there is nobody to tell.
+                let _gone = actor.send(Mail::Reload).await;
+                behind.store(false, Ordering::Release);
+            });
+        } else {
             tokio::spawn(async move {
                 if actor.send(mail).timeout(MAILBOX_WAIT).await.is_err() {
                     tracing::warn!(%run, "the mailbox of a run stayed full; its record will be read again");
@@ -99,7 +114,7 @@ impl Registry {
         let start = || {
             let inside = Arc::clone(office);
             let actor = RunActor::start_in_arbiter(&office.arbiter, move |_| RunActor::new(inside, run));
-            Driven { actor, owned: None }
+            Driven { actor, owned: None, behind: Arc::default() }
         };
         match office.registry.actors.entry(run) {
             Entry::Occupied(mut known) => {

@@ -25,6 +25,9 @@ const REDRAW: Duration = Duration::from_millis(250);
 /// Longest text kept of what a task is doing.
 const DOING: usize = 120;
 
+/// Most tasks of which it is kept what they are doing.
+const MOST_DOING: usize = 2_000;
+
 /// How watching ended.
 pub(super) enum Watched {
     /// The run ended.
@@ -139,7 +142,10 @@ fn note(doing: &mut Doing, live: Live) {
             tail(&figures::one_line(&format!("{before} {text}"), usize::MAX), DOING / 2)
         }
     };
-    doing.insert(live.task, text);
+    // Anybody can name tasks here: only so many are kept.
+    if doing.len() < MOST_DOING || doing.contains_key(&live.task) {
+        doing.insert(live.task, text);
+    }
 }
 
 fn tail(text: &str, most: usize) -> String {

@@ -14,3 +14,4 @@ mod models;
 mod secrets;
 mod supervision;
 mod support;
+mod uncertain;

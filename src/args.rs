@@ -76,6 +76,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Show everything that happened in a run, in order.
     Trace(TraceArgs),
+    /// Make every decision of a run again from its record, and compare.
+    Replay(ReplayArgs),
+    /// Begin a run from where another one stood.
+    Fork(ForkArgs),
     /// Watch the traffic of the fleet, decoded.
     Tap(TapArgs),
     /// Stop a run.
@@ -247,9 +251,59 @@ pub(crate) struct TraceArgs {
     /// Show thoughts, arguments and observations in full.
     #[arg(long)]
     pub(crate) full: bool,
+    /// Go on until the run ends; goes on by itself after the bus was away.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
     /// Print JSON, one object a line.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Make every decision of a run again from its record, and compare.
+///
+/// Recorded inputs, times, and model and tool answers are fed back: no model is asked and no tool runs. The first
+/// difference is named, with what the record holds and what came now; the exit code is then 1.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReplayArgs {
+    /// The run: its id, the unique beginning of one, or `last`.
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Begin a run from where another one stood.
+///
+/// The new run has the plan, results and lessons that the other one had at that entry; what was in work is done from
+/// its beginning. The other run is left as it is. Waits for the end as `muster run` does.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster trace last                       # the first column has the numbers of entries
+  muster fork last --at 42 --model openai/gpt-4.1
+  muster fork 0193c2 --at 42 --detach")]
+pub(crate) struct ForkArgs {
+    /// The other run: its id, the unique beginning of one, or `last`.
+    pub(crate) run: String,
+    /// The last entry of it that counts, by its number in `muster trace`.
+    #[arg(long, value_name = "N")]
+    pub(crate) at: u64,
+    /// Model for every role of the new run, such as openai/gpt-4.1-mini.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Write the report to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Do not wait: print the new run's id.
+    #[arg(short, long, conflicts_with = "output")]
+    pub(crate) detach: bool,
+    /// Print one JSON object at the end.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -224,7 +224,7 @@ impl Commands {
         let body = Body::Command(command.clone());
         let message = self.core.seal(subject, body, About::run(run), encoding).await?;
         let dedup = match (command, command.id()) {
-            (Command::Submit { .. }, _) => Some(format!("{run}.{}", command.name())),
+            (Command::Submit { .. } | Command::Fork { .. }, _) => Some(format!("{run}.{}", command.name())),
             (_, Some(id)) => Some(format!("{run}.{}.{id}", command.name())),
             (_, None) => None,
         };

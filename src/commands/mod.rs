@@ -7,6 +7,7 @@ mod dead;
 mod doctor;
 mod down;
 mod edit;
+mod fork;
 mod manual;
 mod models;
 mod orchestrator;
@@ -14,6 +15,7 @@ mod order;
 mod pause;
 mod ps;
 mod redo;
+mod replay;
 mod resume;
 mod run;
 mod runs;
@@ -47,6 +49,8 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Runs(_)
         | Command::Show(_)
         | Command::Trace(_)
+        | Command::Replay(_)
+        | Command::Fork(_)
         | Command::Tap(_)
         | Command::Cancel(_)
         | Command::Pause(_)
@@ -73,6 +77,8 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Runs(args) => runs::runs(&app, &args).await?,
         Command::Show(args) => show::show(&app, &args).await?,
         Command::Trace(args) => trace::trace(&app, &args).await?,
+        Command::Fork(args) => fork::fork(&app, args).await?,
+        Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
         Command::Cancel(args) => cancel::cancel(&app, &args).await?,
         Command::Pause(args) => pause::pause(&app, &args).await?,

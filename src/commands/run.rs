@@ -15,8 +15,9 @@ use muster_shared::ids::RunId;
 use muster_shared::wire::Command;
 use uuid::Uuid;
 
+pub(super) use self::deliver::Wanted;
 use self::fleet::RunFleet;
-use self::screen::Screen;
+pub(super) use self::screen::Screen;
 use crate::app::{App, bus_failure};
 use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
@@ -25,16 +26,35 @@ use crate::signals::StopSignals;
 
 /// Asks a goal and waits for its end.
 pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
-    let goal = goal(app, &args)?;
+    let mut goal = goal(app, &args)?;
     documents::check(&args.docs)?;
-    deliver::check(args.output.as_deref())?;
-    let screen = Screen::new(app.paint_notes(), args.quiet || args.json);
+    let wanted = Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet };
+    let begin = async |bus: &Bus, screen: &Screen, stop: &mut StopSignals| {
+        if !args.docs.is_empty() {
+            goal.corpus = Some(tokio::select! {
+                sent = documents::send(app, bus, &args.docs, screen) => sent?,
+                () = stop.wait() => return Err(stopped_before("the documents were sent")),
+            });
+        }
+        submit(bus, goal).await
+    };
+    wait_for(app, &wanted, begin).await
+}
+
+/// Has a run begun by the fleet that is up, or by one of its own, and waits for its end.
+pub(super) async fn wait_for(
+    app: &App,
+    wanted: &Wanted,
+    begin: impl AsyncFnOnce(&Bus, &Screen, &mut StopSignals) -> Result<RunId, Failure>,
+) -> Result<Exit, Failure> {
+    deliver::check(wanted.output.as_deref())?;
+    let screen = Screen::new(app.paint_notes(), wanted.quiet || wanted.json);
     let mut stop = StopSignals::listen()?;
     let mut fleet = tokio::select! {
         fleet = RunFleet::find_or_start(app, &screen) => fleet?,
         () = stop.wait() => return Err(stopped_before("the fleet was up")),
     };
-    let ended = ask(app, &args, goal, &screen, &mut fleet, &mut stop).await;
+    let ended = ask(app, wanted, &screen, &mut fleet, &mut stop, begin).await;
     screen.end();
     tokio::select! {
         () = fleet.leave() => {}
@@ -51,23 +71,17 @@ fn stopped_before(what: &str) -> Failure {
 
 async fn ask(
     app: &App,
-    args: &RunArgs,
-    mut goal: Goal,
+    wanted: &Wanted,
     screen: &Screen,
     fleet: &mut RunFleet,
     stop: &mut StopSignals,
+    begin: impl AsyncFnOnce(&Bus, &Screen, &mut StopSignals) -> Result<RunId, Failure>,
 ) -> Result<Exit, Failure> {
     let bus = app.connect_to(fleet.url(), "asker").await?;
-    if !args.docs.is_empty() {
-        goal.corpus = Some(tokio::select! {
-            sent = documents::send(app, &bus, &args.docs, screen) => sent?,
-            () = stop.wait() => return Err(stopped_before("the documents were sent")),
-        });
-    }
-    let run = submit(&bus, goal).await?;
+    let run = begin(&bus, screen, stop).await?;
     let watched = watch::watch(app, &bus, run, screen, fleet, stop).await?;
     screen.end();
-    deliver::deliver(app, args, screen, &watched)
+    deliver::deliver(app, wanted, screen, &watched)
 }
 
 /// The goal as it was asked, checked before anything is started for it.

@@ -35,6 +35,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::GoalEdited { task: None, .. } => format!("run {short} has a new goal"),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::RunCreated { .. }
+        | RunEvent::RunForked { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::TaskStarted { .. }

@@ -41,6 +41,9 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
         format!("  asked   {} UTC{}", figures::date(state.created_at), by(&state.goal.asked_by)),
         format!("  goal    {}", figures::one_line(&state.goal.text, 400)),
     ];
+    if let Some(from) = &state.forked {
+        lines.push(format!("  forked  from {} at entry {}", from.run, from.at));
+    }
     if let Some(corpus) = &state.goal.corpus {
         let files = figures::plural(corpus.files, "file");
         lines.push(format!(

@@ -81,6 +81,7 @@ impl Timeline {
 
     fn run_event(&self, event: &RunEvent) -> String {
         let text = match event {
+            RunEvent::RunForked { from, .. } => format!("forked from {} at entry {}", from.run, from.at),
             RunEvent::RunCreated { goal, .. } => format!("run created: {}", self.brief(&goal.text)),
             RunEvent::PlanRefused { reasons } => format!("plan refused: {}", self.brief(&reasons.join("; "))),
             RunEvent::PlanAdopted { plan, repairs } => {
@@ -232,6 +233,7 @@ fn word<T: serde::Serialize>(value: &T) -> String {
 fn inputs(inputs: &[Input]) -> String {
     let words = inputs.iter().map(|input| match input {
         Input::Goal { .. } => "a goal".to_owned(),
+        Input::Fork { from, .. } => format!("a fork of {} at entry {}", from.run.short(), from.at),
         Input::Agent { seq } => format!("entry {seq}"),
         Input::Capacity => "free capacity".to_owned(),
         Input::Timer => "a deadline".to_owned(),
@@ -279,6 +281,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
+        | RunEvent::RunForked { .. }
         | RunEvent::RunFailed { .. }
         | RunEvent::RunAborted { .. }
         | RunEvent::RunPaused { .. }

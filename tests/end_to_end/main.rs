@@ -11,6 +11,7 @@ mod documents;
 mod foreign;
 mod joining;
 mod models;
+mod orchestrators;
 mod secrets;
 mod supervision;
 mod support;

@@ -213,12 +213,14 @@ impl Ground {
         .await
     }
 
-    /// One task by one agent, from offer to outcome.
+    /// One task by one agent, from offer to outcome. What the agent decided can be decided again from the record.
     async fn done(&self, kit: Kit, offer: &TaskOffered) -> Outcome {
         let running = self.start(kit);
         self.offer(offer).await;
         let outcome = self.outcome(offer).await;
         running.stop().await;
+        let entries = self.bus.record().read(&RecordFilter::Run(offer.run), Seq(0)).await.unwrap();
+        crate::react::replay::replay(&entries).unwrap();
         outcome
     }
 }

@@ -253,6 +253,7 @@ impl Course<'_> {
             template: &equipment.template,
             toolset: &equipment.toolset,
             redactor: &equipment.redactor,
+            limits: equipment.limits,
         };
         let conversation = bench
             .conversation

@@ -8,13 +8,14 @@ use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef};
 use muster_shared::secret::Redactor;
 use serde_json::{Value, json};
 
+use super::decide::StepLimits;
 use super::history::History;
 use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, parse_answer, parse_document};
 use super::prompt::{CallStyle, Conversation};
 use super::submit::{Answer, arguments_of_product};
 use super::toolset::Toolset;
 use super::voice::Voice;
-use crate::model::chat::{ChatAnswer, ChatModel, ModelError, ModelErrorKind, ToolDecl};
+use crate::model::chat::{ChatAnswer, ChatModel, FinishReason, ModelError, ModelErrorKind, ToolDecl};
 use crate::model::offline::{MODEL_NAME, OfflineMind};
 use crate::model::turnstile::Turnstile;
 
@@ -105,6 +106,8 @@ pub struct Asking<'a> {
     pub toolset: &'a Toolset,
     /// Keeps secrets out of what is kept.
     pub redactor: &'a Redactor,
+    /// The limits of the task.
+    pub limits: StepLimits,
 }
 
 impl ChatMind {
@@ -131,9 +134,11 @@ impl ChatMind {
         let parameters = json!({
             "temperature": request.temperature,
             "max_tokens": gate.answer_limit().or(request.max_tokens),
-            "tools": request.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+            "tools": asking.toolset.names(),
+            "max_steps": asking.limits.max_steps,
+            "max_asks": asking.limits.max_asks,
         });
-        let verbatim = verbatim(&answer);
+        let (verbatim, calls_at) = verbatim(&answer);
         let call = ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),
             template: asking.template.clone(),
@@ -142,6 +147,8 @@ impl ChatMind {
             messages,
             parameters,
             answer: verbatim.clone(),
+            calls_at,
+            cut: answer.finish == FinishReason::Length,
             usage: gate.take(),
             millis: answer.millis,
         };
@@ -174,7 +181,7 @@ pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History)
 }
 
 /// Reads an action, else the document that was asked for.
-fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> Answer {
+pub(super) fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> Answer {
     let parsed = parse_answer(&answer, tools);
     if matches!(parsed, Err(ParseFailure::NoActionName | ParseFailure::Unreadable { .. }))
         && let Ok(document) = parse_document::<Value>(&answer.text, submit)
@@ -193,9 +200,16 @@ fn redact(answer: &mut ChatAnswer, redactor: &Redactor) {
     }
 }
 
-/// The answer word for word: reasoning is left out, calls follow the text.
-fn verbatim(answer: &ChatAnswer) -> String {
-    let calls = answer.tool_calls.iter().map(|call| format!("[call] {} {}", call.name, call.raw));
-    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
-    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+/// The answer word for word, and where in it each native call begins. Reasoning is left out, calls follow the text.
+fn verbatim(answer: &ChatAnswer) -> (String, Vec<u32>) {
+    let mut text = answer.text.clone();
+    let mut calls_at = Vec::with_capacity(answer.tool_calls.len());
+    for call in &answer.tool_calls {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        calls_at.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        text.push_str(&format!("[call] {} {}", call.name, call.raw));
+    }
+    (text, calls_at)
 }

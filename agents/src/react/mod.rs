@@ -14,6 +14,7 @@ pub mod mind;
 pub mod parse;
 pub mod prompt;
 pub mod record;
+pub mod replay;
 pub mod submit;
 pub mod toolset;
 pub mod uncertain;

@@ -151,6 +151,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::RefinementWanted { .. }
         | RunEvent::TaskCompleted { .. } => true,
         RunEvent::RunCreated { .. }
+        | RunEvent::RunForked { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::TaskOrphaned { .. }

@@ -104,6 +104,12 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         Input::Goal { goal, limits, secret, event_version } => {
             goal::create(draft, goal, limits, secret, *event_version);
         }
+        Input::Fork { from, state, goal, limits, secret, event_version } => {
+            if draft.run().is_none() {
+                goal::create(draft, goal, limits, secret, *event_version);
+                draft.emit(RunEvent::RunForked { from: *from, state: state.clone() });
+            }
+        }
         Input::Refuse { goal, limits, reason, busy } => goal::refuse(draft, goal, limits, (reason, *busy)),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
         Input::AgentLost { agent, reason, steps } => loss::agent_lost(draft, &Loss { agent, reason, steps }),

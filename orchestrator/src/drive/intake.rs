@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_bus::{BusError, TakenCommand};
+use muster_bus::{BusError, RecordFilter, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::ids::{AgentId, RunId};
-use muster_shared::run::{EVENT_VERSION, Input, Request};
+use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::run::{EVENT_VERSION, Inherited, Input, Origin, Request, apply};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -149,6 +149,13 @@ pub(super) async fn see_to(
             Some(input) => input,
             None => return Ok(Answer::Crowded),
         },
+        Command::Fork { run, from, model } => {
+            match fork(office, *run, *from, model.as_deref(), delivered).await? {
+                Forking::Begin(input) => *input,
+                Forking::Crowded => return Ok(Answer::Crowded),
+                Forking::NoSuchRun => return Ok(Answer::NoSuchRun),
+            }
+        }
         Command::Cancel { reason, .. } => {
             Input::Cancel { reason: reason.clone(), by: sender.to_string(), id: Some(id) }
         }
@@ -221,6 +228,51 @@ async fn admit(
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
     Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version }))
+}
+
+/// What becomes of a wish to fork a run.
+enum Forking {
+    Begin(Box<Input>),
+    Crowded,
+    NoSuchRun,
+}
+
+/// The input that a fork becomes: what the other run's record holds up to the entry, with the goal asked there.
+async fn fork(
+    office: &Arc<Office>,
+    run: RunId,
+    from: Origin,
+    model: Option<&str>,
+    delivered: u64,
+) -> Result<Forking, BusError> {
+    let mut before = None;
+    for entry in office.bus.record().read(&RecordFilter::Deciding(from.run), Seq(0)).await? {
+        if entry.seq <= from.at
+            && let Err(error) = apply(&mut before, &entry)
+        {
+            return Err(BusError::Other { what: "a fork".into(), reason: error.to_string() });
+        }
+    }
+    let Some(before) = before else { return Ok(Forking::NoSuchRun) };
+    let mut goal = Goal { limits: Some(before.limits.clone()), ..before.goal.clone() };
+    if let Some(model) = model {
+        goal.model = Some(model.to_owned());
+    }
+    let Some(state) = Inherited::of(&before) else {
+        let reason = format!(
+            "run {} had ended at entry {}: fork it at an earlier one; `muster trace` shows them",
+            from.run, from.at
+        );
+        return Ok(Forking::Begin(Box::new(refusal(office, &goal, reason))));
+    };
+    Ok(match admit(office, run, &goal, delivered).await? {
+        None => Forking::Crowded,
+        Some(Input::Goal { goal, limits, secret, event_version }) => {
+            let state = Box::new(state);
+            Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, event_version }))
+        }
+        Some(refused) => Forking::Begin(Box::new(refused)),
+    })
 }
 
 fn refusal(office: &Office, goal: &Goal, reason: String) -> Input {

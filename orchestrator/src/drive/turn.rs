@@ -234,7 +234,7 @@ async fn read_ours(office: &Office, id: RunId) -> Result<Book, Trouble> {
 /// The version of the events of the run that an input begins.
 const fn version_to_begin(input: &Input) -> Option<u32> {
     match input {
-        Input::Goal { event_version, .. } => Some(*event_version),
+        Input::Goal { event_version, .. } | Input::Fork { event_version, .. } => Some(*event_version),
         Input::Refuse { .. } => Some(FIRST_EVENT_VERSION),
         Input::Agent { .. }
         | Input::Capacity

@@ -105,6 +105,12 @@ pub struct ModelCall {
     pub parameters: serde_json::Value,
     /// The answer, word for word.
     pub answer: String,
+    /// Where in the answer each native call begins, in bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls_at: Vec<u32>,
+    /// Whether the answer was cut off at its limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// What it used.
     pub usage: Usage,
     /// Time until the answer was complete, in milliseconds.

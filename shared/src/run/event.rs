@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::fork::{Inherited, Origin};
 use crate::flow::{
     Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, Step, TaskOffered, Usage,
 };
@@ -86,7 +87,7 @@ impl Decided {
     /// Whether the run's secret stands in the decision.
     #[must_use]
     pub fn tells_secret(&self) -> bool {
-        self.inputs.iter().any(|input| matches!(input, Input::Goal { .. }))
+        self.inputs.iter().any(|input| matches!(input, Input::Goal { .. } | Input::Fork { .. }))
             || self.events.iter().any(|event| matches!(event, RunEvent::RunCreated { .. }))
     }
 }
@@ -104,6 +105,25 @@ pub enum Input {
         /// The run's secret: 32 random bytes in hexadecimal, from which fence nonces are derived.
         secret: String,
         /// The version of the run's events: the newest that every orchestrator at work knows.
+        #[serde(
+            default = "super::first_event_version",
+            skip_serializing_if = "super::is_first_event_version"
+        )]
+        event_version: u32,
+    },
+    /// A run is to go on from where another one stood.
+    Fork {
+        /// Where that was.
+        from: Origin,
+        /// What is taken over.
+        state: Box<Inherited>,
+        /// The goal.
+        goal: Box<Goal>,
+        /// Limits in force.
+        limits: RunLimits,
+        /// The new run's own secret, see [`Input::Goal`].
+        secret: String,
+        /// See [`Input::Goal`].
         #[serde(
             default = "super::first_event_version",
             skip_serializing_if = "super::is_first_event_version"
@@ -208,6 +228,7 @@ impl Input {
     pub const fn request(&self) -> Option<Uuid> {
         match self {
             Self::Goal { .. }
+            | Self::Fork { .. }
             | Self::Refuse { .. }
             | Self::Agent { .. }
             | Self::Capacity
@@ -239,6 +260,13 @@ pub enum RunEvent {
         secret: String,
         /// When it must be finished.
         deadline: Millis,
+    },
+    /// The run goes on from where another one stood. Comes with its creation only.
+    RunForked {
+        /// Where that was.
+        from: Origin,
+        /// What was taken over.
+        state: Box<Inherited>,
     },
     /// The planner's plan was refused.
     PlanRefused {
@@ -468,6 +496,7 @@ impl RunEvent {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::RunCreated { .. } => "run_created",
+            Self::RunForked { .. } => "run_forked",
             Self::PlanRefused { .. } => "plan_refused",
             Self::PlanAdopted { .. } => "plan_adopted",
             Self::TaskStarted { .. } => "task_started",

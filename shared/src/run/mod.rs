@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod event;
+pub mod fork;
 pub mod invariants;
 pub mod snapshot;
 pub mod state;
@@ -15,6 +16,7 @@ pub use event::{
     AgentEvent, AgentKey, Decided, Entry, EventKind, Evidence, Input, RecordEvent, Released, Request,
     RunEvent, Started, StopReason, ToolStarted,
 };
+pub use fork::{Inherited, Origin};
 pub use snapshot::Snapshot;
 pub use state::{Allotment, Death, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
+use super::fork::Origin;
 use crate::flow::{
     Budget, Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage,
 };
@@ -62,6 +63,9 @@ pub struct RunState {
     pub status: RunStatus,
     /// What it is busy with.
     pub phase: Phase,
+    /// Where it came from, if it was forked from another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Origin>,
     /// What was asked.
     pub goal: Goal,
     /// Limits in force.
@@ -160,7 +164,7 @@ pub struct Paused {
 pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
 
 /// The state of one task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskState {
     /// Its state.
     pub status: TaskStatus,

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::flow::{Goal, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId, TaskIndex};
+use crate::run::Origin;
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -16,6 +17,16 @@ pub enum Command {
         run: RunId,
         /// The goal.
         goal: Box<Goal>,
+    },
+    /// Begin a run from where another one stood.
+    Fork {
+        /// The run to be.
+        run: RunId,
+        /// The other run, and where it stood.
+        from: Origin,
+        /// Model for every role, in place of the other run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// Stop a run.
     Cancel {
@@ -103,6 +114,7 @@ impl Command {
     pub const fn run(&self) -> RunId {
         match self {
             Self::Submit { run, .. }
+            | Self::Fork { run, .. }
             | Self::Cancel { run, .. }
             | Self::Pause { run, .. }
             | Self::Resume { run, .. }
@@ -116,7 +128,7 @@ impl Command {
     #[must_use]
     pub const fn id(&self) -> Option<Uuid> {
         match self {
-            Self::Submit { .. } => None,
+            Self::Submit { .. } | Self::Fork { .. } => None,
             Self::Cancel { id, .. }
             | Self::Pause { id, .. }
             | Self::Resume { id, .. }
@@ -130,7 +142,7 @@ impl Command {
     #[must_use]
     pub fn with_id(mut self, new: Uuid) -> Self {
         match &mut self {
-            Self::Submit { .. } => {}
+            Self::Submit { .. } | Self::Fork { .. } => {}
             Self::Cancel { id, .. }
             | Self::Pause { id, .. }
             | Self::Resume { id, .. }
@@ -148,6 +160,7 @@ impl Command {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Submit { .. } => "submit",
+            Self::Fork { .. } => "fork",
             Self::Cancel { .. } => "cancel",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",

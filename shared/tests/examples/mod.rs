@@ -10,7 +10,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
 use muster_shared::run::{
-    Decided, Evidence, Input, Released, Request, RunEvent, Started, StopReason, ToolStarted,
+    Decided, Evidence, Inherited, Input, Origin, Phase, Released, Request, RunEvent, Started, StopReason,
+    TaskState, ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::{
@@ -27,6 +28,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided", Body::Decided(decided()));
     add("decided_offering", Body::Decided(offering()));
     add("decided_loss", Body::Decided(loss()));
+    add("decided_forked", Body::Decided(forked()));
     for (name, work) in works() {
         add(&format!("offered_{name}"), Body::Offered(offered(work)));
     }
@@ -300,6 +302,8 @@ fn step() -> Step {
             messages: vec![StoredMessage { role: "user".to_owned(), content: "Go on.".to_owned() }],
             parameters: json!({ "temperature": 0 }),
             answer: "{}".to_owned(),
+            calls_at: Vec::new(),
+            cut: false,
             usage: usage(),
             millis: 40,
         }],
@@ -447,6 +451,26 @@ fn decided() -> Decided {
     }
 }
 
+fn forked() -> Decided {
+    let (state, secret, deadline) = (Box::new(inherited()), "ab".repeat(32), Millis(1_700_000_600_000));
+    let from = origin();
+    let (goal, limits) = (Box::new(goal()), limits());
+    let created = RunEvent::RunCreated {
+        goal: goal.clone(),
+        limits: limits.clone(),
+        event_version: 1,
+        secret: secret.clone(),
+        deadline,
+    };
+    Decided {
+        inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, event_version: 1 }],
+        offers: 0,
+        continues: false,
+        events: vec![created, RunEvent::RunForked { from, state }],
+        ..decided()
+    }
+}
+
 fn offering() -> Decided {
     let (leaf, generation) = (TaskId::Leaf(index("1-1")), Generation(1));
     let decided = Decided {
@@ -499,6 +523,22 @@ fn loss() -> Decided {
         offers: 0,
         continues: false,
         ..decided()
+    }
+}
+
+fn origin() -> Origin {
+    Origin { run: run(), at: Seq(12) }
+}
+
+fn inherited() -> Inherited {
+    Inherited {
+        phase: Phase::Executing,
+        plan: Some(plan()),
+        refused_plans: Vec::new(),
+        tasks: BTreeMap::from([(TaskId::Plan, TaskState::new())]),
+        reflections: BTreeMap::new(),
+        wanted: BTreeMap::new(),
+        refinements: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is left of a run for the one who asked: the report, the figures, the exit code.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use muster_shared::run::{RunState, RunStatus, StopReason};
 use serde_json::json;
@@ -8,10 +8,20 @@ use serde_json::json;
 use super::screen::Screen;
 use super::watch::Watched;
 use crate::app::{App, now};
-use crate::args::RunArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::{figures, progress, runs};
+
+/// In what form the end of a run is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// A file for the report, instead of standard output.
+    pub(crate) output: Option<PathBuf>,
+    /// One JSON object instead of text.
+    pub(crate) json: bool,
+    /// No progress.
+    pub(crate) quiet: bool,
+}
 
 /// Checks that the report can be written before work is done for it.
 pub(super) fn check(file: Option<&Path>) -> Result<(), Failure> {
@@ -31,7 +41,7 @@ pub(super) fn check(file: Option<&Path>) -> Result<(), Failure> {
 /// Delivers what there is.
 pub(super) fn deliver(
     app: &App,
-    args: &RunArgs,
+    wanted: &Wanted,
     screen: &Screen,
     watched: &Watched,
 ) -> Result<Exit, Failure> {
@@ -44,19 +54,19 @@ pub(super) fn deliver(
             } else {
                 format!("left run {short}; its fleet ends now, and the next `muster up` goes on with it")
             });
-            if args.json {
+            if wanted.json {
                 output::json(&json!({ "run": run, "status": "left" }))?;
             }
             return Ok(Exit::Stopped);
         }
     };
-    if let (Some(file), Some(report)) = (&args.output, &state.report) {
+    if let (Some(file), Some(report)) = (&wanted.output, &state.report) {
         write(file, &report.body)?;
     }
-    if args.json {
+    if wanted.json {
         output::json(&summary(state))?;
     } else {
-        tell(app, args, screen, state)?;
+        tell(app, wanted, screen, state)?;
     }
     Ok(exit(state.status))
 }
@@ -71,7 +81,7 @@ const fn exit(status: RunStatus) -> Exit {
     }
 }
 
-fn tell(app: &App, args: &RunArgs, screen: &Screen, state: &RunState) -> Result<(), Failure> {
+fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result<(), Failure> {
     if let Some(reason) = &state.reason {
         output::note(&format!(
             "run {} {}: {}",
@@ -79,13 +89,13 @@ fn tell(app: &App, args: &RunArgs, screen: &Screen, state: &RunState) -> Result<
             runs::word(state),
             figures::one_line(reason, 600)
         ));
-    } else if !args.quiet && !screen.is_live() {
+    } else if !wanted.quiet && !screen.is_live() {
         // The tree on a terminal ends with this line already.
         output::note(&progress::summary(state, now()));
     }
-    match (&args.output, &state.report) {
+    match (&wanted.output, &state.report) {
         (Some(file), Some(report)) => {
-            if !args.quiet {
+            if !wanted.quiet {
                 let kind = if report.partial { "partial report" } else { "report" };
                 output::note(&format!("{kind}: {}", file.display()));
             }

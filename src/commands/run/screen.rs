@@ -13,7 +13,7 @@ use crate::render::progress::{self, Doing, Told};
 use crate::{logging, output};
 
 /// The screen of one run. Everything goes to standard error.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     kind: Kind,
     paint: Paint,
 }

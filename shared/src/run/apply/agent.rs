@@ -17,6 +17,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
                 }
             }
             Input::Goal { .. }
+            | Input::Fork { .. }
             | Input::Refuse { .. }
             | Input::Capacity
             | Input::Timer

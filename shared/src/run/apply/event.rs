@@ -2,6 +2,7 @@
 
 use super::super::EVENT_VERSION;
 use super::super::event::RunEvent;
+use super::super::fork::Inherited;
 use super::super::state::{Phase, RunState, RunStatus};
 use super::agent::count_usage;
 use super::control;
@@ -49,6 +50,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         phase_since: now,
         paused: None,
         requests: std::collections::VecDeque::new(),
+        forked: None,
         goal: Goal::clone(goal),
         limits: limits.clone(),
         event_version: *event_version,
@@ -79,6 +81,12 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
     let name = event.name();
     match event {
         RunEvent::RunCreated { .. } => return Err(ApplyError::CreatedTwice { run: state.id }),
+        RunEvent::RunForked { from, state: inherited } => {
+            if !Inherited::fits(state) {
+                return Err(ApplyError::WrongPhase { event: name, phase: state.phase });
+            }
+            inherited.give_to(state, *from);
+        }
         RunEvent::PlanRefused { reasons } => {
             require_phase(state, &[Phase::Planning], name)?;
             state.refused_plans.push(reasons.clone());

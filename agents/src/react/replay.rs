@@ -1,0 +1,285 @@
+//! Reads every model answer of a record again and decides upon it again, without asking a model or running a tool.
+//! Pure.
+//!
+//! Steps without a model call are taken as they are: offline rules and agents in other languages keep none. So are
+//! endings that came from outside a task: a deadline, a cancellation, a model that could not be reached.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{Action, Ending, ModelCall, Observation, Outcome, Step, TaskOffered, Thought};
+use muster_shared::ids::{Generation, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::decide::{Case, NextStep, StepLimits, decide};
+use super::history::History;
+use super::mind::understand;
+use super::toolset::{Ability, Toolset, model_name};
+use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
+use crate::roles::rules_for;
+use crate::tools::{ToolSpec, Uncertain, standard_registry};
+
+/// How much of a record was decided again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Replayed {
+    /// Steps, those that end a task among them.
+    pub steps: u32,
+    /// Model answers behind them.
+    pub answers: u32,
+    /// Steps that no model call stands behind; they were taken as they are.
+    pub taken: u32,
+}
+
+/// The first step that came out differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Divergence {
+    /// Where it stands in the record.
+    pub seq: Seq,
+    /// The task.
+    pub task: TaskId,
+    /// What the record holds.
+    pub expected: String,
+    /// What was decided now.
+    pub came: String,
+}
+
+/// Decides every step of every task in a run's record again.
+///
+/// # Errors
+/// The first difference.
+pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
+    let mut courses: BTreeMap<(TaskId, Generation), Course<'_>> = BTreeMap::new();
+    let mut done = Replayed::default();
+    for entry in entries {
+        match &entry.event {
+            RecordEvent::Decided(decided) => {
+                if let Some(offer) = decided.offer.as_deref() {
+                    begin(&mut courses, offer);
+                }
+            }
+            RecordEvent::Offered(offer) => begin(&mut courses, offer),
+            RecordEvent::Agent(key, event) => {
+                let Some(course) = courses.get_mut(&(key.task.clone(), key.generation)) else { continue };
+                course.check(event, &mut done).map_err(|(expected, came)| {
+                    Box::new(Divergence { seq: entry.seq, task: key.task.clone(), expected, came })
+                })?;
+                course.history = std::mem::take(&mut course.history).and_then(vec![entry.clone()]);
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn begin<'a>(courses: &mut BTreeMap<(TaskId, Generation), Course<'a>>, offer: &'a TaskOffered) {
+    let before = (offer.task.clone(), Generation(offer.generation.0.saturating_sub(1)));
+    let before = offer.continues.and_then(|_| courses.get(&before));
+    let history =
+        before.map_or_else(History::default, |before| before.history.clone().going_on_from(Vec::new()));
+    courses.insert((offer.task.clone(), offer.generation), Course { offer, history });
+}
+
+/// What the record holds, and what came instead.
+type Difference = (String, String);
+
+/// One generation of a task on its way through the record.
+struct Course<'a> {
+    offer: &'a TaskOffered,
+    history: History,
+}
+
+impl Course<'_> {
+    fn check(&self, event: &AgentEvent, done: &mut Replayed) -> Result<(), Difference> {
+        match event {
+            AgentEvent::Step(step) => self.check_step(step, done),
+            AgentEvent::Outcome(outcome) => self.check_outcome(outcome, done),
+            // A tool that was announced comes again with its step.
+            AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Released(_) => Ok(()),
+        }
+    }
+
+    fn check_step(&self, step: &Step, done: &mut Replayed) -> Result<(), Difference> {
+        let Some(next) = self.decide_again(step, done)? else { return Ok(()) };
+        let recorded = (&step.thought, &step.action);
+        let came = match &next {
+            NextStep::CallTool { chosen, .. } => (&chosen.thought, &chosen.action, None),
+            NextStep::Refuse { chosen, observation } => (&chosen.thought, &chosen.action, Some(observation)),
+            NextStep::AskAgain { .. } | NextStep::Submit { .. } | NextStep::Conclude { .. } => {
+                return Err((in_words(&step.thought, &step.action, step.observation.as_ref()), what(&next)));
+            }
+        };
+        // Its words name all tools that the agent had, which another build need not know.
+        let status = |observation: &Observation| observation.status;
+        let same_observation =
+            came.2.is_none_or(|refused| Some(refused.status) == step.observation.as_ref().map(status));
+        if recorded == (came.0, came.1) && same_observation {
+            return Ok(());
+        }
+        Err((
+            in_words(&step.thought, &step.action, step.observation.as_ref()),
+            in_words(came.0, came.1, came.2),
+        ))
+    }
+
+    fn check_outcome(&self, outcome: &Outcome, done: &mut Replayed) -> Result<(), Difference> {
+        let Some(step) = outcome.last_step.as_deref() else { return Ok(()) };
+        if is_from_outside(outcome.ending) {
+            done.taken += 1;
+            return Ok(());
+        }
+        let Some(next) = self.decide_again(step, done)? else { return Ok(()) };
+        let (NextStep::Submit { submission, .. } | NextStep::Conclude { submission }) = &next else {
+            return Err((format!("the task ends: {:?} {}", outcome.ending, outcome.reason), what(&next)));
+        };
+        let recorded = (outcome.ending, &outcome.reason, &outcome.product);
+        if recorded == (submission.ending, &submission.reason, &submission.product) {
+            return Ok(());
+        }
+        Err((json(&recorded), json(&(submission.ending, &submission.reason, &submission.product))))
+    }
+
+    /// What follows from the last answer behind a step, if there is one; every answer before it was not taken.
+    fn decide_again(&self, step: &Step, done: &mut Replayed) -> Result<Option<NextStep>, Difference> {
+        let Some(last) = step.calls.last() else {
+            done.taken += 1;
+            return Ok(None);
+        };
+        let rules = rules_for(&self.offer.work);
+        let toolset = self.toolset(last);
+        let limits = limits_of(last).of_task(self.offer, rules, true);
+        let case = Case { offer: self.offer, rules, toolset: &toolset, limits };
+        let mut next = None;
+        for (asked, call) in (1..).zip(&step.calls) {
+            if let Some(taken) = next.filter(|next| !matches!(next, NextStep::AskAgain { .. })) {
+                return Err((format!("answer {} was not taken", asked - 1), what(&taken)));
+            }
+            let answer = understand(heard(call, step), toolset.declarations(), toolset.submit_schema());
+            next = Some(decide(&self.history, &answer, asked, &case));
+            done.answers += 1;
+        }
+        done.steps += 1;
+        Ok(next)
+    }
+
+    /// The tools that the model was offered, as this build knows them.
+    fn toolset(&self, call: &ModelCall) -> Toolset {
+        let rules = rules_for(&self.offer.work);
+        let named: Vec<&str> =
+            call.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
+        let has_documents = self.offer.corpus.is_some();
+        let offered = |spec: &ToolSpec| match named.is_empty() {
+            true => rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus.")),
+            false => named.iter().any(|named| model_name(named) == model_name(&spec.name)),
+        };
+        let abilities = known.into_iter().filter(offered).map(
+            |ToolSpec { name, description, parameters, pure, uncertain, .. }| Ability {
+                name,
+                description,
+                parameters,
+                pure,
+                uncertain,
+            },
+        );
+        let mut abilities: Vec<Ability> = abilities.collect();
+        for name in named {
+            let is_known = name == Action::SUBMIT
+                || abilities.iter().any(|known| model_name(&known.name) == model_name(name));
+            if !is_known {
+                let (description, parameters) = (String::new(), Value::Object(serde_json::Map::new()));
+                let (pure, uncertain) = (true, Uncertain::Repeat);
+                abilities.push(Ability { name: name.to_owned(), description, parameters, pure, uncertain });
+            }
+        }
+        Toolset::new(abilities, (rules.schema)(self.offer))
+    }
+}
+
+/// The limits that the agent worked by, where the call says so.
+fn limits_of(call: &ModelCall) -> StepLimits {
+    let usual = StepLimits::default();
+    let kept = |name: &str| call.parameters[name].as_u64().and_then(|limit| u32::try_from(limit).ok());
+    StepLimits {
+        max_steps: kept("max_steps").unwrap_or(usual.max_steps),
+        max_asks: kept("max_asks").unwrap_or(usual.max_asks),
+        ..usual
+    }
+}
+
+/// The answer as the model gave it. Reasoning beside the text is kept in the thought that was made of it.
+fn heard(call: &ModelCall, step: &Step) -> ChatAnswer {
+    let (text, tool_calls) = taken_apart(call);
+    let kept = [&step.thought.reasoning, &step.thought.text].into_iter().find(|kept| !kept.is_empty());
+    ChatAnswer {
+        reasoning: kept.filter(|kept| !call.answer.contains(kept.as_str())).cloned(),
+        text,
+        finish: match (call.cut, tool_calls.is_empty()) {
+            (true, _) => FinishReason::Length,
+            (false, true) => FinishReason::Stop,
+            (false, false) => FinishReason::ToolCalls,
+        },
+        tool_calls,
+        usage: TokenUsage::default(),
+        wasted: Wasted::default(),
+        model: String::new(),
+        provider: String::new(),
+        millis: 0,
+    }
+}
+
+/// The text and the native calls of an answer that was kept word for word.
+fn taken_apart(call: &ModelCall) -> (String, Vec<ToolCall>) {
+    let starts: Vec<usize> = call.calls_at.iter().filter_map(|at| usize::try_from(*at).ok()).collect();
+    let part = |from: usize, to: usize| call.answer.get(from..to).unwrap_or_default().trim_end_matches('\n');
+    let ends = starts.iter().skip(1).copied().chain([call.answer.len()]);
+    let calls = starts.iter().zip(ends).zip(1..).map(|((from, to), number)| {
+        let line = part(*from, to).strip_prefix("[call] ").unwrap_or_default();
+        let (name, raw) = line.split_once(' ').unwrap_or((line, ""));
+        let arguments = serde_json::from_str(raw).unwrap_or_else(|_| Value::String(raw.to_owned()));
+        let id = format!("call-{number}");
+        ToolCall { raw: raw.to_owned(), ..ToolCall::new(id, name, arguments) }
+    });
+    let text = part(0, starts.first().copied().unwrap_or(call.answer.len()));
+    (text.to_owned(), calls.collect())
+}
+
+const fn is_from_outside(ending: Ending) -> bool {
+    match ending {
+        Ending::ModelFailed
+        | Ending::AgentFailed
+        | Ending::DeadlinePassed
+        | Ending::Cancelled
+        | Ending::BudgetExhausted => true,
+        Ending::Done
+        | Ending::DonePartial
+        | Ending::Escalate
+        | Ending::Delegate
+        | Ending::Blocked
+        | Ending::GaveUp => false,
+    }
+}
+
+fn what(next: &NextStep) -> String {
+    match next {
+        NextStep::CallTool { chosen, .. } => in_words(&chosen.thought, &chosen.action, None),
+        NextStep::Refuse { chosen, observation } => {
+            in_words(&chosen.thought, &chosen.action, Some(observation))
+        }
+        NextStep::AskAgain { reason } => format!("the model is asked again: {reason}"),
+        NextStep::Submit { submission, .. } | NextStep::Conclude { submission } => {
+            format!("the task ends: {:?} {}", submission.ending, submission.reason)
+        }
+    }
+}
+
+fn in_words(thought: &Thought, action: &Action, refused: Option<&Observation>) -> String {
+    json(&(thought, action, refused.map(|observation| observation.status)))
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

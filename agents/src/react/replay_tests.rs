@@ -1,0 +1,65 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use muster_shared::flow::ObservationStatus;
+use muster_shared::ids::{AgentId, Role};
+use muster_shared::run::AgentKey;
+use muster_shared::time::Millis;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{leaf, step};
+
+const ANSWER: &str = r#"{"thought": "a sum", "action": "calculator", "arguments": {"expression": "1+1"}}"#;
+
+fn call(answer: &str) -> ModelCall {
+    let template = step(1, "x", Value::Null, ObservationStatus::Success).calls.remove(0);
+    ModelCall { answer: answer.to_owned(), ..template }
+}
+
+fn summed(calls: Vec<ModelCall>) -> Step {
+    let step = step(1, "calculator", json!({"expression": "1+1"}), ObservationStatus::Success);
+    Step { thought: Thought { text: "a sum".into(), ..Thought::default() }, calls, ..step }
+}
+
+fn record(event: AgentEvent) -> Vec<Entry> {
+    let offer = leaf(Role::Worker);
+    let (role, agent, task, generation) =
+        (Role::Worker, AgentId::new("worker", 1), offer.task.clone(), offer.generation);
+    let key = AgentKey { role, agent, task, generation };
+    let entry = |seq, event| Entry { seq: Seq(seq), at: Millis(seq), run: offer.run, event };
+    vec![entry(1, RecordEvent::Offered(offer.clone())), entry(2, RecordEvent::Agent(key, event))]
+}
+
+#[test]
+fn a_step_follows_from_the_answers_behind_it() {
+    let whole = record(AgentEvent::Step(summed(vec![call("Let me see."), call(ANSWER)])));
+    assert_eq!(replay(&whole).unwrap(), Replayed { steps: 1, answers: 2, taken: 0 });
+    let silent = record(AgentEvent::Step(summed(Vec::new())));
+    assert_eq!(replay(&silent).unwrap(), Replayed { steps: 0, answers: 0, taken: 1 });
+}
+
+#[test]
+fn the_first_step_that_comes_out_differently_is_named() {
+    let mut other = summed(vec![call(ANSWER)]);
+    other.action.arguments = json!({"expression": "2+2"});
+    let divergence = replay(&record(AgentEvent::Step(other))).unwrap_err();
+    assert_eq!((divergence.seq, divergence.task.to_string()), (Seq(2), "1".to_owned()));
+    assert!(divergence.expected.contains("2+2") && divergence.came.contains("1+1"), "{divergence:?}");
+    let superfluous = summed(vec![call(ANSWER), call(ANSWER)]);
+    let divergence = replay(&record(AgentEvent::Step(superfluous))).unwrap_err();
+    assert!(divergence.expected.contains("answer 1 was not taken"), "{divergence:?}");
+    let unread = summed(vec![call("Let me see.")]);
+    let divergence = replay(&record(AgentEvent::Step(unread))).unwrap_err();
+    assert!(divergence.came.contains("asked again"), "{divergence:?}");
+}
+
+#[test]
+fn native_calls_are_found_again_in_what_was_kept() {
+    let answer = "So:\n[call] a {\n\"x\": \"[call] b\"}\n[call] b broken {".to_owned();
+    let starts = [answer.find("[call] a").unwrap(), answer.rfind("[call] b broken").unwrap()];
+    let calls_at = starts.map(|at| u32::try_from(at).unwrap()).to_vec();
+    let (text, calls) = taken_apart(&ModelCall { answer, calls_at, ..call("") });
+    assert_eq!(text, "So:");
+    assert_eq!((calls[0].name.as_str(), &calls[0].arguments), ("a", &json!({"x": "[call] b"})));
+    assert_eq!((calls[1].name.as_str(), &calls[1].arguments), ("b", &json!("broken {")));
+}

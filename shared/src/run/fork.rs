@@ -1,0 +1,103 @@
+//! What a run begins with that was forked from another.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{Phase, RunState, RunStatus, TaskState};
+use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
+use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
+
+/// Where a forked run came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Origin {
+    /// The run.
+    pub run: RunId,
+    /// The last entry of its record that counts.
+    pub at: Seq,
+}
+
+/// What a forked run takes over: the plan and all that had ended. It shares no entry of the record with its origin,
+/// and has a secret, a deadline and a count of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Inherited {
+    /// What it goes on with.
+    pub phase: Phase,
+    /// The plan as it stood.
+    pub plan: Option<Plan>,
+    /// Why plans had been refused.
+    pub refused_plans: Vec<Vec<String>>,
+    /// Its tasks. What was in work is to be offered again, from its beginning.
+    pub tasks: BTreeMap<TaskId, TaskState>,
+    /// What had been learnt.
+    pub reflections: BTreeMap<TaskIndex, Reflection>,
+    /// What each refinement was to be for.
+    pub wanted: BTreeMap<u32, Vec<String>>,
+    /// Changes of plan.
+    pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+}
+
+impl Inherited {
+    /// What can be taken over from a run as it stands; nothing when it has ended.
+    #[must_use]
+    pub fn of(run: &RunState) -> Option<Self> {
+        if run.status.is_ended() {
+            return None;
+        }
+        let tasks = run.tasks.iter().map(|(id, task)| (id.clone(), taken_over(task)));
+        Some(Self {
+            phase: run.phase,
+            plan: run.plan.clone(),
+            refused_plans: run.refused_plans.clone(),
+            tasks: tasks.collect(),
+            reflections: run.reflections.clone(),
+            wanted: run.wanted.clone(),
+            refinements: run.refinements.clone(),
+        })
+    }
+
+    /// Whether it can be given to this run: one that has only just been created.
+    #[must_use]
+    pub fn fits(run: &RunState) -> bool {
+        run.status == RunStatus::Created && run.plan.is_none() && run.tasks.is_empty()
+    }
+
+    /// Gives it to a run.
+    pub(super) fn give_to(&self, run: &mut RunState, from: Origin) {
+        let Self { phase, plan, refused_plans, tasks, reflections, wanted, refinements } = self.clone();
+        *run = RunState {
+            phase,
+            plan,
+            refused_plans,
+            tasks,
+            reflections,
+            wanted,
+            refinements,
+            forked: Some(from),
+            ..run.clone()
+        };
+    }
+}
+
+/// A task as a fork has it: ended as it was, else not offered yet. Steps that were taken stand in another record.
+fn taken_over(task: &TaskState) -> TaskState {
+    match task.status {
+        TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing => TaskState {
+            status: TaskStatus::Created,
+            queue: None,
+            offered_at: None,
+            deadline: None,
+            agent: None,
+            attempt: Attempt(0),
+            continues: None,
+            deaths: Vec::new(),
+            ..task.clone()
+        },
+        TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Aborted
+        | TaskStatus::Skipped
+        | TaskStatus::Blocked
+        | TaskStatus::Split => task.clone(),
+    }
+}

@@ -1,0 +1,76 @@
+//! `muster fork`: begins a run from where another one stood.
+
+use muster_bus::Bus;
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::{Inherited, Origin, RunState, apply};
+use muster_shared::wire::{Command, Encoding};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::run::{self, Wanted};
+use super::select;
+use crate::app::{App, bus_failure};
+use crate::args::ForkArgs;
+use crate::exit::{Exit, Failure};
+use crate::output;
+
+/// Begins the new run and waits for its end, or only names it.
+pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
+    if let Some(model) = &args.model {
+        super::models::check(app, model)?;
+    }
+    if args.detach {
+        let bus = app.connect("asker").await?;
+        let run = begin(&bus, &args).await?;
+        return tell(&args, run);
+    }
+    let wanted = Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet };
+    run::wait_for(app, &wanted, async |bus, _, _| begin(bus, &args).await).await
+}
+
+async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> {
+    let from = Origin { run: select::run(bus, &args.run).await?, at: Seq(args.at) };
+    check(bus, from).await?;
+    let run = RunId::from_uuid(Uuid::now_v7());
+    let command = Command::Fork { run, from, model: args.model.clone() };
+    bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+    Ok(run)
+}
+
+/// What cannot be forked is better said here than on the record of a run that fails at once.
+async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
+    let entries = select::entries(bus, from.run).await?;
+    let (first, last) = match (entries.first(), entries.last()) {
+        (Some(first), Some(last)) => (first.seq, last.seq),
+        _ => (Seq(0), Seq(0)),
+    };
+    let mut state: Option<RunState> = None;
+    for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
+        apply(&mut state, entry).map_err(|error| {
+            Failure::failed(format!("the record of run {} cannot be followed: {error}", from.run.short()))
+        })?;
+    }
+    let short = from.run.short();
+    match state.as_ref().map(Inherited::of) {
+        Some(Some(_)) if from.at <= last => Ok(()),
+        Some(None) => Err(Failure::usage(format!("run {short} had ended at entry {}", from.at))
+            .help("fork it at an earlier entry; the first column of `muster trace` has their numbers")),
+        None | Some(Some(_)) => {
+            Err(Failure::usage(format!("run {short} has no entry {}", from.at)).help(format!(
+                "its entries are {first} to {last}; the first column of `muster trace` has their numbers"
+            )))
+        }
+    }
+}
+
+fn tell(args: &ForkArgs, run: RunId) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&json!({ "run": run, "status": "asked" }))?;
+    } else {
+        output::line(&format!(
+            "asked for run {run}; `muster trace {} --follow` shows how it goes on",
+            run.short()
+        ))?;
+    }
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,96 @@
+//! `muster replay`: every decision of a run made again from its record, and compared.
+
+use muster_shared::ids::RunId;
+use muster_shared::run::Entry;
+use serde_json::{Value, json};
+
+use super::select;
+use crate::app::App;
+use crate::args::ReplayArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::output;
+use crate::render::figures;
+
+/// Longest part of a difference that is shown to a person, in characters.
+const SHOWN: usize = 1_200;
+
+/// Decides everything again and says whether it came out the same.
+pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure> {
+    let reading = Reading::open(app).await?;
+    let found = read(&reading, &args.run).await;
+    reading.close().await;
+    let (run, entries) = found?;
+    let difference = match compare(run, &entries) {
+        Ok(same) => {
+            if args.json {
+                output::json(&same)?;
+            } else {
+                output::line(&in_words(run, entries.len(), &same))?;
+            }
+            return Ok(Exit::Completed);
+        }
+        Err(difference) => difference,
+    };
+    if args.json {
+        output::json(&difference)?;
+    } else {
+        let shown = |part: &str| figures::one_line(difference[part].as_str().unwrap_or_default(), SHOWN);
+        output::line(&format!(
+            "run {} comes out differently at entry {} ({})\n  the record holds: {}\n  decided now:      {}",
+            run.short(),
+            difference["seq"],
+            difference["part"].as_str().unwrap_or_default(),
+            shown("expected"),
+            shown("came")
+        ))?;
+    }
+    Ok(Exit::Failed)
+}
+
+async fn read(reading: &Reading, wanted: &str) -> Result<(RunId, Vec<Entry>), Failure> {
+    let run = select::run(&reading.bus, wanted).await?;
+    Ok((run, select::entries(&reading.bus, run).await?))
+}
+
+/// Counts of what came out the same; else the first difference, whichever of both sides it is on.
+fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
+    let orchestrators = muster_orchestrator::replay::replay(run, entries);
+    let agents = muster_agents::react::replay::replay(entries);
+    match (orchestrators, agents) {
+        (Ok(decided), Ok(stepped)) => Ok(json!({
+            "run": run, "same": true, "decisions": decided.decisions, "events": decided.events,
+            "offers": decided.offers, "steps": stepped.steps, "answers": stepped.answers, "taken": stepped.taken,
+        })),
+        (Err(one), Err(other)) if other.seq < one.seq => Err(of_agent(run, &other)),
+        (Err(one), _) => Err(json!({
+            "run": run, "same": false, "seq": one.seq, "part": one.part,
+            "expected": one.expected, "came": one.came,
+        })),
+        (Ok(_), Err(other)) => Err(of_agent(run, &other)),
+    }
+}
+
+fn of_agent(run: RunId, difference: &muster_agents::react::replay::Divergence) -> Value {
+    json!({
+        "run": run, "same": false, "seq": difference.seq, "part": format!("task {}", difference.task),
+        "expected": difference.expected, "came": difference.came,
+    })
+}
+
+fn in_words(run: RunId, entries: usize, same: &Value) -> String {
+    let count = |name: &str, what: &str| figures::plural(same[name].as_u64().unwrap_or(0), what);
+    let mut text = format!(
+        "run {} comes out the same: {}, {}, {} and {} decided again from {} entries",
+        run.short(),
+        count("decisions", "decision"),
+        count("offers", "offer"),
+        count("steps", "step"),
+        count("answers", "model answer"),
+        figures::count(u64::try_from(entries).unwrap_or(u64::MAX)),
+    );
+    if same["taken"].as_u64().is_some_and(|taken| taken > 0) {
+        text.push_str(&format!("; {} without a model answer taken as recorded", count("taken", "step")));
+    }
+    text
+}

@@ -1,6 +1,8 @@
 //! The command line.
 
 mod dead;
+#[cfg(feature = "bench")]
+mod bench;
 mod orders;
 
 use std::path::PathBuf;
@@ -11,6 +13,8 @@ use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
 
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
+#[cfg(feature = "bench")]
+pub(crate) use bench::{Bench, BenchArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 
 use crate::settings::Dollars;
@@ -102,6 +106,9 @@ pub(crate) enum Command {
     Orchestrator,
     /// Print the schemas of everything that travels on the bus.
     Schema(SchemaArgs),
+    /// Torment a fleet of its own and measure what comes of it.
+    #[cfg(feature = "bench")]
+    Bench(BenchArgs),
     /// Check the installation and say how to mend what is wrong.
     Doctor(JsonArgs),
     /// Show the settings in force and where each comes from.

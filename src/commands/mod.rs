@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 mod agent;
+#[cfg(feature = "bench")]
+mod bench;
 mod cancel;
 mod config;
 mod dead;
@@ -43,6 +45,8 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
     let app = App::open(global)?;
     let speaker = match &command {
         Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
+        #[cfg(feature = "bench")]
+        Command::Bench(_) => Speaker::Command,
         Command::Run(_)
         | Command::Down(_)
         | Command::Ps(_)
@@ -89,6 +93,8 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, &args).await?,
         Command::Orchestrator => orchestrator::orchestrator(&app).await?,
+        #[cfg(feature = "bench")]
+        Command::Bench(args) => bench::bench(&app, &args).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,

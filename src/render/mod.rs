@@ -7,6 +7,8 @@ pub(crate) mod figures;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod golden;
 pub(crate) mod live;
+#[cfg(feature = "bench")]
+pub(crate) mod ordeal;
 pub(crate) mod orders;
 pub(crate) mod paint;
 pub(crate) mod processes;

@@ -4,6 +4,7 @@
 mod bad_input;
 mod budgets;
 mod bus_loss;
+mod chaos;
 mod cluster;
 mod control;
 mod deaths;

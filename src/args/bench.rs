@@ -1,0 +1,38 @@
+//! Arguments of `muster bench`.
+
+use clap::{Args, Subcommand};
+
+/// What is measured.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) what: Bench,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Bench {
+    /// Many short runs while processes are killed and frozen at random: nothing may be lost, doubled or repeated.
+    Chaos {
+        /// How many runs.
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        runs: u32,
+        /// Runs at once.
+        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
+        at_once: u32,
+        /// What the choice of victims begins with.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// How long it takes to go on after the kill of an agent, an orchestrator and the server.
+    Recovery {
+        /// How many runs go on meanwhile, for each of the three.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        runs: u32,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}

@@ -1,0 +1,99 @@
+//! `muster bench`: torments a fleet of its own, in a folder of its own, and measures what comes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use muster_bus::server::find_binary;
+use muster_support::chaos::{Ordeal, Progress, Spread, Targets, Verdict};
+
+use crate::app::App;
+use crate::args::{Bench, BenchArgs};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::ordeal;
+use crate::signals::StopSignals;
+
+/// Measures.
+pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
+    match args.what {
+        Bench::Chaos { runs, at_once, seed, json } => {
+            let ordeal = ordeal(app, runs, at_once, seed, Targets::All)?;
+            let verdict = undergo(ordeal).await?;
+            if json {
+                output::json(&verdict)?;
+            } else {
+                output::text(&ordeal::report(&verdict))?;
+            }
+            Ok(if verdict.is_good() { Exit::Completed } else { Exit::Failed })
+        }
+        Bench::Recovery { runs, json } => recovery(app, runs, json).await,
+    }
+}
+
+async fn recovery(app: &App, runs: u32, json: bool) -> Result<Exit, Failure> {
+    let mut rows: Vec<(&str, Spread, Verdict)> = Vec::new();
+    for (what, targets) in [
+        ("kill -9 of an agent, until its task runs elsewhere", Targets::Agents),
+        ("kill -9 of an orchestrator, until its runs are decided upon again", Targets::Orchestrators),
+        ("kill -9 of nats-server, until the next entry of the record", Targets::Server),
+    ] {
+        let verdict = undergo(ordeal(app, runs, 8, 1, targets)?).await?;
+        let spread = match targets {
+            Targets::All | Targets::Agents => verdict.recovery.agent,
+            Targets::Orchestrators => verdict.recovery.orchestrator,
+            Targets::Server => verdict.recovery.server,
+        };
+        rows.push((what, spread, verdict));
+    }
+    if json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(what, spread, verdict)| serde_json::json!({ "what": what, "spread": spread, "verdict": verdict }))
+            .collect();
+        output::json(&rows)?;
+    } else {
+        output::text(&ordeal::recovery_table(&rows))?;
+    }
+    let good = rows.iter().all(|(_, _, verdict)| verdict.is_good());
+    Ok(if good { Exit::Completed } else { Exit::Failed })
+}
+
+fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Result<Ordeal, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
+    let server = app.settings().server.binary.clone().map_or_else(find_binary, Ok);
+    let server = server.map_err(|error| {
+        Failure::bus(error.to_string())
+            .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
+    })?;
+    Ok(Ordeal {
+        program: program.display().to_string(),
+        server: Some(server.display().to_string()),
+        targets,
+        runs: usize::try_from(runs).unwrap_or(usize::MAX),
+        at_once: usize::try_from(at_once).unwrap_or(usize::MAX),
+        seed,
+    })
+}
+
+/// Undergoes it on a thread of its own; Ctrl-C ends it early, and the fleet with it.
+async fn undergo(ordeal: Ordeal) -> Result<Verdict, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = StopSignals::listen()?.into_token();
+    let watch = tokio::spawn({
+        let stop = Arc::clone(&stop);
+        async move {
+            stopped.cancelled().await;
+            output::note("stopping: the fleet ends, and what was seen so far is judged");
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let runs = ordeal.runs;
+    let tell = move |Progress { ended, faults }| {
+        output::note(&format!("{ended} of {runs} runs ended, {faults} processes killed or frozen"));
+    };
+    let verdict = tokio::task::spawn_blocking(move || ordeal.undergo(&stop, tell)).await;
+    watch.abort();
+    let failed = |error: String| Failure::failed(format!("the ordeal broke off: {error}"));
+    verdict.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+}

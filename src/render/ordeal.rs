@@ -1,0 +1,72 @@
+//! What came of an ordeal, for people.
+
+use muster_support::chaos::{Spread, Verdict};
+
+use super::figures;
+use super::table;
+
+/// The figures of an ordeal, and what is wrong.
+pub(crate) fn report(verdict: &Verdict) -> String {
+    let faults = verdict.faults;
+    let rows = [
+        ("runs", verdict.runs.to_string()),
+        ("reports, one each", verdict.reported.to_string()),
+        ("agents killed", faults.agents_killed.to_string()),
+        ("orchestrators killed", faults.orchestrators_killed.to_string()),
+        ("nats-server killed", faults.servers_killed.to_string()),
+        ("processes frozen and woken", faults.frozen.to_string()),
+        ("entries of the record", verdict.entries.to_string()),
+        ("entries lost", verdict.lost.to_string()),
+        ("outcomes or ends doubled", verdict.doubled.to_string()),
+        (
+            "model calls",
+            format!(
+                "{} made, {} in the record, {} needed without faults",
+                verdict.calls, verdict.calls_in_record, verdict.calls_needed
+            ),
+        ),
+        ("finished model calls repeated", verdict.repeated_calls.to_string()),
+        ("agent killed, its task runs elsewhere", spread(verdict.recovery.agent)),
+        ("orchestrator killed, its runs go on", spread(verdict.recovery.orchestrator)),
+        ("nats-server killed, the next entry", spread(verdict.recovery.server)),
+    ];
+    let rows = rows.into_iter().map(|(what, figure)| vec![what.to_owned(), figure]).collect();
+    let mut text = table::plain(&["WHAT", "FIGURE"], rows, &[], None);
+    for wrong in &verdict.wrong {
+        text.push_str(&format!("\n! {wrong}"));
+    }
+    text
+}
+
+/// The table of `muster bench recovery`.
+pub(crate) fn recovery_table(rows: &[(&str, Spread, Verdict)]) -> String {
+    let lines = rows.iter().map(|(what, times, verdict)| {
+        let reports = format!("{} of {}", verdict.reported, verdict.runs);
+        vec![
+            (*what).to_owned(),
+            times.count.to_string(),
+            figures::millis(times.p50_ms),
+            figures::millis(times.max_ms),
+            verdict.repeated_calls.to_string(),
+            reports,
+        ]
+    });
+    let heading = ["WHAT", "TIMES", "P50", "MAX", "CALLS REPEATED", "REPORTS"];
+    let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5], None);
+    for wrong in rows.iter().flat_map(|(_, _, verdict)| &verdict.wrong) {
+        text.push_str(&format!("\n! {wrong}"));
+    }
+    text
+}
+
+fn spread(times: Spread) -> String {
+    if times.count == 0 {
+        return "not seen".to_owned();
+    }
+    format!(
+        "p50 {}, max {} ({} times)",
+        figures::millis(times.p50_ms),
+        figures::millis(times.max_ms),
+        times.count
+    )
+}

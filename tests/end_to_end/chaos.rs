@@ -1,0 +1,27 @@
+//! Runs while processes are killed and frozen at random. `muster bench chaos` does it a thousand times.
+
+use std::sync::atomic::AtomicBool;
+
+use muster_support::chaos::{Ordeal, Targets};
+
+/// As many as `CHAOS_RUNS` says, else a number that fits into an ordinary test run.
+fn runs() -> usize {
+    std::env::var("CHAOS_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
+    let ordeal = Ordeal {
+        program: env!("CARGO_BIN_EXE_muster").to_owned(),
+        server: None,
+        targets: Targets::All,
+        runs: runs(),
+        at_once: 16,
+        seed: 7,
+    };
+    let verdict = ordeal.undergo(&AtomicBool::new(false), |_| {}).unwrap();
+    println!("{verdict:#?}");
+    assert!(verdict.is_good(), "{verdict:#?}");
+    assert!(verdict.faults.all() > 10, "too little happened: {:?}", verdict.faults);
+    assert!(verdict.calls_in_record >= verdict.calls_needed, "every answer is in the record");
+}

@@ -1,0 +1,226 @@
+//! The judgement: what the record and the model's log say.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::time::SystemTime;
+
+use muster_bus::RecordFilter;
+use muster_shared::flow::{ModelCall, Step};
+use muster_shared::ids::{Generation, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
+use serde::Serialize;
+
+use super::recovery::Spreads;
+use super::torment::{Faults, Victim};
+use super::traffic::{Seen, connect, ends, hash};
+use super::{model, recovery};
+use crate::model_server::LogEntry;
+
+/// Most findings of a kind that are kept in words.
+const KEPT: usize = 20;
+
+/// What came of an ordeal.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Runs that were submitted.
+    pub runs: usize,
+    /// Runs that ended with a report, exactly once.
+    pub reported: usize,
+    /// What was done to the fleet.
+    pub faults: Faults,
+    /// Entries that were seen in the record and are not there any more, or say something else.
+    pub lost: usize,
+    /// Outcomes beyond the first of a generation of a task, and ends of a run beyond the first.
+    pub doubled: usize,
+    /// Model calls whose answer was in the record when they were made again.
+    pub repeated_calls: usize,
+    /// Model calls that were made.
+    pub calls: usize,
+    /// Model calls whose answer is in the record.
+    pub calls_in_record: usize,
+    /// Model calls that a run without any fault takes.
+    pub calls_needed: usize,
+    /// Entries of the record.
+    pub entries: usize,
+    /// How long it took to go on after a kill.
+    pub recovery: Spreads,
+    /// What is wrong, in words.
+    pub wrong: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether nothing was lost, doubled or repeated, and every run has its report.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.wrong.is_empty()
+            && self.reported == self.runs
+            && (self.lost, self.doubled, self.repeated_calls) == (0, 0, 0)
+    }
+
+    pub(super) fn of(
+        url: &str,
+        seen: &Seen,
+        victims: &[Victim],
+        log: &[LogEntry],
+        begun: SystemTime,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let entries = runtime.block_on(async {
+            let bus = connect(url).await?;
+            let read = bus.record().read(&RecordFilter::Everything, Seq(0)).await;
+            read.map_err(|error| io::Error::other(error.to_string()))
+        })?;
+        Ok(Self::judge(&entries, seen, victims, log, begun))
+    }
+
+    fn judge(
+        entries: &[Entry],
+        seen: &Seen,
+        victims: &[Victim],
+        log: &[LogEntry],
+        begun: SystemTime,
+    ) -> Self {
+        let mut verdict = Self { entries: entries.len(), calls: log.len(), ..Self::default() };
+        verdict.runs = seen.runs.len() + seen.unsent.len();
+        verdict.calls_needed = verdict.runs * model::CALLS;
+        verdict
+            .wrong
+            .extend(seen.unsent.iter().take(KEPT).map(|why| format!("a goal could not be sent: {why}")));
+        verdict.look_for_lost(entries, seen);
+        let mut by_run: BTreeMap<RunId, Vec<&Entry>> = BTreeMap::new();
+        for entry in entries {
+            by_run.entry(entry.run).or_default().push(entry);
+        }
+        for run in seen.runs.keys() {
+            verdict.judge_run(*run, by_run.get(run).map(Vec::as_slice).unwrap_or_default());
+        }
+        verdict.look_for_repetitions(entries, log, begun);
+        verdict.recovery = recovery::measure(&by_run, entries, victims);
+        verdict
+    }
+
+    fn say(&mut self, what: String) {
+        if self.wrong.len() < KEPT {
+            self.wrong.push(what);
+        }
+    }
+
+    fn look_for_lost(&mut self, entries: &[Entry], seen: &Seen) {
+        let there: HashMap<Seq, u64> = entries.iter().map(|entry| (entry.seq, hash(entry))).collect();
+        for (seq, said) in &seen.entries {
+            if there.get(seq) != Some(said) {
+                self.lost += 1;
+                self.say(format!("entry {seq} was seen and is gone or changed"));
+            }
+        }
+    }
+
+    fn judge_run(&mut self, run: RunId, entries: &[&Entry]) {
+        let mut state: Option<RunState> = None;
+        let mut outcomes: HashSet<(TaskId, Generation)> = HashSet::new();
+        let mut ended = 0;
+        for entry in entries {
+            let before = state.clone();
+            if let Err(error) = apply(&mut state, entry) {
+                return self.say(format!("run {run} does not fold at {}: {error}", entry.seq));
+            }
+            if let (Some(before), Some(after)) = (&before, &state)
+                && let Err(broken) = invariants::check_all(before, entry, after)
+            {
+                self.say(format!("run {run}: {}", broken.join("; ")));
+            }
+            match &entry.event {
+                RecordEvent::Agent(key, AgentEvent::Outcome(_)) => {
+                    if !outcomes.insert((key.task.clone(), key.generation)) {
+                        self.doubled += 1;
+                        self.say(format!("run {run}: a second outcome of {} at {}", key.task, entry.seq));
+                    }
+                }
+                RecordEvent::Decided(decided) => {
+                    ended += decided.events.iter().filter(|event| ends(event)).count();
+                }
+                RecordEvent::Agent(..) | RecordEvent::Offered(_) => {}
+            }
+        }
+        self.doubled += usize::from(ended > 1);
+        match state {
+            Some(state) if state.report.is_some() && ended == 1 => self.reported += 1,
+            Some(state) => self.say(format!(
+                "run {run} is {:?} without a report: {}",
+                state.status,
+                state.reason.unwrap_or_else(|| "it goes on".to_owned())
+            )),
+            None => self.say(format!("run {run} is not in the record")),
+        }
+    }
+
+    /// A call is repeated when the same question, as far into its task, comes again after its answer was stored.
+    fn look_for_repetitions(&mut self, entries: &[Entry], log: &[LogEntry], begun: SystemTime) {
+        let stored = stored_calls(entries);
+        self.calls_in_record = stored.len();
+        let began = millis(begun);
+        let mut asked: HashMap<u64, Vec<(usize, u64)>> = HashMap::new();
+        for entry in log {
+            let request = &entry.request;
+            let at = began + u64::try_from(request.at.as_millis()).unwrap_or(u64::MAX);
+            let earlier = asked.entry(place(entry)).or_default();
+            let known =
+                earlier.iter().find(|(number, _)| stored.get(number).is_some_and(|stored| *stored < at));
+            if let Some((number, _)) = known.copied() {
+                self.repeated_calls += 1;
+                self.say(format!(
+                    "call {} repeats call {number}, whose answer was in the record",
+                    request.number
+                ));
+            }
+            asked.entry(place(entry)).or_default().push((request.number, at));
+        }
+    }
+}
+
+/// The task that a request belongs to and how far it has come: the brief carries a number that no other task has.
+fn place(entry: &LogEntry) -> u64 {
+    let request = &entry.request;
+    let mut hasher = DefaultHasher::new();
+    request.system().hash(&mut hasher);
+    let brief = request.messages.iter().find(|message| message.role == "user");
+    brief.map(|message| message.text.as_str()).hash(&mut hasher);
+    request.turns().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// When the answer to each call was stored, in milliseconds.
+fn stored_calls(entries: &[Entry]) -> HashMap<usize, u64> {
+    let mut stored = HashMap::new();
+    for entry in entries {
+        let RecordEvent::Agent(_, event) = &entry.event else { continue };
+        for number in calls_of(event).iter().flat_map(|call| model::calls_in(&call.answer)) {
+            stored.entry(number).or_insert(entry.at.0);
+        }
+    }
+    stored
+}
+
+fn calls_of(event: &AgentEvent) -> &[ModelCall] {
+    let step: Option<&Step> = match event {
+        AgentEvent::Step(step) => Some(step),
+        AgentEvent::ToolStarted(tool) => Some(&tool.step),
+        AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
+        AgentEvent::Started(_) | AgentEvent::Released(_) => None,
+    };
+    step.map(|step| step.calls.as_slice()).unwrap_or_default()
+}
+
+pub(super) fn millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whether an entry is one of those that end a run.
+pub(super) fn is_end(entry: &Entry) -> bool {
+    match &entry.event {
+        RecordEvent::Decided(decided) => decided.events.iter().any(|event: &RunEvent| ends(event)),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
+    }
+}

@@ -1,0 +1,100 @@
+//! How long it took to go on after each kill, by the broker's stamps.
+
+use std::collections::BTreeMap;
+
+use muster_shared::ids::RunId;
+use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use serde::Serialize;
+
+use super::evidence::{is_end, millis};
+use super::torment::{Kind, Victim};
+
+/// Times in milliseconds: how many, the median and the longest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// How many there are.
+    pub count: usize,
+    /// The median, in milliseconds.
+    pub p50_ms: u64,
+    /// The longest, in milliseconds.
+    pub max_ms: u64,
+}
+
+impl Spread {
+    /// The spread of these times, in milliseconds.
+    #[must_use]
+    pub fn of(mut times: Vec<u64>) -> Self {
+        times.sort_unstable();
+        let p50_ms = times.get(times.len() / 2).copied().unwrap_or(0);
+        Self { count: times.len(), p50_ms, max_ms: times.last().copied().unwrap_or(0) }
+    }
+}
+
+/// How long it took to go on, by what was killed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Spreads {
+    /// From the kill of an agent until each of its tasks was started by another.
+    pub agent: Spread,
+    /// From the kill of an orchestrator until the next decision on each run whose newest decision was its own.
+    pub orchestrator: Spread,
+    /// From the kill of the server until the next entry of the record.
+    pub server: Spread,
+}
+
+pub(super) fn measure(
+    by_run: &BTreeMap<RunId, Vec<&Entry>>,
+    entries: &[Entry],
+    victims: &[Victim],
+) -> Spreads {
+    let (mut agent, mut orchestrator, mut server) = (Vec::new(), Vec::new(), Vec::new());
+    for victim in victims {
+        let at = millis(victim.at);
+        match victim.kind {
+            Kind::Agent => agent.extend(by_run.values().flat_map(|run| restarted(run, victim.pid, at))),
+            Kind::Orchestrator => {
+                orchestrator.extend(by_run.values().filter_map(|run| decided_anew(run, at)))
+            }
+            Kind::Server => {
+                server.extend(entries.iter().find(|entry| entry.at.0 > at).map(|entry| entry.at.0 - at));
+            }
+        }
+    }
+    Spreads { agent: Spread::of(agent), orchestrator: Spread::of(orchestrator), server: Spread::of(server) }
+}
+
+/// The tasks that a process had in hand when it was killed: how long until each was started again.
+fn restarted(run: &[&Entry], pid: u32, at: u64) -> Vec<u64> {
+    let mut times = Vec::new();
+    for (place, entry) in run.iter().enumerate().filter(|(_, entry)| entry.at.0 <= at) {
+        let RecordEvent::Agent(key, AgentEvent::Started(started)) = &entry.event else { continue };
+        if started.pid != pid {
+            continue;
+        }
+        let of_task = run[place + 1..].iter().filter_map(|later| match &later.event {
+            RecordEvent::Agent(other, event) if other.task == key.task => Some((later.at.0, event)),
+            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+        });
+        for (when, event) in of_task {
+            match event {
+                AgentEvent::Started(_) => {
+                    times.extend(when.checked_sub(at));
+                    break;
+                }
+                AgentEvent::Outcome(_) | AgentEvent::Released(_) => break,
+                AgentEvent::Step(_) | AgentEvent::ToolStarted(_) => {}
+            }
+        }
+    }
+    times
+}
+
+/// How long a run waited whose author changed over the kill.
+fn decided_anew(run: &[&Entry], at: u64) -> Option<u64> {
+    let author = |entry: &Entry| match &entry.event {
+        RecordEvent::Decided(decided) => Some(decided.by.clone()),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+    };
+    let before = run.iter().rev().find(|entry| entry.at.0 <= at && author(entry).is_some())?;
+    let after = run.iter().find(|entry| entry.at.0 > at && author(entry).is_some())?;
+    (!is_end(before) && author(before) != author(after)).then(|| after.at.0 - at)
+}

@@ -1,0 +1,185 @@
+//! Killing and freezing processes of a fleet, one every 300 to 800 ms.
+
+use std::time::{Duration, SystemTime};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Serialize;
+
+use crate::fleet::Fleet;
+
+/// How many processes met with what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Faults {
+    /// Agents killed.
+    pub agents_killed: usize,
+    /// Orchestrators killed.
+    pub orchestrators_killed: usize,
+    /// Times the NATS server was killed.
+    pub servers_killed: usize,
+    /// Processes frozen and woken again, of any kind.
+    pub frozen: usize,
+}
+
+impl Faults {
+    /// All of them.
+    #[must_use]
+    pub const fn all(self) -> usize {
+        self.agents_killed + self.orchestrators_killed + self.servers_killed + self.frozen
+    }
+}
+
+/// Which processes meet with something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// All, killed and frozen.
+    All,
+    /// Agents, killed.
+    Agents,
+    /// Orchestrators, killed.
+    Orchestrators,
+    /// The NATS server, killed.
+    Server,
+}
+
+/// What a process of the fleet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Agent,
+    Orchestrator,
+    Server,
+}
+
+/// A process that was killed.
+#[derive(Debug, Clone)]
+pub(super) struct Victim {
+    pub(super) kind: Kind,
+    pub(super) pid: u32,
+    pub(super) at: SystemTime,
+}
+
+/// Chooses victims.
+pub(super) struct Torment {
+    random: u64,
+    targets: Targets,
+    faults: Faults,
+    victims: Vec<Victim>,
+    /// Frozen processes, and after how many further faults they are woken.
+    frozen: Vec<(u32, u32)>,
+}
+
+impl Torment {
+    pub(super) fn new(seed: u64, targets: Targets) -> Self {
+        let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        Self { random, targets, faults: Faults::default(), victims: Vec::new(), frozen: Vec::new() }
+    }
+
+    /// Waits a while, then does something to some process.
+    pub(super) fn next(&mut self, fleet: &Fleet) {
+        std::thread::sleep(Duration::from_millis(300 + self.below(500)));
+        self.wake_some();
+        let members: Vec<(Kind, u32)> =
+            fleet.pids().iter().filter_map(|(name, pid)| Some((kind(name)?, *pid))).collect();
+        let wanted = self.wanted();
+        let fitting: Vec<u32> = members
+            .iter()
+            .filter(|(kind, pid)| *kind == wanted && !self.is_frozen(*pid))
+            .map(|(_, pid)| *pid)
+            .collect();
+        let Some(&pid) = fitting.get(usize::try_from(self.below(fitting.len().max(1) as u64)).unwrap_or(0))
+        else {
+            return;
+        };
+        if self.targets == Targets::All && self.below(5) == 0 {
+            self.freeze(pid);
+        } else {
+            self.kill(wanted, pid);
+        }
+    }
+
+    fn wanted(&mut self) -> Kind {
+        match (self.targets, self.below(10)) {
+            (Targets::Server, _) | (Targets::All, 0) => Kind::Server,
+            (Targets::Orchestrators, _) | (Targets::All, 1 | 2) => Kind::Orchestrator,
+            (Targets::Agents, _) | (Targets::All, _) => Kind::Agent,
+        }
+    }
+
+    fn kill(&mut self, kind: Kind, pid: u32) {
+        let at = SystemTime::now();
+        if !send(pid, Signal::SIGKILL) {
+            return;
+        }
+        match kind {
+            Kind::Agent => self.faults.agents_killed += 1,
+            Kind::Orchestrator => self.faults.orchestrators_killed += 1,
+            Kind::Server => self.faults.servers_killed += 1,
+        }
+        self.victims.push(Victim { kind, pid, at });
+    }
+
+    fn freeze(&mut self, pid: u32) {
+        if send(pid, Signal::SIGSTOP) {
+            self.faults.frozen += 1;
+            let rounds = 1 + u32::try_from(self.below(15)).unwrap_or(1);
+            self.frozen.push((pid, rounds));
+        }
+    }
+
+    fn is_frozen(&self, pid: u32) -> bool {
+        self.frozen.iter().any(|(frozen, _)| *frozen == pid)
+    }
+
+    fn wake_some(&mut self) {
+        self.frozen.retain_mut(|(pid, rounds)| {
+            *rounds = rounds.saturating_sub(1);
+            if *rounds == 0 {
+                send(*pid, Signal::SIGCONT);
+            }
+            *rounds > 0
+        });
+    }
+
+    /// Wakes everybody.
+    pub(super) fn end(&mut self) {
+        for (pid, _) in self.frozen.drain(..) {
+            send(pid, Signal::SIGCONT);
+        }
+    }
+
+    pub(super) const fn faults(&self) -> Faults {
+        self.faults
+    }
+
+    pub(super) fn victims(&self) -> &[Victim] {
+        &self.victims
+    }
+
+    /// A number below `most`, by xorshift.
+    fn below(&mut self, most: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % most.max(1)
+    }
+}
+
+impl Drop for Torment {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The supervisor is left alone: it is the one that brings the others back.
+fn kind(name: &str) -> Option<Kind> {
+    match name {
+        "supervisor" => None,
+        "nats-server" => Some(Kind::Server),
+        name if name.starts_with("orchestrator") => Some(Kind::Orchestrator),
+        _ => Some(Kind::Agent),
+    }
+}
+
+fn send(pid: u32, signal: Signal) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), signal).is_ok())
+}

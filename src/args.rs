@@ -1,8 +1,8 @@
 //! The command line.
 
-mod dead;
 #[cfg(feature = "bench")]
 mod bench;
+mod dead;
 mod orders;
 
 use std::path::PathBuf;
@@ -12,9 +12,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
 
-pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs};
+pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 
 use crate::settings::Dollars;

@@ -1,4 +1,5 @@
 //! Runs while processes are killed and frozen at random. `muster bench chaos` does it a thousand times.
+#![allow(clippy::print_stderr)]
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,7 +21,7 @@ fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
         seed: 7,
     };
     let verdict = ordeal.undergo(&AtomicBool::new(false), |_| {}).unwrap();
-    println!("{verdict:#?}");
+    eprintln!("{verdict:#?}");
     assert!(verdict.is_good(), "{verdict:#?}");
     assert!(verdict.faults.all() > 10, "too little happened: {:?}", verdict.faults);
     assert!(verdict.calls_in_record >= verdict.calls_needed, "every answer is in the record");

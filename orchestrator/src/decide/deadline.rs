@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Ending, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
-use muster_shared::run::{RunState, StopReason};
+use muster_shared::run::{RunState, StopReason, TaskState};
 use muster_shared::time::Millis;
 
 use super::control;
@@ -34,9 +34,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
     if run.deadline <= now {
-        let span = run.deadline.since(run.created_at);
-        let reason = format!("its time of {} is up; ask again with a longer --deadline", in_words(span));
-        return control::abort(draft, StopReason::DeadlinePassed, reason);
+        return stop_run(draft);
     }
     if run.paused.is_some() {
         return;
@@ -47,6 +45,28 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
     for Late { task, generation, agent, reason } in late(run, now) {
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
         failure::failed(draft, &task, Failure { ending: Ending::DeadlinePassed, outcome: None, reason });
+    }
+}
+
+fn stop_run(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    let span = run.deadline.since(run.created_at);
+    let reason = format!("its time of {} is up; ask again with a longer --deadline", in_words(span));
+    control::abort(draft, StopReason::DeadlinePassed, reason);
+}
+
+/// Whether the deadline of a task was that of its phase or of the run, so that there is no time for another try. An
+/// agent may see it pass a moment before the run does.
+pub(super) fn leaves_no_time(run: &RunState, task: &TaskState) -> bool {
+    let last = phase::ends_at(run).map_or(run.deadline, |end| end.min(run.deadline));
+    task.deadline.is_some_and(|deadline| deadline >= last)
+}
+
+/// Stops a run that cannot go on without what there is no time left for.
+pub(super) fn stop(draft: &mut Draft<'_>) {
+    match draft.open().and_then(phase::ends_at) {
+        Some(_) => phase::end(draft),
+        None => stop_run(draft),
     }
 }
 

@@ -5,6 +5,7 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::RunEvent;
 
 use super::budget;
+use super::deadline;
 use super::draft::Draft;
 
 /// A try that failed.
@@ -40,7 +41,8 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let Some(state) = run.tasks.get(task) else { return };
     let generation = state.generation;
     let failures = state.failures.saturating_add(1);
-    let again = failures < tries(failure.ending, &run.limits);
+    let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
+    let again = !out_of_time && failures < tries(failure.ending, &run.limits);
     let Failure { ending, outcome, reason } = failure;
     if again {
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
@@ -52,6 +54,9 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
         return budget::stop_without(draft, task, &reason);
     }
     draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason });
+    if out_of_time && fatal.is_some() {
+        return deadline::stop(draft);
+    }
     if let Some(reason) = fatal {
         draft.emit(RunEvent::RunFailed { reason });
     }

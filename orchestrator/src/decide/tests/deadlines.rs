@@ -43,6 +43,21 @@ fn a_run_out_of_time_delivers_what_there_is_and_says_that_it_is_a_part() {
 }
 
 #[test]
+fn an_agent_that_sees_the_deadline_pass_before_the_run_does_ends_it_the_same_way() {
+    let mut fleet = planned();
+    for task in ["1", "2", "reflect-1", "reflect-2", "3", "reflect-3"] {
+        do_task(&mut fleet, task);
+    }
+    let write = fleet.find("write");
+    fleet.run.as_mut().unwrap().deadline = write.deadline;
+    fleet.start(&write);
+    fleet.now = Millis(write.deadline.0 - 50);
+    fleet.end(&write, failed(Ending::DeadlinePassed, "the task's time was up"));
+    assert_eq!(fleet.status(), OUT_OF_TIME, "{}", fleet.reason());
+    assert!(fleet.run().report.as_ref().is_some_and(|report| report.partial));
+}
+
+#[test]
 fn a_run_out_of_time_without_a_result_has_no_report() {
     let mut fleet = planned();
     let deadline = fleet.run().deadline;

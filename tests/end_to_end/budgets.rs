@@ -120,7 +120,7 @@ fn the_budget_of_the_fleet_holds_for_all_runs_together() {
     let (_, summary, said) = ask(fleet.folder(), &[]);
     assert!(server.arrived() <= 60, "{} calls: {said}", server.arrived());
     let told = format!("{summary}");
-    assert!(told.contains("budget"), "{told}");
+    assert!(told.contains("fleet's"), "{told}");
 }
 
 #[test]

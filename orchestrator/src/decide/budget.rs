@@ -90,9 +90,10 @@ fn used_up(run: &RunState) -> String {
     format!("its budget ({}) was used up", limits(run))
 }
 
-/// The limits that bound the run: its own, else those of each task.
-const fn limits(run: &RunState) -> Budget {
-    if run.limits.budget.is_unlimited() { run.limits.task_budget } else { run.limits.budget }
+/// The limits that bound the run: its own, else those of each task, else those of the fleet, which agents keep.
+fn limits(run: &RunState) -> String {
+    let own = [run.limits.budget, run.limits.task_budget].into_iter().find(|limits| !limits.is_unlimited());
+    own.map_or_else(|| "the fleet's".to_owned(), |limits| limits.to_string())
 }
 
 const fn in_words(task: &TaskId) -> &'static str {

@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build nats test check bench simulate clean-state
+.PHONY: help demo build nats test check bench simulate chaos clean-state
 
 help: ## Show what can be done
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -36,6 +36,10 @@ bench: nats ## The figures, each printed beside its bare counterpart
 
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
+
+chaos: nats build ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	target/release/muster bench chaos --runs $${RUNS:-1000}
 
 clean-state: ## Forget all local runs: stops a local fleet and removes .muster, keeping nats-server
 	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi

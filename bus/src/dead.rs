@@ -217,11 +217,15 @@ impl Core {
             None => payload,
         };
         let came_on = subject.strip_prefix("dlq.").unwrap_or(&subject).to_owned();
+        let mut kept: Vec<(String, String)> =
+            headers.0.iter().filter(|(name, _)| !name.starts_with("Muster-Dead-")).cloned().collect();
+        // The client gives headers in no order.
+        kept.sort_unstable();
         Ok(DeadLetter {
             subject: headers.get(SUBJECT).map_or(came_on, str::to_owned),
             reason: headers.get(REASON).unwrap_or("no reason was given").to_owned(),
             at: headers.get(AT).and_then(|text| text.parse().ok()).map_or(stored.at, Millis),
-            headers: headers.0.into_iter().filter(|(name, _)| !name.starts_with("Muster-Dead-")).collect(),
+            headers: kept,
             payload,
             seq: stored.seq,
         })

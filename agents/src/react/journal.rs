@@ -133,16 +133,18 @@ impl Journal {
     }
 
     /// Looks what was written since: whether our event landed after all. What else we wrote (a write that was
-    /// given up half-way) moves our place; what others wrote ends our part.
+    /// given up half-way) moves our place; what others wrote ends our part. Whoever starts has written nothing yet:
+    /// what stands there under its name is another slot's of the same process, and has to be read first.
     async fn look(&mut self, event: &AgentEvent) -> Result<bool, JournalError> {
         let entries = self.entries(self.last).await?;
+        let starts = matches!(event, AgentEvent::Started(_));
         let mut landed = false;
         for entry in entries {
             let RecordEvent::Agent(key, written) = &entry.event else { continue };
             landed = key == &self.offer_key.1 && written == event;
             let ends_ours =
                 matches!(written, AgentEvent::Started(_) | AgentEvent::Outcome(_) | AgentEvent::Released(_));
-            if !landed && (key.agent != self.offer_key.1.agent || ends_ours) {
+            if !landed && (starts || key.agent != self.offer_key.1.agent || ends_ours) {
                 return Err(JournalError::Lost);
             }
             self.last = entry.seq;
@@ -197,3 +199,7 @@ fn started(history: &History, starter: &Starter) -> AgentEvent {
         after_step: history.next_step() - 1,
     })
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -90,13 +90,15 @@ impl Journal {
         mine: &AgentKey,
         event: Option<&AgentEvent>,
     ) -> Look {
+        // Whoever starts has written nothing yet: what is there is another slot's.
+        let starts = matches!(event, Some(AgentEvent::Started(_)));
         let mut found = Look::Missing;
         for entry in entries {
             let RecordEvent::Agent(key, written) = &entry.event else { continue };
             let landed = key == mine && event.is_some_and(|event| event == written);
             let ends_ours =
                 matches!(written, AgentEvent::Started(_) | AgentEvent::Outcome(_) | AgentEvent::Released(_));
-            if !landed && (key.agent != mine.agent || ends_ours) {
+            if !landed && (starts || key.agent != mine.agent || ends_ours) {
                 return Look::Lost;
             }
             found = if landed { Look::Landed } else { Look::Missing };

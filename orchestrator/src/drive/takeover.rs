@@ -81,25 +81,44 @@ impl Estates {
         if office.ownership.epoch().is_none() {
             return Ok(());
         }
-        for lease in lapsed {
-            self.settle_one(office, &lease).await?;
+        self.look_through(office, &lapsed).await?;
+        for lease in &lapsed {
+            self.take_over_of(office, lease);
+        }
+        for lease in &lapsed {
+            self.bury(office, lease).await?;
         }
         Ok(())
     }
 
-    async fn settle_one(&mut self, office: &Arc<Office>, lease: &SeenLease) -> Result<(), BusError> {
-        if !self.known.contains_key(&lease.key) {
-            let left = left_by(office, lease).await?;
+    /// Finds out what leases left that lapsed since the last time. However many they are, the newest part of the record
+    /// is read once: orchestrators that die often must not leave more work than the next one gets done in its life.
+    async fn look_through(&mut self, office: &Office, lapsed: &[SeenLease]) -> Result<(), BusError> {
+        let new: Vec<&SeenLease> =
+            lapsed.iter().filter(|lease| !self.known.contains_key(&lease.key)).collect();
+        let Some(from) = new.iter().map(|lease| lease.note.through).min() else { return Ok(()) };
+        let decisions = office.bus.record().read(&RecordFilter::AllWithoutOffer, from).await?;
+        for lease in new {
+            let left = left_by(lease, &decisions);
             tracing::info!(holder = %lease.holder, runs = left.len(), "the lease of an orchestrator has lapsed");
             self.known.insert(lease.key.clone(), Estate { left, looked: None });
         }
-        let Some(estate) = self.known.get_mut(&lease.key) else { return Ok(()) };
+        Ok(())
+    }
+
+    fn take_over_of(&mut self, office: &Arc<Office>, lease: &SeenLease) {
+        let Some(estate) = self.known.get_mut(&lease.key) else { return };
         estate.left.retain(|run, _| office.ownership.sessions().owner(*run).is_none());
         for (run, version) in &estate.left {
             if falls_to_us(office, *run, *version) {
                 take_over(office, *run, Some(&lease.holder));
             }
         }
+    }
+
+    /// Removes a lease of which nothing is left, if that falls to this orchestrator.
+    async fn bury(&mut self, office: &Office, lease: &SeenLease) -> Result<(), BusError> {
+        let Some(estate) = self.known.get_mut(&lease.key) else { return Ok(()) };
         if office.ownership.sessions().undertaker(&lease.key) != Some(office.bus.who()) {
             return Ok(());
         }
@@ -128,16 +147,20 @@ impl Estate {
     }
 }
 
-/// The runs that a lease names, and those that its holder created after it was last renewed.
-async fn left_by(office: &Office, lease: &SeenLease) -> Result<Left, BusError> {
+/// The runs that a lease names, and those that its holder created after it was last renewed, without those that have
+/// ended. `decisions` begin at the latest where the lease stood: the end of a run makes no offer, so it is among them.
+fn left_by(lease: &SeenLease, decisions: &[Entry]) -> Left {
     let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
     let mut left: Left = named.collect();
-    for entry in office.bus.record().read(&RecordFilter::AllWithoutOffer, lease.note.through).await? {
-        if author(&entry) == Some(&lease.holder) {
-            left.entry(entry.run).or_insert_with(|| version_in(&entry));
+    for entry in decisions.iter().filter(|entry| entry.seq > lease.note.through) {
+        if author(entry) == Some(&lease.holder) {
+            left.entry(entry.run).or_insert_with(|| version_in(entry));
         }
     }
-    Ok(left)
+    for entry in decisions.iter().filter(|entry| ends(entry)) {
+        left.remove(&entry.run);
+    }
+    left
 }
 
 fn falls_to_us(office: &Office, run: RunId, version: u32) -> bool {

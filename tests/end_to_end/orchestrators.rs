@@ -196,13 +196,16 @@ fn a_stream_goes_on_after_the_server_was_killed_with_no_gap_and_no_double() {
     let asker = ask(fleet.folder());
     wait_until_busy(fleet.folder());
     let follow = ["trace", "last", "--follow", "--json"];
-    let follower = fleet.folder().command(&follow).stdout(Stdio::piped()).spawn().unwrap();
+    let heard = fleet.folder().path().join("followed.jsonl");
+    let mut follower =
+        fleet.folder().command(&follow).stdout(std::fs::File::create(&heard).unwrap()).spawn().unwrap();
+    let has_begun = || std::fs::metadata(&heard).is_ok_and(|file| file.len() > 0);
+    wait_until("the record is followed", LIMIT, has_begun).unwrap();
     let before = trace(fleet.folder(), "last").len();
     signal(fleet.pid("nats-server").unwrap(), Signal::SIGKILL);
     let summary = completes(asker, fleet.folder());
-    let followed = follower.wait_with_output().unwrap();
-    assert!(followed.status.success());
-    let text = String::from_utf8(followed.stdout).unwrap();
+    assert!(follower.wait().unwrap().success());
+    let text = std::fs::read_to_string(&heard).unwrap();
     let followed: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let whole = trace(fleet.folder(), summary["run"].as_str().unwrap());
     assert!(whole.len() > before, "it was killed in the middle");

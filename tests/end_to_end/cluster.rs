@@ -1,5 +1,6 @@
 //! Three servers with three copies of everything: one may die at any moment.
 
+use std::collections::HashSet;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -8,9 +9,13 @@ use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::ModelServer;
 use muster_support::workload::{MODEL_CALLS, Speech, script};
 
+use serde_json::Value;
+
 use super::support::{folder, of_kind};
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// Offers that may be begun twice: those that are made again while their first copy is on its way.
+const MOST_TWICE: usize = 4;
 
 /// Written to the record by now.
 fn written(folder: &muster_support::fleet::Folder) -> usize {
@@ -35,6 +40,13 @@ fn a_run_outlives_one_server_of_three() {
     assert_eq!(output.status.code(), Some(0), "{}\n{}", both(&output), fleet.folder().logs());
     cluster.revive(0).unwrap();
     let trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap();
-    assert_eq!(of_kind(&trace, "outcome").count(), 18, "plan, eight leaves, eight reflections, report");
-    assert_eq!(server.arrived(), MODEL_CALLS, "no call was made twice");
+    let outcomes: Vec<(&Value, &Value)> =
+        of_kind(&trace, "outcome").map(|entry| (&entry["task"], &entry["generation"])).collect();
+    let tasks: HashSet<String> = outcomes.iter().map(|(task, _)| task.to_string()).collect();
+    assert_eq!(tasks.len(), 18, "plan, eight leaves, eight reflections, report");
+    let generations: HashSet<String> = outcomes.iter().map(|(task, of)| format!("{task} {of}")).collect();
+    assert_eq!(generations.len(), outcomes.len(), "one outcome for each offer: {outcomes:?}");
+    // An offer that is made again just when its late copy is taken may be begun twice; one of the two is told to stop.
+    let most = MODEL_CALLS + MOST_TWICE;
+    assert!(server.arrived() <= most, "{} calls, {MODEL_CALLS} needed", server.arrived());
 }

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use muster_support::fleet::{Fleet, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer, Reply, Script};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, signal};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Model calls of one list: seven sums and the answer.
@@ -154,10 +153,6 @@ impl Scene {
         }
         assert!(self.server.violations().is_empty(), "{:?}", self.server.violations());
     }
-}
-
-fn signal(pid: u32, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
 }
 
 /// Kills the worker that has the task at step 5 of 8; gives the time until another asks the model for that step.

@@ -12,15 +12,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::support::{folder, of_kind};
+use super::support::{folder, of_kind, signal};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Generous: the machine may be busy with other tests. What was measured is printed.
 const GOES_ON_WITHIN: u64 = 10_000;
-
-fn signal(pid: u32, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
-}
 
 fn now() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()

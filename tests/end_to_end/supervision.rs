@@ -4,16 +4,11 @@ use std::time::Duration;
 
 use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
-use super::support::{folder, write_documents};
+use super::support::{folder, signal, write_documents};
 
 const LIMIT: Duration = Duration::from_secs(30);
-
-fn signal(pid: u32, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
-}
 
 fn is_alive(pid: u32) -> bool {
     // A zombie is dead for our purposes.

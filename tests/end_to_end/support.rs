@@ -1,11 +1,18 @@
 //! What several of these tests need.
 
 use muster_support::fleet::Folder;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// A folder for the binary under test.
 pub(crate) fn folder() -> Folder {
     Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap()
+}
+
+/// Sends a signal to a process of a fleet under test.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), signal).unwrap();
 }
 
 /// A few documents that answer some questions and leave others open.

@@ -127,7 +127,7 @@ fn free(run: &RunState) -> Budget {
 /// Whether what was set aside may still be used, or may have been.
 fn is_open(run: &RunState, kept: &Allotment) -> bool {
     run.tasks.get(&kept.task).is_some_and(|task| {
-        kept.generation < task.generation || survey::is_in_work(task.status) || task.attempt.0 > 0
+        kept.generation < task.generation || task.status.is_in_work() || task.attempt.0 > 0
     })
 }
 

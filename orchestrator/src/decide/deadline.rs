@@ -13,7 +13,6 @@ use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
-use super::survey;
 
 pub(super) use phase::takes_nothing_up;
 
@@ -79,7 +78,7 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     if run.paused.is_some() {
         return Some(run.deadline);
     }
-    let tasks = run.tasks.values().filter(|task| survey::is_in_work(task.status));
+    let tasks = run.tasks.values().filter(|task| task.status.is_in_work());
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
     Some(tasks.chain(phase::over_at(run)).fold(run.deadline, Millis::min))
 }
@@ -91,7 +90,7 @@ pub(super) fn of_offer(run: &RunState, now: Millis) -> Millis {
 }
 
 fn late(run: &RunState, now: Millis) -> Vec<Late> {
-    let in_work = run.tasks.iter().filter(|(_, task)| survey::is_in_work(task.status));
+    let in_work = run.tasks.iter().filter(|(_, task)| task.status.is_in_work());
     let late = in_work.filter(|(_, task)| task.deadline.is_some_and(|deadline| deadline.after(GRACE) <= now));
     late.map(|(id, task)| Late {
         task: id.clone(),

@@ -9,7 +9,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, Tas
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{failure, outcome, survey};
+use super::{failure, outcome};
 
 /// An agent that is gone, and what its tasks had come to.
 pub(super) struct Loss<'a> {
@@ -132,6 +132,6 @@ fn starting(run: &RunState) -> impl Iterator<Item = &AgentKey> {
     started.map(|(key, _)| key).filter(|key| {
         run.tasks
             .get(&key.task)
-            .is_some_and(|state| state.generation == key.generation && survey::is_in_work(state.status))
+            .is_some_and(|state| state.generation == key.generation && state.status.is_in_work())
     })
 }

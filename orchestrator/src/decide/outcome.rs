@@ -44,9 +44,7 @@ fn turn_away(draft: &mut Draft<'_>, key: &AgentKey, event: &AgentEvent) {
 }
 
 fn is_current(run: &RunState, key: &AgentKey) -> bool {
-    run.tasks
-        .get(&key.task)
-        .is_some_and(|task| task.generation == key.generation && survey::is_in_work(task.status))
+    run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
 }
 
 fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {

@@ -48,7 +48,7 @@ pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
 /// What is to be offered as soon as its queue has room, in order. Reflections come first, since what was learnt
 /// reaches the tasks after them; leaves follow depth first. What the budget does not allow is not due.
 pub(super) fn due(run: &RunState) -> Vec<TaskId> {
-    let mut due = match run.phase {
+    match run.phase {
         Phase::Planning => unoffered(run, TaskId::Plan),
         Phase::Executing => {
             let reflections = survey::unreflected(run).into_iter().map(TaskId::Reflect);
@@ -64,9 +64,7 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
         }
         Phase::Writing => unoffered(run, TaskId::Write),
         Phase::Ended => Vec::new(),
-    };
-    due.retain(|task| budget::affords(run, task));
-    due
+    }
 }
 
 /// When an offer that nobody started should be looked at again; nothing when none waits.
@@ -83,8 +81,9 @@ fn work_feeds_refinement(run: &RunState) -> bool {
     run.tasks.iter().any(|(task, state)| task.leaf().is_some() && survey::is_offered(state))
 }
 
+/// This task, if it was not offered yet and can be paid for.
 fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
-    if survey::is_unoffered(run, &task) { vec![task] } else { Vec::new() }
+    if survey::is_unoffered(run, &task) && budget::affords(run, &task) { vec![task] } else { Vec::new() }
 }
 
 fn offer(draft: &mut Draft<'_>, task: &TaskId) {

@@ -9,39 +9,11 @@ use muster_shared::run::{RunState, Statuses, TaskState};
 
 use super::budget;
 
-/// Whether a task with this state is in a queue or in an agent's hands, or some of those below it are.
-pub(super) const fn is_in_work(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Queued | TaskStatus::Processing => true,
-        TaskStatus::Created
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked
-        | TaskStatus::Split => false,
-    }
-}
-
-/// Whether a task was offered or has ended, so that there is something to do again.
-pub(super) const fn was_begun(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Created | TaskStatus::Split => false,
-        TaskStatus::Queued
-        | TaskStatus::Processing
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked => true,
-    }
-}
-
 /// How many offers of a run each queue holds, taken by an agent or not.
 #[must_use]
 pub fn in_work(run: &RunState) -> BTreeMap<Queue, u32> {
     let mut held: BTreeMap<Queue, u32> = BTreeMap::new();
-    for task in run.tasks.values().filter(|task| is_in_work(task.status)) {
+    for task in run.tasks.values().filter(|task| task.status.is_in_work()) {
         if let Some(queue) = &task.queue {
             *held.entry(queue.clone()).or_default() += 1;
         }
@@ -78,7 +50,7 @@ pub(super) fn anything_in_work(run: &RunState) -> bool {
 
 /// Whether a task is in a queue or in an agent's hands. A parent whose leaves are is not: nobody was offered it.
 pub(super) fn is_offered(task: &TaskState) -> bool {
-    is_in_work(task.status) && task.generation > Generation(0)
+    task.status.is_in_work() && task.generation > Generation(0)
 }
 
 /// The states of planned tasks as a change of plan has to see them: a task that was offered has begun, also while it
@@ -132,7 +104,7 @@ fn is_untouched(run: &RunState, number: u32) -> bool {
 pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
     let Some(plan) = &run.plan else { return Vec::new() };
     let hold = open_refinement(run).map(TaskId::Refine).is_some_and(|task| {
-        run.tasks.get(&task).is_some_and(|task| is_in_work(task.status)) || budget::affords(run, &task)
+        run.tasks.get(&task).is_some_and(|task| task.status.is_in_work()) || budget::affords(run, &task)
     });
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
     order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index)).collect()

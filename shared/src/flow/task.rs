@@ -49,6 +49,36 @@ impl TaskStatus {
         }
     }
 
+    /// Whether a task with this state is in a queue or in an agent's hands, or some of those below it are.
+    #[must_use]
+    pub const fn is_in_work(self) -> bool {
+        match self {
+            Self::Queued | Self::Processing => true,
+            Self::Created
+            | Self::Completed
+            | Self::Failed
+            | Self::Aborted
+            | Self::Skipped
+            | Self::Blocked
+            | Self::Split => false,
+        }
+    }
+
+    /// Whether a task was offered or has ended, so that there is something to do again.
+    #[must_use]
+    pub const fn was_begun(self) -> bool {
+        match self {
+            Self::Created | Self::Split => false,
+            Self::Queued
+            | Self::Processing
+            | Self::Completed
+            | Self::Failed
+            | Self::Aborted
+            | Self::Skipped
+            | Self::Blocked => true,
+        }
+    }
+
     /// The mark of a leaf in the progress tree (R8): not started, in work, done, or ended otherwise.
     #[must_use]
     pub const fn mark(self) -> &'static str {

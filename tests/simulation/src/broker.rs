@@ -239,7 +239,7 @@ impl Broker {
 
     fn is_unfinished(&self, run: RunId) -> bool {
         let mut decided = self.decisions(run);
-        !decided.any(|decided| decided.events.iter().any(ends_run))
+        !decided.any(|decided| decided.events.iter().any(RunEvent::ends_run))
     }
 
     fn decisions(&self, run: RunId) -> impl Iterator<Item = &Decided> {
@@ -265,8 +265,4 @@ impl Broker {
 /// The name of an orchestrator.
 pub(crate) fn agent_of(who: Life) -> AgentId {
     AgentId::new("orchestrator", u32::try_from(who.place).unwrap_or(0) << 16 | who.number)
-}
-
-pub(crate) const fn ends_run(event: &RunEvent) -> bool {
-    matches!(event, RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunAborted { .. })
 }

@@ -6,11 +6,10 @@ use std::rc::Rc;
 use muster_orchestrator::decide::{Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{Decided, Entry, RecordEvent, RunState, apply, invariants};
+use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
 
 use crate::agenda::Time;
 use crate::asks::Asks;
-use crate::broker::ends_run;
 use crate::folds;
 use crate::io::Note;
 use crate::random::Random;
@@ -134,7 +133,7 @@ impl Checks {
     }
 
     fn ends_once(&mut self, entry: &Entry, decided: &Decided) {
-        if decided.events.iter().any(ends_run) && !self.ended.insert(entry.run) {
+        if decided.events.iter().any(RunEvent::ends_run) && !self.ended.insert(entry.run) {
             self.broken.push(format!("at {}: every run ends once", entry.seq));
         }
     }

@@ -12,7 +12,7 @@ use muster_shared::run::{Request, RunEvent, RunState, StopReason};
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{partial, survey};
+use super::partial;
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
@@ -74,7 +74,7 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 /// Interrupts whoever has the newest generation of a task in hand.
 fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
     let held = draft.open().and_then(|run| run.tasks.get(task));
-    let Some(state) = held.filter(|state| survey::is_in_work(state.status)) else { return };
+    let Some(state) = held.filter(|state| state.status.is_in_work()) else { return };
     let (generation, agent) = (state.generation, state.agent.clone());
     draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
 }
@@ -86,7 +86,7 @@ fn stop_writing(draft: &mut Draft<'_>, reason: &str) {
 
 /// Opens a task again if it was begun.
 fn reopen(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| survey::was_begun(state.status)) {
+    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| state.status.was_begun()) {
         interrupt(draft, task, reason);
         draft.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
     }

@@ -8,7 +8,6 @@ use muster_shared::plan::{order, unknown_task};
 use muster_shared::run::{Request, RunState};
 
 use super::super::draft::Draft;
-use super::super::survey;
 use super::{asked_by, plan_of, reopen, stop_writing};
 
 /// Has a task and all below it done again, with everything that used what it gave.
@@ -58,5 +57,5 @@ fn users(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
 }
 
 fn was_begun(run: &RunState, leaf: &TaskIndex) -> bool {
-    run.planned(leaf).is_some_and(|state| survey::was_begun(state.status))
+    run.planned(leaf).is_some_and(|state| state.status.was_begun())
 }

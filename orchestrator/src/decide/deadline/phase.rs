@@ -116,7 +116,7 @@ fn in_hand(run: &RunState) -> Vec<(TaskId, Generation)> {
         TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
         TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => true,
     };
-    let held = run.tasks.iter().filter(|(task, state)| executed(task) && survey::is_in_work(state.status));
+    let held = run.tasks.iter().filter(|(task, state)| executed(task) && state.status.is_in_work());
     held.map(|(task, state)| (task.clone(), state.generation)).collect()
 }
 

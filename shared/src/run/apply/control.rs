@@ -74,17 +74,8 @@ pub(super) fn reopen(
     now: Millis,
 ) -> Result<(), ApplyError> {
     let found = executable(state, task, event)?;
-    match found.status {
-        TaskStatus::Queued
-        | TaskStatus::Processing
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Aborted
-        | TaskStatus::Skipped
-        | TaskStatus::Blocked => {}
-        from @ (TaskStatus::Created | TaskStatus::Split) => {
-            return Err(illegal(task, from, TaskStatus::Created));
-        }
+    if !found.status.was_begun() {
+        return Err(illegal(task, found.status, TaskStatus::Created));
     }
     found.status = TaskStatus::Created;
     found.agent = None;

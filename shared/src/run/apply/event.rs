@@ -193,21 +193,10 @@ fn end_run(state: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
     control::enter(state, Phase::Ended, now);
     state.paused = None;
     state.ended_at = Some(now);
-    for task in state.tasks.values_mut() {
-        match task.status {
-            TaskStatus::Queued | TaskStatus::Processing => {
-                task.status = TaskStatus::Aborted;
-                task.agent = None;
-                task.reasons.push(reason.to_owned());
-            }
-            TaskStatus::Created
-            | TaskStatus::Completed
-            | TaskStatus::Failed
-            | TaskStatus::Aborted
-            | TaskStatus::Skipped
-            | TaskStatus::Blocked
-            | TaskStatus::Split => {}
-        }
+    for task in state.tasks.values_mut().filter(|task| task.status.is_in_work()) {
+        task.status = TaskStatus::Aborted;
+        task.agent = None;
+        task.reasons.push(reason.to_owned());
     }
     for (key, event) in std::mem::take(&mut state.pending).into_values() {
         count_usage(state, &key, &event);

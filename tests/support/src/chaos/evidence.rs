@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::recovery::Spreads;
 use super::torment::{Faults, Victim};
-use super::traffic::{Seen, connect, ends, hash};
+use super::traffic::{Seen, connect, hash};
 use super::{model, recovery};
 use crate::model_server::LogEntry;
 
@@ -138,7 +138,7 @@ impl Verdict {
                     }
                 }
                 RecordEvent::Decided(decided) => {
-                    ended += decided.events.iter().filter(|event| ends(event)).count();
+                    ended += decided.events.iter().filter(|event| event.ends_run()).count();
                 }
                 RecordEvent::Agent(..) | RecordEvent::Offered(_) => {}
             }
@@ -220,7 +220,7 @@ pub(super) fn millis(at: SystemTime) -> u64 {
 /// Whether an entry is one of those that end a run.
 pub(super) fn is_end(entry: &Entry) -> bool {
     match &entry.event {
-        RecordEvent::Decided(decided) => decided.events.iter().any(|event: &RunEvent| ends(event)),
+        RecordEvent::Decided(decided) => decided.events.iter().any(RunEvent::ends_run),
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
     }
 }

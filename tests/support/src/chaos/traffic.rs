@@ -121,15 +121,11 @@ async fn submit(bus: &Bus, run: RunId, number: usize) -> Result<(), String> {
 fn note(seen: &mut Seen, entry: &Entry) {
     seen.entries.insert(entry.seq, hash(entry));
     if let RecordEvent::Decided(decided) = &entry.event
-        && decided.events.iter().any(ends)
+        && decided.events.iter().any(RunEvent::ends_run)
         && let Some(ended) = seen.runs.get_mut(&entry.run)
     {
         *ended = true;
     }
-}
-
-pub(super) const fn ends(event: &RunEvent) -> bool {
-    matches!(event, RunEvent::RunCompleted { .. } | RunEvent::RunFailed { .. } | RunEvent::RunAborted { .. })
 }
 
 /// What an entry says, in short.

@@ -1,0 +1,133 @@
+//! What agents report of the tasks they hold.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{Outcome, Step, Usage};
+use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
+
+/// Who writes about which generation of which task: the variable part of an agent's subject.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AgentKey {
+    /// The agent's role.
+    pub role: Role,
+    /// The agent.
+    pub agent: AgentId,
+    /// The task.
+    pub task: TaskId,
+    /// The generation.
+    pub generation: Generation,
+}
+
+/// What an agent reports of the task it holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentEvent {
+    /// It started.
+    Started(Started),
+    /// It is about to call a tool whose effect cannot be taken back.
+    ToolStarted(ToolStarted),
+    /// It took a step.
+    Step(Step),
+    /// It hands the task over in good order.
+    Released(Released),
+    /// The task ended.
+    Outcome(Outcome),
+}
+
+impl AgentEvent {
+    /// The kind, as it stands in the subject.
+    #[must_use]
+    pub const fn kind(&self) -> EventKind {
+        match self {
+            Self::Started(_) => EventKind::Started,
+            Self::ToolStarted(_) => EventKind::Tool,
+            Self::Step(_) => EventKind::Step,
+            Self::Released(_) => EventKind::Released,
+            Self::Outcome(_) => EventKind::Outcome,
+        }
+    }
+}
+
+/// The last token of an agent's subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// See [`AgentEvent::Started`].
+    Started,
+    /// See [`AgentEvent::ToolStarted`].
+    Tool,
+    /// See [`AgentEvent::Step`].
+    Step,
+    /// See [`AgentEvent::Released`].
+    Released,
+    /// See [`AgentEvent::Outcome`].
+    Outcome,
+}
+
+impl EventKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Started, Self::Tool, Self::Step, Self::Released, Self::Outcome];
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Started => "started",
+            Self::Tool => "tool",
+            Self::Step => "step",
+            Self::Released => "released",
+            Self::Outcome => "outcome",
+        })
+    }
+}
+
+impl FromStr for EventKind {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.to_string() == text);
+        found.ok_or_else(|| format!("{text:?} is not a kind of agent event"))
+    }
+}
+
+/// An agent started a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Started {
+    /// Which try of this generation, from 1.
+    pub attempt: Attempt,
+    /// Where the queue's acknowledgement goes, so that an orchestrator can hand the task on when the agent dies.
+    pub ack: String,
+    /// The process.
+    #[serde(default)]
+    pub pid: u32,
+    /// The machine.
+    #[serde(default)]
+    pub host: String,
+    /// The last step that an earlier attempt journaled; work goes on after it.
+    #[serde(default)]
+    pub after_step: u32,
+}
+
+/// A tool whose effect cannot be taken back is about to be called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ToolStarted {
+    /// The step as far as it is known: the model's answer is journaled with it.
+    pub step: Step,
+    /// `run/task/gen/step`, for tools that can tell a repetition by it.
+    pub idempotency_key: String,
+}
+
+/// A task is handed over in good order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Released {
+    /// Why.
+    pub reason: String,
+    /// Whether the generation ends with this: nobody takes it over, the next one goes on from its last step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
+    /// What was used and has not been counted: all that the generation used when it is parked, else what was used for
+    /// the step being taken, which no step holds.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
+}

@@ -1,0 +1,162 @@
+//! What a run decides upon.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::flow::{Goal, RunLimits};
+use crate::ids::{AgentId, Seq, TaskId, TaskIndex};
+use crate::run::fork::{Inherited, Origin};
+
+/// What a run decides upon. What comes from outside the record is copied into it here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// A goal was submitted.
+    Goal {
+        /// The goal.
+        goal: Box<Goal>,
+        /// Limits in force.
+        limits: RunLimits,
+        /// The run's secret: 32 random bytes in hexadecimal, from which fence nonces are derived.
+        secret: String,
+        /// The version of the run's events: the newest that every orchestrator at work knows.
+        #[serde(
+            default = "crate::run::first_event_version",
+            skip_serializing_if = "crate::run::is_first_event_version"
+        )]
+        event_version: u32,
+    },
+    /// A run is to go on from where another one stood.
+    Fork {
+        /// Where that was.
+        from: Origin,
+        /// What is taken over.
+        state: Box<Inherited>,
+        /// The goal.
+        goal: Box<Goal>,
+        /// Limits in force.
+        limits: RunLimits,
+        /// The new run's own secret, see [`Input::Goal`].
+        secret: String,
+        /// See [`Input::Goal`].
+        #[serde(
+            default = "crate::run::first_event_version",
+            skip_serializing_if = "crate::run::is_first_event_version"
+        )]
+        event_version: u32,
+    },
+    /// A goal that cannot be worked on. The run is created and fails at once, so that the asker reads why.
+    Refuse {
+        /// The goal, cut short if it is too long.
+        goal: Box<Goal>,
+        /// Limits in force.
+        limits: RunLimits,
+        /// Why, and what to do.
+        reason: String,
+        /// Whether the goal is in order and there is only too much to do now.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        busy: bool,
+    },
+    /// An agent's event in the record.
+    Agent {
+        /// Its place.
+        seq: Seq,
+    },
+    /// Queues can take more offers (see [`Decided::capacity`]).
+    Capacity,
+    /// A deadline may have passed.
+    Timer,
+    /// An agent is gone without a word: it died, or it was cut off for so long that it counts as dead.
+    AgentLost {
+        /// The agent.
+        agent: AgentId,
+        /// How it is known.
+        reason: String,
+        /// The last step in the record of those of its tasks for which that makes a difference.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        steps: BTreeMap<TaskId, u32>,
+    },
+    /// A person or a program asks the run to stop.
+    Cancel {
+        /// Why.
+        reason: String,
+        /// Who.
+        by: String,
+        /// Tells it from others like it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Somebody asks that nothing more be offered for now.
+    Pause {
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody asks that the run go on.
+    Resume {
+        /// Who, and why.
+        request: Request,
+        /// Time for the run from now on, in milliseconds; its deadline stays when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+    },
+    /// Somebody asks that a task and all below it be left out.
+    Skip {
+        /// The task.
+        task: TaskIndex,
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody asks that a task be done again.
+    Redo {
+        /// The task.
+        task: TaskIndex,
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody changes a goal.
+    Edit {
+        /// The task whose goal it is; the run's own when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it is to be.
+        goal: String,
+        /// Who, and why.
+        request: Request,
+    },
+}
+
+impl Input {
+    /// What tells a request from others like it; nothing for what nobody asked for.
+    #[must_use]
+    pub const fn request(&self) -> Option<Uuid> {
+        match self {
+            Self::Goal { .. }
+            | Self::Fork { .. }
+            | Self::Refuse { .. }
+            | Self::Agent { .. }
+            | Self::Capacity
+            | Self::Timer
+            | Self::AgentLost { .. } => None,
+            Self::Cancel { id, .. } => *id,
+            Self::Pause { request }
+            | Self::Resume { request, .. }
+            | Self::Skip { request, .. }
+            | Self::Redo { request, .. }
+            | Self::Edit { request, .. } => Some(request.id),
+        }
+    }
+}
+
+/// Who asks something of a run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Request {
+    /// Tells it from others like it: one that is given out twice is done once.
+    pub id: Uuid,
+    /// Who.
+    pub by: String,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+}

@@ -1,0 +1,11 @@
+//! Events: what stands in the record.
+
+mod agent_event;
+mod input;
+mod record;
+mod run_event;
+
+pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted};
+pub use input::{Input, Request};
+pub use record::{Decided, Entry, RecordEvent};
+pub use run_event::{Evidence, RunEvent, StopReason};

@@ -1,0 +1,321 @@
+//! What follows from a decision: the changes of a run's state.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::flow::{Goal, Plan, Reflection, RefusedOperation, Report, RunLimits};
+use crate::ids::{AgentId, Attempt, Generation, Seq, TaskId, TaskIndex};
+use crate::run::fork::{Inherited, Origin};
+use crate::time::Millis;
+
+/// A change of the run's state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunEvent {
+    /// The run exists. Always the first event.
+    RunCreated {
+        /// The goal.
+        goal: Box<Goal>,
+        /// Limits in force.
+        limits: RunLimits,
+        /// The version of the events of this run.
+        event_version: u32,
+        /// The run's secret, in hexadecimal.
+        secret: String,
+        /// When it must be finished.
+        deadline: Millis,
+    },
+    /// The run goes on from where another one stood. Comes with its creation only.
+    RunForked {
+        /// Where that was.
+        from: Origin,
+        /// What was taken over.
+        state: Box<Inherited>,
+    },
+    /// The planner's plan was refused.
+    PlanRefused {
+        /// Why, one line each.
+        reasons: Vec<String>,
+    },
+    /// There is a plan.
+    PlanAdopted {
+        /// The plan.
+        plan: Plan,
+        /// What was repaired in the draft, one line each.
+        repairs: Vec<String>,
+    },
+    /// An agent started a task.
+    TaskStarted {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// The agent.
+        agent: AgentId,
+        /// Which try.
+        attempt: Attempt,
+        /// Where the queue's acknowledgement goes, to hand the task on when the agent dies.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        ack: String,
+        /// The last step of the tries before it; work goes on after it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after_step: u32,
+    },
+    /// The agent that had a task was lost. The task goes to another within the same generation.
+    TaskOrphaned {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Which try was lost.
+        attempt: Attempt,
+        /// The agent.
+        agent: AgentId,
+        /// How the loss is known.
+        reason: String,
+        /// The last step known to be in the record.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        last_step: u32,
+    },
+    /// The agent that had a task handed it over in good order.
+    TaskReleased {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// The agent.
+        agent: AgentId,
+        /// Which try.
+        attempt: Attempt,
+    },
+    /// A task that agents kept dying of is given to nobody any more: it failed for good.
+    TaskQuarantined {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// What speaks against it.
+        evidence: Evidence,
+    },
+    /// A task ended well.
+    TaskCompleted {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Where its outcome stands.
+        outcome: Seq,
+    },
+    /// A try of a task failed; it will be offered again.
+    TaskRetried {
+        /// The task.
+        task: TaskId,
+        /// The generation that failed.
+        generation: Generation,
+        /// Where its outcome stands, if there is one.
+        outcome: Option<Seq>,
+        /// Why.
+        reason: String,
+    },
+    /// A task failed for good.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Where its outcome stands, if there is one.
+        outcome: Option<Seq>,
+        /// Why.
+        reason: String,
+    },
+    /// A task cannot start because one it needs gave nothing.
+    TaskBlocked {
+        /// The task.
+        task: TaskIndex,
+        /// Why.
+        reason: String,
+    },
+    /// A task was cut off.
+    TaskAborted {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+    },
+    /// A task was left out by decision.
+    TaskSkipped {
+        /// The task.
+        task: TaskIndex,
+        /// Why.
+        reason: String,
+    },
+    /// A task was put down where it stands, to be offered again: the next generation goes on from there.
+    TaskParked {
+        /// The task.
+        task: TaskId,
+        /// The generation that was put down.
+        generation: Generation,
+    },
+    /// A task that was begun, or had ended, is to be done again from its beginning.
+    TaskReopened {
+        /// The task.
+        task: TaskId,
+        /// Why; whoever does it is told.
+        reason: String,
+    },
+    /// Nothing is offered until the run is resumed.
+    RunPaused {
+        /// Who asked for it, and why.
+        reason: String,
+    },
+    /// The run goes on.
+    RunResumed {
+        /// Who asked for it, and why.
+        reason: String,
+        /// When it must be finished, if that changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+    },
+    /// A goal was changed.
+    GoalEdited {
+        /// The task whose goal it is; the run's own when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it stands now.
+        goal: String,
+        /// Who changed it, and why.
+        reason: String,
+    },
+    /// What somebody asked of the run cannot be done. Nothing else changes.
+    RequestRefused {
+        /// The request.
+        id: Uuid,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// What was learnt from a task.
+    Reflected {
+        /// The task.
+        task: TaskIndex,
+        /// What was learnt.
+        reflection: Reflection,
+    },
+    /// Somebody asks for a change of plan. Wishes are collected until the refinement is offered.
+    RefinementWanted {
+        /// Which refinement of the run, from 1.
+        number: u32,
+        /// Who asks, and why.
+        reason: String,
+    },
+    /// The plan was changed.
+    PlanRefined {
+        /// Which refinement of the run, from 1.
+        number: u32,
+        /// What was changed, one line each.
+        changes: Vec<String>,
+        /// What was refused.
+        refused: Vec<RefusedOperation>,
+        /// The plan as it stands now.
+        plan: Plan,
+    },
+    /// The report is being written.
+    WritingBegan,
+    /// The run ended well.
+    RunCompleted {
+        /// The answer.
+        report: Report,
+    },
+    /// The run failed.
+    RunFailed {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The run was stopped.
+    RunAborted {
+        /// What stopped it.
+        why: StopReason,
+        /// In words.
+        reason: String,
+        /// What there was to report when it was stopped. Put together by rule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<Report>>,
+    },
+}
+
+impl RunEvent {
+    /// Whether nothing more happens in the run after this.
+    #[must_use]
+    pub const fn ends_run(&self) -> bool {
+        matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunAborted { .. })
+    }
+
+    /// The version of the run's events, if this one creates it.
+    #[must_use]
+    pub const fn version(&self) -> Option<u32> {
+        if let Self::RunCreated { event_version, .. } = self { Some(*event_version) } else { None }
+    }
+
+    /// The name of the event, as it stands in the record.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::RunCreated { .. } => "run_created",
+            Self::RunForked { .. } => "run_forked",
+            Self::PlanRefused { .. } => "plan_refused",
+            Self::PlanAdopted { .. } => "plan_adopted",
+            Self::TaskStarted { .. } => "task_started",
+            Self::TaskOrphaned { .. } => "task_orphaned",
+            Self::TaskReleased { .. } => "task_released",
+            Self::TaskQuarantined { .. } => "task_quarantined",
+            Self::TaskCompleted { .. } => "task_completed",
+            Self::TaskRetried { .. } => "task_retried",
+            Self::TaskFailed { .. } => "task_failed",
+            Self::TaskBlocked { .. } => "task_blocked",
+            Self::TaskAborted { .. } => "task_aborted",
+            Self::TaskSkipped { .. } => "task_skipped",
+            Self::TaskParked { .. } => "task_parked",
+            Self::TaskReopened { .. } => "task_reopened",
+            Self::RunPaused { .. } => "run_paused",
+            Self::RunResumed { .. } => "run_resumed",
+            Self::GoalEdited { .. } => "goal_edited",
+            Self::RequestRefused { .. } => "request_refused",
+            Self::Reflected { .. } => "reflected",
+            Self::RefinementWanted { .. } => "refinement_wanted",
+            Self::PlanRefined { .. } => "plan_refined",
+            Self::WritingBegan => "writing_began",
+            Self::RunCompleted { .. } => "run_completed",
+            Self::RunFailed { .. } => "run_failed",
+            Self::RunAborted { .. } => "run_aborted",
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Why a task is in quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Evidence {
+    /// The agents that died of it, in order.
+    pub agents: Vec<AgentId>,
+    /// The last step in the record; 0 when there is none.
+    pub last_step: u32,
+    /// In words.
+    pub reason: String,
+}
+
+/// What stopped a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Its deadline passed.
+    DeadlinePassed,
+    /// Its budget was used up.
+    BudgetExhausted,
+    /// There was too much to do: it was not taken up at all.
+    Refused,
+}

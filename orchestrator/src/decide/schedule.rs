@@ -98,7 +98,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
     let Some(work) = work::work(run, task, draft.situation().capacity) else { return };
     let state = run.tasks.get(task);
     let generation = state.map_or(Generation(0), |state| state.generation).next();
-    let continues = state.and_then(|state| state.continues);
+    let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
     let deadline = deadline::of_offer(run, draft.now());
     let offer = TaskOffered {
@@ -119,6 +119,13 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         encoding: run.goal.encoding,
     };
     draft.offer(offer);
+}
+
+/// The first of the generations whose steps the next one goes on from. An offer that only seemed lost may have been
+/// taken in the meantime: what was done by it counts.
+fn goes_on_from(task: &TaskState) -> Option<Generation> {
+    let only_seems_lost = (task.status == TaskStatus::Queued).then_some(task.generation);
+    task.continues.or(only_seems_lost)
 }
 
 /// The queue that a task waits in; nothing for a leaf that is not in the plan.

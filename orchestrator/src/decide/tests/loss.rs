@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus, Usage};
-use muster_shared::ids::{AgentId, Attempt, TaskId};
+use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus, Usage};
+use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
+use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, good, leaf, plan, result};
-use crate::decide::{Effect, holders, last_chances};
+use super::fleet::{Fleet, failed, good, leaf, plan, result};
+use crate::decide::{Effect, holders, last_chances, next_review};
 
 /// A run with one leaf on offer, its queue empty otherwise.
 fn fleet() -> (Fleet, TaskOffered) {
@@ -223,4 +224,28 @@ fn after_the_end_of_the_run_a_loss_changes_nothing() {
     fleet.effects.clear();
     lose(&mut fleet, 1, &[]);
     assert!(fleet.effects.is_empty());
+}
+
+#[test]
+fn an_offer_that_seems_lost_is_made_again_so_that_nothing_done_by_it_is_done_twice() {
+    let (mut fleet, first) = fleet();
+    for generation in 2..=3 {
+        let waits = next_review(fleet.run()).unwrap();
+        fleet.now = Millis(waits.0 - 1);
+        fleet.turn(vec![Input::Capacity]);
+        assert_eq!(task(&fleet, &first).generation, Generation(generation - 1), "it is not late yet");
+        fleet.now = waits;
+        fleet.turn(vec![Input::Capacity]);
+        let again = fleet.find("1");
+        assert_eq!((again.generation, again.continues), (Generation(generation), Some(first.generation)));
+        assert_eq!(again.nonce, first.nonce, "prompts in the record stay as they are");
+    }
+    let third = fleet.find("1");
+    fleet.start(&third);
+    fleet.park(&third);
+    let fourth = fleet.find("1");
+    assert_eq!((fourth.generation, fourth.continues), (Generation(4), Some(first.generation)));
+    fleet.start(&fourth);
+    fleet.end(&fourth, failed(Ending::GaveUp, "no idea"));
+    assert_eq!(fleet.find("1").continues, None, "another try begins anew");
 }

@@ -51,6 +51,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     let before = task.generation;
     task.status = TaskStatus::Queued;
     task.generation = offer.generation;
+    task.continues = offer.continues;
     task.queue = Some(offer.queue.clone());
     task.offered_at = Some(now);
     task.deadline = Some(offer.deadline);

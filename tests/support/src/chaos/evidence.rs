@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use muster_bus::RecordFilter;
 use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::{Generation, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
 use serde::Serialize;
 
 use super::recovery::Spreads;
@@ -165,13 +165,13 @@ impl Verdict {
             let request = &entry.request;
             let at = began + u64::try_from(request.at.as_millis()).unwrap_or(u64::MAX);
             let earlier = asked.entry(place(entry)).or_default();
-            let known =
-                earlier.iter().find(|(number, _)| stored.get(number).is_some_and(|stored| *stored < at));
-            if let Some((number, _)) = known.copied() {
+            let known = earlier.iter().find_map(|(number, _)| Some((*number, stored.get(number)?)));
+            if let Some((number, answer)) = known.filter(|(_, answer)| answer.at.0 < at) {
                 self.repeated_calls += 1;
                 self.say(format!(
-                    "call {} repeats call {number}, whose answer was in the record",
-                    request.number
+                    "call {} at {at} repeats call {number}, whose answer was in the record: {}",
+                    request.number,
+                    course(entries, answer)
                 ));
             }
             asked.entry(place(entry)).or_default().push((request.number, at));
@@ -190,13 +190,25 @@ fn place(entry: &LogEntry) -> u64 {
     hasher.finish()
 }
 
-/// When the answer to each call was stored, in milliseconds.
-fn stored_calls(entries: &[Entry]) -> HashMap<usize, u64> {
+/// What the record says of the task that an answer belongs to, in brief.
+fn course(entries: &[Entry], answer: &Entry) -> String {
+    let RecordEvent::Agent(about, _) = &answer.event else { return String::new() };
+    let of_task = entries.iter().filter(|entry| entry.run == answer.run).filter_map(|entry| {
+        let RecordEvent::Agent(key, event) = &entry.event else { return None };
+        let AgentKey { agent, generation, .. } = key;
+        let said = || format!("{} {} {agent}/{generation} at {}", entry.seq, event.kind(), entry.at.0);
+        (key.task == about.task).then(said)
+    });
+    format!("task {} of run {}: {}", about.task, answer.run, of_task.collect::<Vec<_>>().join(", "))
+}
+
+/// Where the answer to each call was stored.
+fn stored_calls(entries: &[Entry]) -> HashMap<usize, &Entry> {
     let mut stored = HashMap::new();
     for entry in entries {
         let RecordEvent::Agent(_, event) = &entry.event else { continue };
         for number in calls_of(event).iter().flat_map(|call| model::calls_in(&call.answer)) {
-            stored.entry(number).or_insert(entry.at.0);
+            stored.entry(number).or_insert(entry);
         }
     }
     stored

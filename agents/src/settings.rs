@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_bus::allowance::rate::Rate;
+use muster_shared::flow::Gates;
 use muster_shared::ids::Role;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,10 @@ pub struct AgentSettings {
     pub fleet: FleetBudget,
     /// Limits of one task.
     pub limits: StepLimits,
+    /// Most steps of one task by role, instead of `limits.max_steps`.
+    pub max_steps: BTreeMap<Role, u32>,
+    /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
+    pub gates: BTreeMap<Role, Gates>,
     /// Limits of one model call.
     pub calls: CallLimits,
     /// Limits of asking a failing model again.
@@ -117,6 +122,8 @@ impl Default for AgentSettings {
             rate_patience: Duration::from_secs(600),
             fleet: FleetBudget::default(),
             limits: StepLimits::default(),
+            max_steps: BTreeMap::new(),
+            gates: BTreeMap::new(),
             calls: CallLimits::default(),
             retries: RetryLimits::default(),
             tools: BTreeMap::new(),
@@ -143,6 +150,13 @@ impl AgentSettings {
             Role::Planner | Role::Refiner | Role::Writer => 4,
         };
         self.slots.get(role).copied().unwrap_or(usual).clamp(1, MAX_SLOTS)
+    }
+
+    /// The limits of a task of this role.
+    #[must_use]
+    pub fn limits(&self, role: &Role) -> StepLimits {
+        let max_steps = self.max_steps.get(role).copied().unwrap_or(self.limits.max_steps);
+        StepLimits { max_steps, ..self.limits }
     }
 
     /// The model that settings name for this role, if any.

@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use muster_shared::flow::{Action, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
+use muster_shared::flow::{Action, Gate, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
 use muster_shared::flow::{PlanTask, RunLimits, Step, TaskOffered, Thought, Work};
 use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::time::Millis;
@@ -28,6 +28,7 @@ pub(crate) fn plan_task(role: Role) -> PlanTask {
         needs: Vec::new(),
         depends_on: Vec::new(),
         critical: false,
+        max_steps: None,
     }
 }
 
@@ -74,6 +75,7 @@ pub(crate) fn ability(name: &str, pure: bool) -> Ability {
         parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
         pure,
         uncertain: if pure { Uncertain::Repeat } else { Uncertain::Ask },
+        gate: Gate::Tools,
     }
 }
 
@@ -94,12 +96,14 @@ pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: Observatio
             millis: 3,
             truncated: false,
         }),
+        notes: Vec::new(),
         calls: vec![ModelCall {
             model: "test/model".into(),
             template: TemplateRef::default(),
             request_hash: String::new(),
             same_messages: 0,
             messages: Vec::new(),
+            aside: false,
             parameters: Value::Null,
             answer: String::new(),
             calls_at: Vec::new(),

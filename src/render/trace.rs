@@ -194,6 +194,7 @@ impl Timeline {
         if let Some(observation) = &step.observation {
             line("observation", &observed(observation));
         }
+        step.notes.iter().for_each(|note| line("note", &note.to_string()));
         lines
     }
 

@@ -162,12 +162,13 @@ impl Kit {
         let engine = self.engine().clone();
         let abilities = self.abilities(&engine, rules, offer);
         let context = self.context(&abilities, offer).await?;
-        let toolset = Toolset::new(abilities, (rules.schema)(offer));
+        let gates = self.settings.gates.get(&self.role).copied().unwrap_or_default();
+        let toolset = Toolset::new(abilities, (rules.schema)(offer)).behind(gates);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
-        let limits = self.settings.limits.of_task(offer, rules, !mind.is_offline());
+        let limits = self.settings.limits(&self.role).of_task(offer, rules, !mind.is_offline());
         Ok(Equipment {
             mind,
             rules,
@@ -176,6 +177,7 @@ impl Kit {
             context,
             brief: Brief { system: redacted(&brief.system), task: redacted(&brief.task) },
             template,
+            gates,
             limits,
             sampling: Sampling {
                 temperature: self.settings.temperature,
@@ -209,16 +211,7 @@ impl Kit {
         let usable = |spec: &ToolSpec| {
             rules.may_use(&spec.name, allowed) && (has_documents || !is_of_corpus(&spec.name))
         };
-        let specs = engine.registry().list().into_iter().filter(usable);
-        specs
-            .map(|ToolSpec { name, description, parameters, pure, uncertain, .. }| Ability {
-                name,
-                description,
-                parameters,
-                pure,
-                uncertain,
-            })
-            .collect()
+        engine.registry().list().into_iter().filter(usable).map(Ability::from).collect()
     }
 
     async fn context(&self, abilities: &[Ability], offer: &TaskOffered) -> Result<ToolContext, String> {

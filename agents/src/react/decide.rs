@@ -1,58 +1,26 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
-use muster_shared::flow::{
-    Action, Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult, Thought, Work,
-};
-use serde::{Deserialize, Serialize};
+use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, TaskOffered, Thought};
 
 use super::history::History;
+pub use super::limits::StepLimits;
 use super::parse::{ParseFailure, ParsedAnswer};
+use super::partial::{best_partial, escalated};
+use super::spin::{refused, spinning};
 use super::submit::{Answer, ask_again};
 use super::toolset::{Toolset, take_thought};
 use crate::roles::{RoleRules, Submission};
 
 /// Stands for the thought of a model that gave none, also when asked.
 pub const NO_THOUGHT: &str = "(no thought was given)";
-
-/// Limits of one task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StepLimits {
-    /// Most steps. The run's own limit holds where it is lower.
-    pub max_steps: u32,
-    /// How often a model is asked within one step before its failure counts.
-    pub max_asks: u32,
-    /// With how many steps left the model is told to conclude.
-    pub conclude_within: u32,
-    /// Whether the task's budget is what limits its steps. Not a setting.
-    #[serde(skip)]
-    pub by_budget: bool,
-}
-
-impl Default for StepLimits {
-    fn default() -> Self {
-        Self { max_steps: 50, max_asks: 3, conclude_within: 2, by_budget: false }
-    }
-}
-
-impl StepLimits {
-    /// The limits of this task: what the agent's settings, the run, the role and the budget allow together. Every
-    /// step of a task that `asks` a model takes a call.
-    #[must_use]
-    pub fn of_task(self, offer: &TaskOffered, rules: &RoleRules, asks: bool) -> Self {
-        let role = rules.max_steps.unwrap_or(u32::MAX);
-        let usual = self.max_steps.min(offer.limits.max_steps).min(role).max(1);
-        let calls = offer.budget.model_calls.filter(|_| asks);
-        let budget = offer.budget.steps.into_iter().chain(calls).min();
-        let budget = budget.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
-        Self {
-            max_steps: usual.min(budget).max(1),
-            max_asks: self.max_asks.max(1),
-            by_budget: budget < usual,
-            ..self
-        }
-    }
-}
+/// The request in other words, for a model that declined it.
+const REPHRASED: &str = "you declined. Put otherwise: nothing is asked of you but one next step of ordinary work on the \
+                         task above, with the actions you were given; people answer for what is done with it. Take the \
+                         step that you can take";
+/// A smaller request, for a model that declined twice.
+const SMALLER: &str = "you declined again. Do only the part of the task that you can do: submit it with `done_partial`, \
+                       and name in `unanswered` what you leave out and in `reason` why. If there is no such part, submit \
+                       with `escalate` and say in `reason` what a person has to decide";
 
 /// What stays the same over all steps of a task.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +31,8 @@ pub struct Case<'a> {
     pub rules: &'static RoleRules,
     /// What the model may do.
     pub toolset: &'a Toolset,
+    /// What the role may do at all.
+    pub gates: Gates,
     /// The limits.
     pub limits: StepLimits,
 }
@@ -88,6 +58,8 @@ pub enum NextStep {
     AskAgain {
         /// What it is told.
         reason: String,
+        /// What is remarked on the step.
+        notes: Vec<Note>,
     },
     /// The task ends as the model says.
     Submit {
@@ -96,10 +68,12 @@ pub enum NextStep {
         /// How the task ends.
         submission: Submission,
     },
-    /// The task ends because a limit was reached.
+    /// The task ends without the model's word: a limit was reached.
     Conclude {
         /// How the task ends.
         submission: Submission,
+        /// What is remarked on the last step.
+        notes: Vec<Note>,
     },
 }
 
@@ -112,12 +86,15 @@ pub struct Chosen {
     pub action: Action,
     /// Further actions in the same answer, which are not done: one action a step.
     pub left_out: usize,
+    /// What the loop remarks on it.
+    pub notes: Vec<Note>,
 }
 
 /// Decides upon the `asked`th answer (from 1) to the question for the next step.
 #[must_use]
 pub fn decide(history: &History, answer: &Answer, asked: u32, case: &Case<'_>) -> NextStep {
     match &answer.parsed {
+        Err(ParseFailure::Refusal { said }) => decide_on_refusal(history, said, asked, case),
         Err(failure) => decide_on_failure(answer, failure, asked, case),
         Ok(parsed) => decide_on_action(history, answer, parsed, asked, case),
     }
@@ -127,6 +104,14 @@ pub fn decide(history: &History, answer: &Answer, asked: u32, case: &Case<'_>) -
 #[must_use]
 pub fn exhausted(history: &History, case: &Case<'_>) -> Option<Submission> {
     (history.next_step() > case.limits.max_steps).then(|| best_partial(history, case))
+}
+
+const fn again(reason: String) -> NextStep {
+    NextStep::AskAgain { reason, notes: Vec::new() }
+}
+
+const fn conclude(submission: Submission) -> NextStep {
+    NextStep::Conclude { submission, notes: Vec::new() }
 }
 
 fn decide_on_action(
@@ -146,20 +131,16 @@ fn decide_on_action(
     if chosen.thought.text == NO_THOUGHT && asked == 1 && case.limits.max_asks > 1 {
         let reason = "an action needs a thought before it: say what you know, what is missing, and why this \
                       action is the next";
-        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], None) };
+        return again(ask_again(&[reason.to_owned()], None));
     }
     match case.toolset.find(&chosen.action.name) {
         None => {
             let observation = unknown_tool(&chosen.action.name, case.toolset);
             NextStep::Refuse { chosen, observation }
         }
-        Some(ability) => match history.same_action(&chosen.action) {
-            Some(earlier) => {
-                let observation = repetition(&chosen.action, earlier.number);
-                NextStep::Refuse { chosen, observation }
-            }
-            None => NextStep::CallTool { chosen, pure: ability.pure },
-        },
+        Some(ability) if !case.gates.is_open(ability.gate) => closed(chosen, ability.gate, case),
+        Some(ability) => spinning(history, &chosen, case)
+            .unwrap_or_else(|| NextStep::CallTool { chosen, pure: ability.pure }),
     }
 }
 
@@ -176,7 +157,7 @@ fn choose(answer: &Answer, parsed: &ParsedAnswer, toolset: &Toolset) -> Chosen {
         plan: own(&parsed.plan),
         criticism: own(&parsed.criticism),
     };
-    Chosen { thought, action: Action { name, arguments }, left_out: parsed.more.len() }
+    Chosen { thought, action: Action { name, arguments }, left_out: parsed.more.len(), notes: Vec::new() }
 }
 
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
@@ -184,9 +165,9 @@ fn decide_on_submission(chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep
     match case.rules.submission(case.offer, &chosen.action.arguments) {
         Ok(submission) => NextStep::Submit { chosen, submission },
         Err(faults) if asked < case.limits.max_asks => {
-            NextStep::AskAgain { reason: ask_again(&faults, Some(case.toolset.submit_schema())) }
+            again(ask_again(&faults, Some(case.toolset.submit_schema())))
         }
-        Err(faults) => NextStep::Conclude { submission: unusable(asked, &faults.join("; ")) },
+        Err(faults) => conclude(unusable(asked, &faults.join("; "))),
     }
 }
 
@@ -194,25 +175,35 @@ fn at_the_limit(history: &History, asked: u32, case: &Case<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let reason = "no step is left, so no tool is run any more: submit now with the best result there is";
         let schema = Some(case.toolset.submit_schema());
-        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema) };
+        return again(ask_again(&[reason.to_owned()], schema));
     }
-    NextStep::Conclude { submission: best_partial(history, case) }
+    conclude(best_partial(history, case))
 }
 
 fn decide_on_failure(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let schema = Some(case.toolset.submit_schema());
-        return NextStep::AskAgain { reason: ask_again(&[failure.to_string()], schema) };
+        return again(ask_again(&[failure.to_string()], schema));
     }
-    NextStep::Conclude { submission: given_up_asking(answer, failure, asked, case) }
+    conclude(given_up_asking(answer, failure, asked, case))
+}
+
+/// A model that declines is asked in other words, then for a smaller part; then a person has to look. The same request
+/// is never repeated: it would be declined again.
+fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &Case<'_>) -> NextStep {
+    let note = Note::Declined { times: asked };
+    if asked < case.limits.max_asks {
+        let reason = if asked == 1 { REPHRASED } else { SMALLER };
+        let schema = Some(case.toolset.submit_schema());
+        return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema), notes: vec![note] };
+    }
+    let reason = format!("the model declined the task, also in other words and for a smaller part: {said}");
+    NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] }
 }
 
 fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> Submission {
     let prose = answer.said.trim();
     match failure {
-        ParseFailure::Refusal { said } => {
-            Submission::without_product(Ending::GaveUp, format!("the model declined the task: {said}"))
-        }
         ParseFailure::NoAction => match case.rules.from_prose {
             Some(from_prose) if !prose.is_empty() => Submission {
                 ending: Ending::DonePartial,
@@ -223,7 +214,8 @@ fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &C
             },
             Some(_) | None => unusable(asked, &failure.to_string()),
         },
-        ParseFailure::Empty
+        ParseFailure::Refusal { .. }
+        | ParseFailure::Empty
         | ParseFailure::TooLarge { .. }
         | ParseFailure::TooDeep { .. }
         | ParseFailure::CutOff
@@ -242,60 +234,23 @@ fn unusable(asked: u32, why: &str) -> Submission {
     Submission::without_product(Ending::ModelFailed, reason)
 }
 
-/// The best there is when the steps are used up.
-fn best_partial(history: &History, case: &Case<'_>) -> Submission {
-    let most = case.limits.max_steps;
-    if case.limits.by_budget {
-        let reason = format!("all {most} steps that it may take were taken before a result was submitted");
-        return best_so_far(history, case.offer, reason).ending(Ending::BudgetExhausted);
-    }
-    let reason = format!("the limit of {most} steps was reached before a result was submitted");
-    best_so_far(history, case.offer, reason)
-}
-
-/// What was learnt until the task was cut short, with nothing claimed beyond it.
-pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String) -> Submission {
-    let succeeded = |seen: &Observation| seen.status == ObservationStatus::Success;
-    let learnt = history.steps().iter().any(|step| step.observation.as_ref().is_some_and(succeeded));
-    let thought =
-        history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
-    match (&offer.work, thought) {
-        (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
-            ending: Ending::DonePartial,
-            product: Some(Product::Result(TaskResult {
-                conclusion: format!("Unfinished: {reason}. The last thought was: {thought}"),
-                unanswered: vec![task.goal.clone()],
-                ..TaskResult::default()
-            })),
-            reason,
-        },
-        (
-            Work::Execute { .. }
-            | Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. },
-            _,
-        ) => Submission::without_product(Ending::GaveUp, reason),
-    }
+/// An action that the role may not do is not done, and the model is told so.
+fn closed(mut chosen: Chosen, gate: Gate, case: &Case<'_>) -> NextStep {
+    let role = case.rules.name;
+    let observation = refused(format!(
+        "`{}` was not done: a {role} may not {}. Go on without it; where nothing else leads on, submit with `escalate` or \
+         `blocked` and say what is missing.",
+        chosen.action.name,
+        gate.as_words()
+    ));
+    chosen.notes.push(Note::Closed { gate });
+    NextStep::Refuse { chosen, observation }
 }
 
 fn unknown_tool(name: &str, toolset: &Toolset) -> Observation {
     let shown: String = name.chars().take(64).collect();
     let nearest = toolset.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
     refused(format!("There is no action `{shown}`.{nearest} Available: {}.", toolset.names().join(", ")))
-}
-
-fn repetition(action: &Action, earlier: u32) -> Observation {
-    refused(format!(
-        "You did exactly this in step {earlier}, and nothing has changed since: `{}` was not run again. Use \
-         what step {earlier} showed, change the arguments, try another action, or submit.",
-        action.name
-    ))
-}
-
-const fn refused(content: String) -> Observation {
-    Observation { status: ObservationStatus::Refused, content, millis: 0, truncated: false }
 }
 
 #[cfg(test)]

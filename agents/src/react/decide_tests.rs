@@ -1,8 +1,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::flow::ObservationStatus;
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::react::limits::AtLimit;
 use crate::react::parse::{AnswerForm, ParsedAction};
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
@@ -38,11 +40,12 @@ type Step_ = (&'static str, Value, bool);
 fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -> NextStep {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let case = Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, limits };
+    let case =
+        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
     decide(history, answer, asked, &case)
 }
 
-const LIMITS: StepLimits = StepLimits { max_steps: 4, max_asks: 3, conclude_within: 2, by_budget: false };
+const LIMITS: StepLimits = StepLimits { max_steps: 4, ..StepLimits::USUAL };
 
 /// A decision in one word, for tables.
 fn word(next: &NextStep) -> &'static str {
@@ -52,10 +55,11 @@ fn word(next: &NextStep) -> &'static str {
         NextStep::Refuse { .. } => "refuse",
         NextStep::AskAgain { .. } => "ask again",
         NextStep::Submit { .. } => "submit",
-        NextStep::Conclude { submission } => match submission.ending {
+        NextStep::Conclude { submission, .. } => match submission.ending {
             Ending::DonePartial => "conclude partial",
             Ending::GaveUp => "conclude gave up",
             Ending::ModelFailed => "conclude model failed",
+            Ending::Escalate => "conclude escalate",
             _ => "conclude otherwise",
         },
     }
@@ -83,7 +87,8 @@ fn a_first_answer_leads_to_one_next_step() {
         (failed(ParseFailure::Empty, ""), 3, "conclude model failed"),
         (failed(ParseFailure::NoAction, "It is depth."), 2, "ask again"),
         (failed(ParseFailure::NoAction, "It is depth."), 3, "conclude partial"),
-        (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 3, "conclude gave up"),
+        (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 1, "ask again"),
+        (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 3, "conclude escalate"),
     ];
     for (given, asked, expected) in table {
         let next = decided(&History::default(), &given, asked, LIMITS);
@@ -148,7 +153,8 @@ fn a_task_whose_steps_are_used_up_asks_no_model() {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
     let limits = StepLimits { max_steps: 1, ..LIMITS };
-    let case = Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, limits };
+    let case =
+        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
     assert_eq!(exhausted(&History::default(), &case), None);
     let full = history(vec![(("calculator", json!({}), false), ObservationStatus::Success)]);
     assert_eq!(exhausted(&full, &case).unwrap().ending, Ending::DonePartial);
@@ -157,7 +163,7 @@ fn a_task_whose_steps_are_used_up_asks_no_model() {
 #[test]
 fn what_is_asked_again_names_the_fault_and_the_schema() {
     let given = answer(Some("why"), "submit", json!({"ending": "fine", "conclusion": "x"}));
-    let NextStep::AskAgain { reason } = decided(&History::default(), &given, 1, LIMITS) else {
+    let NextStep::AskAgain { reason, .. } = decided(&History::default(), &given, 1, LIMITS) else {
         panic!("taken");
     };
     assert!(reason.contains("\"fine\"") && reason.contains("done_partial"), "{reason}");
@@ -172,4 +178,51 @@ fn the_lowest_of_all_limits_holds() {
     assert_eq!(limits.of_task(&offer, rules_for(&offer.work), true).max_steps, 5);
     offer.limits.max_steps = 0;
     assert_eq!(limits.of_task(&offer, rules_for(&offer.work), true).max_steps, 1);
+}
+
+#[test]
+fn a_model_that_declines_is_asked_otherwise_then_for_less_then_a_person_has_to_look() {
+    let refusal = failed(ParseFailure::Refusal { said: "I can't help".into() }, "I can't help");
+    let mut asked_for = Vec::new();
+    for asked in 1..=2 {
+        let NextStep::AskAgain { reason, notes } = decided(&History::default(), &refusal, asked, LIMITS)
+        else {
+            panic!("not asked again");
+        };
+        assert_eq!(notes, [Note::Declined { times: asked }]);
+        asked_for.push(reason);
+    }
+    assert!(
+        asked_for[0].contains("Put otherwise") && asked_for[1].contains("Do only the part"),
+        "{asked_for:?}"
+    );
+    let end = decided(&History::default(), &refusal, 3, LIMITS);
+    let NextStep::Conclude { submission, notes } = end else { panic!("{end:?}") };
+    assert_eq!((submission.ending, notes), (Ending::Escalate, vec![Note::Declined { times: 3 }]));
+}
+
+#[test]
+fn what_a_gate_closes_is_not_offered_and_not_done() {
+    let offer = leaf(Role::Worker);
+    let gates = Gates { tools: false, ..Gates::OPEN };
+    let toolset = toolset(&offer).behind(gates);
+    assert_eq!(toolset.names(), ["submit"]);
+    let case =
+        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates, limits: LIMITS };
+    let wanted = answer(Some("why"), "corpus.search", json!({"query": "x"}));
+    let next = decide(&History::default(), &wanted, 1, &case);
+    let NextStep::Refuse { chosen, observation } = next else { panic!("{next:?}") };
+    assert_eq!(chosen.notes, [Note::Closed { gate: Gate::Tools }]);
+    assert!(observation.content.contains("a worker may not call tools"), "{}", observation.content);
+}
+
+#[test]
+fn at_the_limit_a_person_has_to_look_if_settings_say_so() {
+    let steps = (1..4).map(|n| (("corpus.search", json!({"query": n}), false), ObservationStatus::Success));
+    let limits = StepLimits { at_limit: AtLimit::Escalate, ..LIMITS };
+    let search = answer(Some("why"), "corpus.search", json!({"query": "a"}));
+    let next = decided(&history(steps.collect()), &search, 3, limits);
+    let NextStep::Conclude { submission, .. } = next else { panic!("{next:?}") };
+    assert_eq!(submission.ending, Ending::Escalate);
+    assert!(submission.product.is_some(), "the best there is goes with it");
 }

@@ -7,17 +7,18 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, Ending, ModelCall, Observation, Outcome, Step, TaskOffered, Thought, Usage,
+    Action, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
-use super::decide::{Chosen, NextStep, best_so_far, decide, exhausted};
+use super::decide::{Chosen, NextStep, decide, exhausted};
 use super::equipment::Equipment;
 use super::history::{History, in_brief};
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, Opening, Starter};
 use super::mind::{Asking, Heard, Mind, offline_answer};
+use super::partial::best_so_far;
 use super::prompt::{CallStyle, Conversation};
 use super::submit::mark_offline;
 use super::voice::Voice;
@@ -46,8 +47,9 @@ where
         return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
     }
     let handing_over = interrupt.clone();
-    let (pending, wasted, gate) = (Vec::new(), Usage::default(), Turnstile::default());
-    let mut course = Course { offer, history, pending, wasted, gate, handing_over, voice };
+    let (pending, notes) = (Vec::new(), Vec::new());
+    let (wasted, gate) = (Usage::default(), Turnstile::default());
+    let mut course = Course { offer, history, pending, notes, wasted, gate, handing_over, voice };
     let stopped = tokio::select! {
         biased;
         reason = cancelled(interrupt) => Stopped::Cancelled(reason),
@@ -125,6 +127,8 @@ struct Course<'a> {
     history: History,
     /// Calls of the step being taken, which no event holds yet.
     pending: Vec<ModelCall>,
+    /// What is remarked on it.
+    notes: Vec<Note>,
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
@@ -180,7 +184,10 @@ impl Course<'_> {
                 }
                 return Ok(Some(End { submission, chosen: Some(chosen), clock }));
             }
-            NextStep::Conclude { submission } => return Ok(Some(End { submission, chosen: None, clock })),
+            NextStep::Conclude { submission, notes } => {
+                self.remark(notes);
+                return Ok(Some(End { submission, chosen: None, clock }));
+            }
             // Asking again is settled while thinking; should it come here, the next turn asks again.
             NextStep::AskAgain { .. } => return Ok(None),
             NextStep::Refuse { chosen, observation } => {
@@ -224,8 +231,9 @@ impl Course<'_> {
             self.pending.extend(heard.call);
             let next = decide(&self.history, &heard.answer, asked, &bench.equipment.case(self.offer));
             match (next, &mut bench.conversation) {
-                (NextStep::AskAgain { reason }, Some(conversation)) => {
-                    conversation.ask_again(&heard.verbatim, &reason)
+                (NextStep::AskAgain { reason, notes }, Some(conversation)) => {
+                    self.remark(notes);
+                    conversation.ask_again(&heard.verbatim, &reason);
                 }
                 (NextStep::AskAgain { .. }, None) if asked < bench.equipment.limits.max_asks => {}
                 (next, _) => return Ok(next),
@@ -285,6 +293,7 @@ impl Course<'_> {
         journal.append(&event).await?;
         if let AgentEvent::Step(step) = event {
             self.pending.clear();
+            self.notes.clear();
             self.history.push(step, lasting);
         }
         Ok(())
@@ -296,10 +305,19 @@ impl Course<'_> {
             thought: chosen.thought,
             action: chosen.action,
             observation,
+            notes: self.notes.iter().cloned().chain(chosen.notes).collect(),
             calls: self.pending.clone(),
             millis: millis(clock.begun.elapsed()),
             outside_millis: millis(clock.outside),
         }
+    }
+
+    /// Remarks something on the step being taken; how often the model declined is said once.
+    fn remark(&mut self, notes: Vec<Note>) {
+        if notes.iter().any(|note| matches!(note, Note::Declined { .. })) {
+            self.notes.retain(|note| !matches!(note, Note::Declined { .. }));
+        }
+        self.notes.extend(notes);
     }
 
     fn say(&self, action: &Action, bench: &Bench) {
@@ -360,11 +378,12 @@ impl Course<'_> {
     fn last_step(&self, chosen: Option<Chosen>, clock: Clock) -> Option<Step> {
         let chosen = match chosen {
             Some(chosen) => chosen,
-            None if self.pending.is_empty() => return None,
+            None if self.pending.is_empty() && self.notes.is_empty() => return None,
             None => Chosen {
                 thought: Thought::default(),
                 action: Action { name: Action::SUBMIT.to_owned(), arguments: serde_json::Value::Null },
                 left_out: 0,
+                notes: Vec::new(),
             },
         };
         Some(self.make_step(chosen, None, clock))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use muster_shared::flow::{TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{Gates, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{Case, StepLimits};
@@ -32,6 +32,8 @@ pub struct Equipment {
     pub brief: Brief,
     /// The template they were made from.
     pub template: TemplateRef,
+    /// What the role may do at all.
+    pub gates: Gates,
     /// The limits.
     pub limits: StepLimits,
     /// How sampling is set.
@@ -47,7 +49,7 @@ pub struct Equipment {
 impl Equipment {
     /// What stays the same over all steps of this task.
     pub(super) const fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
-        Case { offer, rules: self.rules, toolset: &self.toolset, limits: self.limits }
+        Case { offer, rules: self.rules, toolset: &self.toolset, gates: self.gates, limits: self.limits }
     }
 
     /// The gate that every model call of this task passes; `used` is what was used before.

@@ -1,14 +1,21 @@
 //! What happened in a task so far, folded from its part of the record.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use muster_shared::flow::{Action, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage};
+use muster_shared::flow::{
+    Action, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
+};
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
 use serde_json::Value;
 
+use super::toolset::model_name;
+
 /// Longest main argument shown in a digest, in characters.
 const DIGEST_ARGUMENT: usize = 80;
+/// Most lines of one observation that are compared with those before.
+const MAX_COMPARED: usize = 2_000;
 
 /// The steps of one generation of a task, over all its attempts, and those of the generations that it goes on from.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +33,10 @@ pub struct History {
     sent: Vec<StoredMessage>,
     /// How often an action was chosen since the last one with lasting effect.
     chosen: HashMap<String, Vec<u32>>,
+    /// Lines of observations that were seen, by hash.
+    seen: HashSet<u64>,
+    /// The steps since something new was learnt or done.
+    since_new: usize,
 }
 
 impl History {
@@ -83,7 +94,7 @@ impl History {
     /// Adds a step that is in the record. `lasting`: it may have changed something outside.
     pub fn push(&mut self, step: Step, lasting: bool) {
         self.usage += usage_of(&step);
-        for call in &step.calls {
+        for call in step.calls.iter().filter(|call| !call.aside) {
             self.sent.truncate(usize::try_from(call.same_messages).unwrap_or(usize::MAX));
             self.sent.extend(call.messages.iter().cloned());
         }
@@ -91,7 +102,41 @@ impl History {
             self.chosen.clear();
         }
         self.chosen.entry(fingerprint(&step.action)).or_default().push(step.number);
+        let new = step.observation.as_ref().is_some_and(|seen| self.learns(seen) || lasting && is_done(seen));
+        self.since_new = if new { 0 } else { self.since_new + 1 };
         self.steps.push(step);
+    }
+
+    /// Whether an observation says anything that no earlier one said.
+    fn learns(&mut self, seen: &Observation) -> bool {
+        let lines = seen.content.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut new = false;
+        for line in lines.take(MAX_COMPARED) {
+            let mut hasher = DefaultHasher::new();
+            line.hash(&mut hasher);
+            new |= self.seen.insert(hasher.finish());
+        }
+        new && is_done(seen)
+    }
+
+    /// The last steps, since something new was learnt or done.
+    #[must_use]
+    pub fn in_vain(&self) -> &[Step] {
+        &self.steps[self.steps.len().saturating_sub(self.since_new)..]
+    }
+
+    /// How many of the last steps in a row were of this kind and gave nothing new.
+    #[must_use]
+    pub fn in_vain_by(&self, tool: &str) -> u32 {
+        let same = |step: &&Step| model_name(&step.action.name) == model_name(tool);
+        u32::try_from(self.in_vain().iter().rev().take_while(same).count()).unwrap_or(u32::MAX)
+    }
+
+    /// How often the model was told that it goes in circles since something new was learnt or done.
+    #[must_use]
+    pub fn spins(&self) -> u32 {
+        let told = |step: &&Step| step.notes.iter().any(|note| matches!(note, Note::Spin { .. }));
+        u32::try_from(self.in_vain().iter().filter(told).count()).unwrap_or(u32::MAX)
     }
 
     /// The steps taken, in order.
@@ -167,6 +212,10 @@ impl History {
     pub fn digests(&self) -> Vec<StepDigest> {
         self.steps.iter().map(digest).collect()
     }
+}
+
+fn is_done(seen: &Observation) -> bool {
+    seen.status == ObservationStatus::Success
 }
 
 /// What one step used.

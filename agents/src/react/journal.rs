@@ -81,10 +81,10 @@ impl Journal {
         let offer_key = (offer.run, starter.key.clone());
         let mut this = Self { record, offer_key, encoding: offer.encoding, last: Seq(0), patience };
         let before = this.before(offer).await?;
-        let mut history = match starter.delivered {
-            0 | 1 => before.clone(),
-            _ => before.clone().and_then(this.entries(Seq(0)).await?),
-        };
+        let mut history = before.clone();
+        if starter.delivered > 1 {
+            history = history.and_then(this.entries(Seq(0)).await?);
+        }
         for _ in 0..OPENINGS {
             if history.is_closed() {
                 return Ok(Opening::Closed);

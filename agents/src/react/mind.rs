@@ -137,6 +137,9 @@ impl ChatMind {
             "tools": asking.toolset.names(),
             "max_steps": asking.limits.max_steps,
             "max_asks": asking.limits.max_asks,
+            "stale_after": asking.limits.stale_after,
+            "max_spins": asking.limits.max_spins,
+            "at_limit": asking.limits.at_limit,
         });
         let (verbatim, calls_at) = verbatim(&answer);
         let call = ModelCall {
@@ -145,6 +148,7 @@ impl ChatMind {
             request_hash,
             same_messages,
             messages,
+            aside: false,
             parameters,
             answer: verbatim.clone(),
             calls_at,
@@ -162,10 +166,9 @@ impl ChatMind {
 pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History) -> Heard {
     let chosen = mind.next(offer, history.steps());
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let arguments = match chosen.action.name.as_str() {
-        Action::SUBMIT => arguments_of_product(chosen.action.arguments),
-        _ => chosen.action.arguments,
-    };
+    let submits = chosen.action.name == Action::SUBMIT;
+    let arguments = chosen.action.arguments;
+    let arguments = if submits { arguments_of_product(arguments) } else { arguments };
     let parsed = ParsedAnswer {
         thought: some(chosen.thought.text),
         reasoning: some(chosen.thought.reasoning),

@@ -8,7 +8,7 @@ use super::*;
 use crate::react::record::request_hash;
 use crate::testing::{NONCE, leaf, step, toolset};
 
-const LIMITS: StepLimits = StepLimits { max_steps: 10, max_asks: 3, conclude_within: 2, by_budget: false };
+const LIMITS: StepLimits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
 
 fn conversation(history: &History, style: CallStyle) -> Conversation {
     let brief = Brief { system: "be brief".into(), task: "find it".into() };

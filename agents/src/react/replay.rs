@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Action, Ending, ModelCall, Observation, Outcome, Step, TaskOffered, Thought};
+use muster_shared::flow::{
+    Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Step, TaskOffered, Thought,
+};
 use muster_shared::ids::{Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use serde::Serialize;
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 use super::decide::{Case, NextStep, StepLimits, decide};
 use super::history::History;
+use super::limits::AtLimit;
 use super::mind::understand;
 use super::toolset::{Ability, Toolset, model_name};
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
@@ -128,7 +131,7 @@ impl Course<'_> {
             return Ok(());
         }
         let Some(next) = self.decide_again(step, done)? else { return Ok(()) };
-        let (NextStep::Submit { submission, .. } | NextStep::Conclude { submission }) = &next else {
+        let (NextStep::Submit { submission, .. } | NextStep::Conclude { submission, .. }) = &next else {
             return Err((format!("the task ends: {:?} {}", outcome.ending, outcome.reason), what(&next)));
         };
         let recorded = (outcome.ending, &outcome.reason, &outcome.product);
@@ -147,7 +150,7 @@ impl Course<'_> {
         let rules = rules_for(&self.offer.work);
         let toolset = self.toolset(last);
         let limits = limits_of(last).of_task(self.offer, rules, true);
-        let case = Case { offer: self.offer, rules, toolset: &toolset, limits };
+        let case = Case { offer: self.offer, rules, toolset: &toolset, gates: Gates::OPEN, limits };
         let mut next = None;
         for (asked, call) in (1..).zip(&step.calls) {
             if let Some(taken) = next.filter(|next| !matches!(next, NextStep::AskAgain { .. })) {
@@ -172,23 +175,14 @@ impl Course<'_> {
             true => rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus.")),
             false => named.iter().any(|named| model_name(named) == model_name(&spec.name)),
         };
-        let abilities = known.into_iter().filter(offered).map(
-            |ToolSpec { name, description, parameters, pure, uncertain, .. }| Ability {
-                name,
-                description,
-                parameters,
-                pure,
-                uncertain,
-            },
-        );
-        let mut abilities: Vec<Ability> = abilities.collect();
+        let mut abilities: Vec<Ability> = known.into_iter().filter(offered).map(Ability::from).collect();
         for name in named {
             let is_known = name == Action::SUBMIT
                 || abilities.iter().any(|known| model_name(&known.name) == model_name(name));
             if !is_known {
                 let (description, parameters) = (String::new(), Value::Object(serde_json::Map::new()));
-                let (pure, uncertain) = (true, Uncertain::Repeat);
-                abilities.push(Ability { name: name.to_owned(), description, parameters, pure, uncertain });
+                let (name, pure, uncertain, gate) = (name.to_owned(), true, Uncertain::Repeat, Gate::Tools);
+                abilities.push(Ability { name, description, parameters, pure, uncertain, gate });
             }
         }
         Toolset::new(abilities, (rules.schema)(self.offer))
@@ -202,6 +196,13 @@ fn limits_of(call: &ModelCall) -> StepLimits {
     StepLimits {
         max_steps: kept("max_steps").unwrap_or(usual.max_steps),
         max_asks: kept("max_asks").unwrap_or(usual.max_asks),
+        // Records of before it was looked for were made without.
+        stale_after: kept("stale_after").unwrap_or(0),
+        max_spins: kept("max_spins").unwrap_or(u32::MAX),
+        at_limit: match call.parameters["at_limit"].as_str() {
+            Some("escalate") => AtLimit::Escalate,
+            Some(_) | None => AtLimit::Partial,
+        },
         ..usual
     }
 }
@@ -265,8 +266,8 @@ fn what(next: &NextStep) -> String {
         NextStep::Refuse { chosen, observation } => {
             in_words(&chosen.thought, &chosen.action, Some(observation))
         }
-        NextStep::AskAgain { reason } => format!("the model is asked again: {reason}"),
-        NextStep::Submit { submission, .. } | NextStep::Conclude { submission } => {
+        NextStep::AskAgain { reason, .. } => format!("the model is asked again: {reason}"),
+        NextStep::Submit { submission, .. } | NextStep::Conclude { submission, .. } => {
             format!("the task ends: {:?} {}", submission.ending, submission.reason)
         }
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use muster_shared::flow::Action;
+use muster_shared::flow::{Action, Gate, Gates};
 use serde_json::{Map, Value, json};
 
 use crate::model::chat::ToolDecl;
-use crate::tools::Uncertain;
+use crate::tools::{ToolSpec, Uncertain};
 
 /// The argument that every declared action gets, so that models which call tools natively (and then often
 /// write no text) think before they act.
@@ -25,12 +25,23 @@ pub struct Ability {
     pub pure: bool,
     /// What is done about a call of which nobody knows whether it took effect.
     pub uncertain: Uncertain,
+    /// What a role must be allowed for it.
+    pub gate: Gate,
+}
+
+impl From<ToolSpec> for Ability {
+    fn from(spec: ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters, pure, uncertain, gate, .. } = spec;
+        Self { name, description, parameters, pure, uncertain, gate }
+    }
 }
 
 /// The tools of a task and the schema by which it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toolset {
     abilities: Vec<Ability>,
+    /// Those that the role may not use, so that it can be told so.
+    closed: Vec<Ability>,
     submit: Value,
     /// Made once: every answer is read against them.
     declarations: Vec<ToolDecl>,
@@ -42,14 +53,22 @@ impl Toolset {
     pub fn new(mut abilities: Vec<Ability>, submit: Value) -> Self {
         abilities.sort_by(|one, other| one.name.cmp(&other.name));
         let declarations = declare(&abilities, &submit);
-        Self { abilities, submit, declarations }
+        Self { abilities, closed: Vec::new(), submit, declarations }
+    }
+
+    /// Without what these gates close. It is not offered any more; who chooses it all the same is told why not.
+    #[must_use]
+    pub fn behind(self, gates: Gates) -> Self {
+        let (abilities, closed) =
+            self.abilities.into_iter().partition(|ability: &Ability| gates.is_open(ability.gate));
+        Self { closed, ..Self::new(abilities, self.submit) }
     }
 
     /// The tool of that name, in its own or its model-facing form.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Ability> {
         let wanted = model_name(name.trim());
-        self.abilities.iter().find(|ability| model_name(&ability.name) == wanted)
+        self.abilities.iter().chain(&self.closed).find(|ability| model_name(&ability.name) == wanted)
     }
 
     /// The names of the tools, and `submit`.
@@ -172,6 +191,7 @@ mod tests {
             parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
             pure: true,
             uncertain: Uncertain::Repeat,
+            gate: Gate::Tools,
         };
         let submit = json!({"type": "object", "properties": {"conclusion": {"type": "string"}}});
         Toolset::new(vec![ability("corpus.search"), ability("calculator")], submit)

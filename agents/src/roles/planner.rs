@@ -62,7 +62,8 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
                 "items": {"type": "string"},
                 "description": "names or indices of tasks whose results it uses"
             },
-            "critical": {"type": "boolean", "description": "whether the goal cannot be reached without it"}
+            "critical": {"type": "boolean", "description": "whether the goal cannot be reached without it"},
+            "max_steps": {"type": "integer", "minimum": 1, "description": "most steps, only where it should get along with few"}
         },
         "required": ["name", "goal"]
     });
@@ -101,6 +102,7 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         needs: document.texts("needs"),
         depends_on: document.texts("depends_on"),
         critical: document.flag("critical"),
+        max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         subtasks,
         name,
     }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use muster_shared::flow::Gate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -97,6 +98,8 @@ pub struct ToolSpec {
     /// What is done about a call that may have taken effect. A pure tool is always called again.
     #[serde(default)]
     pub uncertain: Uncertain,
+    /// What a role must be allowed before its agents may call it.
+    pub gate: Gate,
     /// Longest time one call may take.
     pub timeout: Duration,
 }
@@ -111,6 +114,7 @@ impl ToolSpec {
             permissions: BTreeSet::new(),
             pure: true,
             uncertain: Uncertain::Repeat,
+            gate: Gate::Tools,
             timeout: DEFAULT_TIMEOUT,
         }
     }
@@ -135,6 +139,13 @@ impl ToolSpec {
     #[must_use]
     pub fn when_uncertain(mut self, uncertain: Uncertain) -> Self {
         self.uncertain = uncertain;
+        self
+    }
+
+    /// Puts the tool behind another gate than that of tools.
+    #[must_use]
+    pub fn behind(mut self, gate: Gate) -> Self {
+        self.gate = gate;
         self
     }
 

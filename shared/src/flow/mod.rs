@@ -1,7 +1,9 @@
 //! The pipeline, in the order a run passes through it.
 
 pub mod budget;
+pub mod gates;
 pub mod goal;
+pub mod note;
 pub mod outcome;
 pub mod plan;
 pub mod refinement;
@@ -12,7 +14,9 @@ pub mod task;
 pub mod usage;
 
 pub use budget::Budget;
+pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, RunLimits};
+pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
 pub use refinement::{RefineOperation, RefusedOperation};

@@ -45,6 +45,9 @@ pub struct TaskDraft {
     /// Whether the run cannot succeed without it.
     #[serde(default)]
     pub critical: bool,
+    /// Most steps, where it should get along with fewer than others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
     pub subtasks: Vec<TaskDraft>,
@@ -86,6 +89,9 @@ pub struct PlanTask {
     /// Whether the run cannot succeed without it.
     #[serde(default)]
     pub critical: bool,
+    /// Most steps, where it should get along with fewer than others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
 }
 
 impl Plan {

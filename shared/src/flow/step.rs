@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::note::Note;
 use super::usage::Usage;
 
 /// One turn of a ReAct loop, as it stands in the record.
@@ -16,6 +17,9 @@ pub struct Step {
     /// What came of it; absent when the step ends the task or its effect is not known yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// What the loop itself remarks on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// The model call (or calls, when asked again) behind it.
     #[serde(default)]
     pub calls: Vec<ModelCall>,
@@ -96,10 +100,15 @@ pub struct ModelCall {
     pub template: TemplateRef,
     /// SHA-256 of the whole request, in hexadecimal.
     pub request_hash: String,
-    /// How many messages at the head of this request are those of the call before it in this task.
+    /// How many messages at the head of this request are those of the call before it in this task. Calls that stand
+    /// aside do not count as calls before it.
     pub same_messages: u32,
     /// The messages after those.
     pub messages: Vec<StoredMessage>,
+    /// Whether it was asked apart from the conversation, for a purpose of its own that its template names. Its messages
+    /// stand whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
     /// Parameters that were sent: temperature, limits, the names of the tools offered.
     #[serde(default)]
     pub parameters: serde_json::Value,

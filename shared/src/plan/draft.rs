@@ -81,6 +81,7 @@ pub(super) fn plan_task(
         needs: task.needs.clone(),
         depends_on,
         critical: task.critical,
+        max_steps: task.max_steps.filter(|most| *most > 0),
     }
 }
 

@@ -406,6 +406,7 @@ fn group_task(name: String, role: Role) -> PlanTask {
         needs: Vec::new(),
         depends_on: Vec::new(),
         critical: false,
+        max_steps: None,
     }
 }
 

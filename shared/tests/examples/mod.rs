@@ -192,6 +192,7 @@ fn plan_task(name: &str) -> PlanTask {
         needs: vec!["search".to_owned()],
         depends_on: vec![index("1-1")],
         critical: true,
+        max_steps: None,
     }
 }
 
@@ -216,6 +217,7 @@ fn draft_task() -> TaskDraft {
         needs: vec!["search".to_owned()],
         depends_on: vec!["1-1".to_owned()],
         critical: true,
+        max_steps: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -290,6 +292,7 @@ fn step() -> Step {
             millis: 3,
             truncated: true,
         }),
+        notes: Vec::new(),
         calls: vec![ModelCall {
             model: "offline/rules".to_owned(),
             template: TemplateRef {
@@ -300,6 +303,7 @@ fn step() -> Step {
             request_hash: "ef".repeat(32),
             same_messages: 2,
             messages: vec![StoredMessage { role: "user".to_owned(), content: "Go on.".to_owned() }],
+            aside: false,
             parameters: json!({ "temperature": 0 }),
             answer: "{}".to_owned(),
             calls_at: Vec::new(),

@@ -37,6 +37,7 @@ pub(crate) fn step(number: u32, observed: Option<ObservationStatus>) -> Step {
             millis: 0,
             truncated: false,
         }),
+        notes: Vec::new(),
         calls: Vec::new(),
         millis: 0,
         outside_millis: 0,

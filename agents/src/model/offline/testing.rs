@@ -204,6 +204,7 @@ pub(super) fn run_task(offer: &TaskOffered, tools: &mut dyn Tools) -> (Product, 
             thought: next.thought,
             action: next.action,
             observation: Some(observation),
+            notes: Vec::new(),
             calls: Vec::new(),
             millis: 0,
             outside_millis: 0,
@@ -275,6 +276,7 @@ fn place(plan: &mut Plan, parent: Option<&TaskIndex>, drafts: &[TaskDraft]) {
             needs: Vec::new(),
             depends_on,
             critical: false,
+            max_steps: None,
         };
         plan.tasks.insert(index.clone(), task);
         place(plan, Some(&index), &draft.subtasks);

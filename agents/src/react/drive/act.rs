@@ -30,8 +30,8 @@ impl Course<'_> {
                 (observation, Some(End { submission, chosen: None, clock }))
             }
             Resumption::Repeat => {
-                let Step { thought, action, .. } = step.clone();
-                let chosen = Chosen { thought, action, left_out: 0 };
+                let Step { thought, action, notes, .. } = step.clone();
+                let chosen = Chosen { thought, action, left_out: 0, notes };
                 let acting = self.act(&chosen, &idempotency_key, equipment, &mut clock);
                 (unless_handed_over(self.handing_over.clone(), acting).await?, None)
             }

@@ -27,6 +27,7 @@ fn step(number: u32) -> AgentEvent {
         thought: Thought::default(),
         action,
         observation: None,
+        notes: Vec::new(),
         calls: Vec::new(),
         millis: 1,
         outside_millis: 1,

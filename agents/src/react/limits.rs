@@ -1,0 +1,85 @@
+//! Limits of one task, and what the loop does at them (W5).
+
+use muster_shared::flow::{TaskOffered, Work};
+use serde::{Deserialize, Serialize};
+
+use crate::roles::RoleRules;
+
+/// Limits of one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StepLimits {
+    /// Most steps. The run's own limit holds where it is lower, and so does the task's.
+    pub max_steps: u32,
+    /// How often a model is asked within one step before its failure counts.
+    pub max_asks: u32,
+    /// With how many steps left the model is told to conclude.
+    pub conclude_within: u32,
+    /// What happens when the steps are used up: the best partial answer counts, or a person has to look.
+    pub at_limit: AtLimit,
+    /// After how many steps of one kind in a row that gave nothing new a model is told that it goes in circles; 0 for
+    /// never.
+    pub stale_after: u32,
+    /// How often a model is told that it goes in circles before its task is escalated.
+    pub max_spins: u32,
+    /// Whether the task's budget is what limits its steps. Not a setting.
+    #[serde(skip)]
+    pub by_budget: bool,
+}
+
+/// What happens when the steps of a task are used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AtLimit {
+    /// The task ends with the best partial answer there is.
+    #[default]
+    Partial,
+    /// The task ends as one that a person has to decide upon; the best partial answer goes with it.
+    Escalate,
+}
+
+impl StepLimits {
+    /// What holds where settings say nothing.
+    pub const USUAL: Self = Self {
+        max_steps: 50,
+        max_asks: 3,
+        conclude_within: 2,
+        at_limit: AtLimit::Partial,
+        stale_after: 3,
+        max_spins: 2,
+        by_budget: false,
+    };
+
+    /// The limits of this task: what the agent's settings, the run, the role, the task and the budget allow together.
+    /// Every step of a task that `asks` a model takes a call.
+    #[must_use]
+    pub fn of_task(self, offer: &TaskOffered, rules: &RoleRules, asks: bool) -> Self {
+        let role = rules.max_steps.unwrap_or(u32::MAX);
+        let task = of_leaf(&offer.work).unwrap_or(u32::MAX);
+        let usual = self.max_steps.min(offer.limits.max_steps).min(role).min(task).max(1);
+        let calls = offer.budget.model_calls.filter(|_| asks);
+        let budget = offer.budget.steps.into_iter().chain(calls).min();
+        let budget = budget.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
+        Self {
+            max_steps: usual.min(budget).max(1),
+            max_asks: self.max_asks.max(1),
+            max_spins: self.max_spins.max(1),
+            by_budget: budget < usual,
+            ..self
+        }
+    }
+}
+
+impl Default for StepLimits {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+/// The limit that the plan sets for a leaf.
+fn of_leaf(work: &Work) -> Option<u32> {
+    match work {
+        Work::Execute { task, .. } => task.max_steps,
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+    }
+}

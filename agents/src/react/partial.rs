@@ -1,0 +1,59 @@
+//! How a task ends that does not end by itself: with the best there is, marked as unfinished, and nothing claimed
+//! beyond it. Pure.
+
+use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult, Work};
+
+use super::decide::{Case, NO_THOUGHT};
+use super::history::History;
+use super::limits::AtLimit;
+use crate::roles::Submission;
+
+/// The best there is when the steps are used up.
+pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
+    let most = case.limits.max_steps;
+    if case.limits.by_budget {
+        let reason = format!("all {most} steps that it may take were taken before a result was submitted");
+        return best_so_far(history, case.offer, reason).ending(Ending::BudgetExhausted);
+    }
+    let reason = format!("the limit of {most} steps was reached before a result was submitted");
+    match case.limits.at_limit {
+        AtLimit::Partial => best_so_far(history, case.offer, reason),
+        AtLimit::Escalate => escalated(history, case, reason),
+    }
+}
+
+/// A person has to look. Only a leaf is escalated: nobody could go on from half a plan or half a report.
+pub(super) fn escalated(history: &History, case: &Case<'_>, reason: String) -> Submission {
+    let so_far = best_so_far(history, case.offer, reason);
+    match &case.offer.work {
+        Work::Execute { .. } => so_far.ending(Ending::Escalate),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => so_far,
+    }
+}
+
+/// What was learnt until the task was cut short, with nothing claimed beyond it.
+pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String) -> Submission {
+    let succeeded = |seen: &Observation| seen.status == ObservationStatus::Success;
+    let learnt = history.steps().iter().any(|step| step.observation.as_ref().is_some_and(succeeded));
+    let thought =
+        history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
+    match (&offer.work, thought) {
+        (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
+            ending: Ending::DonePartial,
+            product: Some(Product::Result(TaskResult {
+                conclusion: format!("Unfinished: {reason}. The last thought was: {thought}"),
+                unanswered: vec![task.goal.clone()],
+                ..TaskResult::default()
+            })),
+            reason,
+        },
+        (
+            Work::Execute { .. }
+            | Work::Plan { .. }
+            | Work::Reflect { .. }
+            | Work::Refine { .. }
+            | Work::Write { .. },
+            _,
+        ) => Submission::without_product(Ending::GaveUp, reason),
+    }
+}

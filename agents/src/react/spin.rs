@@ -1,0 +1,77 @@
+//! Noticing that a model goes in circles (W4): the very same action, or the same kind of action again and again with
+//! nothing new learnt. It is told so and must change its course; when it does not, the task is escalated. Pure.
+
+use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel};
+
+use super::decide::{Case, Chosen, NextStep};
+use super::history::History;
+use super::partial::escalated;
+
+/// What follows from an action that leads in a circle; nothing when it does not.
+pub(super) fn spinning(history: &History, chosen: &Chosen, case: &Case<'_>) -> Option<NextStep> {
+    let action = &chosen.action;
+    if let Some(earlier) = history.same_action(action) {
+        let told = format!(
+            "You did exactly this in step {}, and nothing has changed since: `{}` was not run again. Use what step {} \
+             showed, change the arguments, try another action, or submit.",
+            earlier.number, action.name, earlier.number
+        );
+        return Some(follow(history, chosen.clone(), SpinLevel::SameAction, told, case));
+    }
+    let after = case.limits.stale_after;
+    let in_vain = history.in_vain_by(&action.name);
+    if after > 0 && in_vain >= after {
+        let told = format!(
+            "The last {in_vain} calls of `{}` gave nothing new, so it was not run another time. Do something else: {}, \
+             or submit.",
+            action.name,
+            others(action, case)
+        );
+        return Some(follow(history, chosen.clone(), SpinLevel::SameKind, told, case));
+    }
+    None
+}
+
+/// The model is told, again more urgently; then a person has to look.
+pub(super) fn follow(
+    history: &History,
+    mut chosen: Chosen,
+    level: SpinLevel,
+    mut told: String,
+    case: &Case<'_>,
+) -> NextStep {
+    let times = history.spins().saturating_add(1);
+    let note = Note::Spin { level, times };
+    if times > case.limits.max_spins {
+        let reason = format!(
+            "the model went in circles and did not change its course after it was told {}",
+            if times == 2 { "once".to_owned() } else { format!("{} times", times - 1) }
+        );
+        return NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] };
+    }
+    if times > 1 {
+        told.push_str(
+            " You were told so before. Say in your thought what you tried and why it leads nowhere, then change your \
+             approach. If there is no other way, submit what you have with done_partial, or end with escalate or blocked \
+             and the reason. If you go on like this, the task is taken from you.",
+        );
+    }
+    chosen.notes.push(note);
+    NextStep::Refuse { chosen, observation: refused(told) }
+}
+
+fn others(action: &Action, case: &Case<'_>) -> String {
+    let names = case.toolset.names();
+    let others: Vec<String> =
+        names.iter().filter(|name| **name != action.name).map(|name| format!("`{name}`")).collect();
+    others.join(", ")
+}
+
+/// What a model is told of an action that was not done.
+pub(super) const fn refused(content: String) -> Observation {
+    Observation { status: ObservationStatus::Refused, content, millis: 0, truncated: false }
+}
+
+#[cfg(test)]
+#[path = "spin_tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::flow::{Ending, Gates, Step, Thought};
+use muster_shared::ids::Role;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::react::limits::StepLimits;
+use crate::roles::rules_for;
+use crate::testing::{leaf, step, toolset};
+
+fn chosen(tool: &str, arguments: Value) -> Chosen {
+    let thought = Thought { text: "on".into(), ..Thought::default() };
+    Chosen { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
+}
+
+fn seen(number: u32, tool: &str, arguments: Value, status: ObservationStatus, content: &str) -> Step {
+    let mut step = step(number, tool, arguments, status);
+    step.observation.as_mut().unwrap().content = content.into();
+    step
+}
+
+fn history(steps: Vec<Step>) -> History {
+    let mut history = History::default();
+    steps.into_iter().for_each(|step| history.push(step, false));
+    history
+}
+
+fn next(history: &History, chosen: &Chosen, limits: StepLimits) -> Option<NextStep> {
+    let offer = leaf(Role::Worker);
+    let toolset = toolset(&offer);
+    let case =
+        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
+    spinning(history, chosen, &case)
+}
+
+/// Lets a model choose the same again and again until something else than a refusal comes.
+fn driven(mut history: History, chosen: &Chosen) -> (Vec<Note>, NextStep) {
+    let mut notes = Vec::new();
+    for number in 100.. {
+        match next(&history, chosen, StepLimits::USUAL).unwrap() {
+            NextStep::Refuse { chosen, observation } => {
+                notes.extend(chosen.notes.clone());
+                let Chosen { thought, action, notes, .. } = chosen;
+                let step = step(number, "", Value::Null, ObservationStatus::Refused);
+                history.push(Step { thought, action, notes, observation: Some(observation), ..step }, false);
+            }
+            other => return (notes, other),
+        }
+    }
+    panic!("it never ends")
+}
+
+#[test]
+fn the_same_action_is_told_twice_then_a_person_has_to_look() {
+    let same = chosen("corpus.search", json!({"query": "x"}));
+    let before = history(vec![step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success)]);
+    let (told, end) = driven(before, &same);
+    let spin = |times| Note::Spin { level: SpinLevel::SameAction, times };
+    assert_eq!(told, [spin(1), spin(2)]);
+    let NextStep::Conclude { submission, notes } = end else { panic!("{end:?}") };
+    assert_eq!((submission.ending, notes), (Ending::Escalate, vec![spin(3)]));
+    assert!(submission.product.is_some(), "what was found goes with it");
+    assert!(submission.reason.contains("told 2 times"), "{}", submission.reason);
+}
+
+#[test]
+fn only_what_gives_nothing_new_counts_as_the_same_kind() {
+    use ObservationStatus::{Error, Success};
+    let search = |number: u32, content: &str, status| {
+        seen(number, "corpus.search", json!({"query": number}), status, content)
+    };
+    let other = |number: u32| seen(number, "calculator", json!({}), Error, "no");
+    let table = [
+        (
+            "new each time",
+            vec![search(1, "a", Success), search(2, "b", Success), search(3, "c", Success)],
+            false,
+        ),
+        ("too few", vec![search(1, "a", Success), search(2, "a", Success), search(3, "a", Success)], false),
+        ("the same hits", (1..=4).map(|n| search(n, "a", Success)).collect(), true),
+        ("nothing but errors", (1..=3).map(|n| search(n, &format!("bad {n}"), Error)).collect(), true),
+        (
+            "part of what was seen",
+            vec![
+                search(1, "a\nb\nc", Success),
+                search(2, "b", Success),
+                search(3, "c\na", Success),
+                search(4, " b", Success),
+            ],
+            true,
+        ),
+        (
+            "another kind between",
+            vec![search(1, "a", Success), search(2, "a", Success), other(3), search(4, "a", Success)],
+            false,
+        ),
+    ];
+    let again = chosen("corpus_search", json!({"query": "another"}));
+    for (name, steps, spins) in table {
+        let next = next(&history(steps), &again, StepLimits::USUAL);
+        assert_eq!(next.is_some(), spins, "{name}: {next:?}");
+        if let Some(NextStep::Refuse { chosen, observation }) = next {
+            assert_eq!(chosen.notes, [Note::Spin { level: SpinLevel::SameKind, times: 1 }], "{name}");
+            assert!(observation.content.contains("`calculator`"), "{}", observation.content);
+        }
+    }
+    let never = StepLimits { stale_after: 0, ..StepLimits::USUAL };
+    let stale = history((1..=9).map(|n| search(n, "a", Success)).collect());
+    assert_eq!(next(&stale, &again, never), None);
+}
+
+#[test]
+fn something_new_begins_the_count_anew() {
+    let told = Step {
+        notes: vec![Note::Spin { level: SpinLevel::SameAction, times: 2 }],
+        ..step(2, "corpus.search", json!({"query": "x"}), ObservationStatus::Refused)
+    };
+    let new = seen(3, "calculator", json!({"query": "1"}), ObservationStatus::Success, "2");
+    let same = chosen("calculator", json!({"query": "1"}));
+    let Some(NextStep::Refuse { chosen, .. }) = next(&history(vec![told, new]), &same, StepLimits::USUAL)
+    else {
+        panic!("not told");
+    };
+    assert_eq!(chosen.notes, [Note::Spin { level: SpinLevel::SameAction, times: 1 }]);
+}

@@ -1,0 +1,91 @@
+//! Capability gates: what a role may do beyond thinking (W7). What is closed is refused, and the model is told so.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing that a role may do or not.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// Make plans of its own within a task.
+    Plan,
+    /// Call tools.
+    Tools,
+    /// Ask people.
+    People,
+    /// Use blueprints.
+    Blueprints,
+    /// Hand part of a task over.
+    Delegate,
+}
+
+impl Gate {
+    /// All gates.
+    pub const ALL: [Self; 5] = [Self::Plan, Self::Tools, Self::People, Self::Blueprints, Self::Delegate];
+
+    /// What goes through it, after "may".
+    #[must_use]
+    pub const fn as_words(self) -> &'static str {
+        match self {
+            Self::Plan => "plan within a task",
+            Self::Tools => "call tools",
+            Self::People => "ask people",
+            Self::Blueprints => "use blueprints",
+            Self::Delegate => "delegate",
+        }
+    }
+}
+
+/// What a role may do. Everything unless something is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a gate of its own, open or closed")]
+pub struct Gates {
+    /// Whether it may make plans of its own within a task.
+    pub plan: bool,
+    /// Whether it may call tools.
+    pub tools: bool,
+    /// Whether it may ask people.
+    pub people: bool,
+    /// Whether it may use blueprints.
+    pub blueprints: bool,
+    /// Whether it may hand part of its task over.
+    pub delegate: bool,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self::OPEN
+    }
+}
+
+impl Gates {
+    /// Everything is allowed.
+    pub const OPEN: Self = Self { plan: true, tools: true, people: true, blueprints: true, delegate: true };
+
+    /// Whether this is allowed.
+    #[must_use]
+    pub const fn is_open(self, gate: Gate) -> bool {
+        match gate {
+            Gate::Plan => self.plan,
+            Gate::Tools => self.tools,
+            Gate::People => self.people,
+            Gate::Blueprints => self.blueprints,
+            Gate::Delegate => self.delegate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_is_not_named_is_open() {
+        let gates: Result<Gates, _> = serde_json::from_str(r#"{"people": false}"#);
+        let gates = gates.unwrap_or_default();
+        let open: Vec<Gate> = Gate::ALL.into_iter().filter(|gate| gates.is_open(*gate)).collect();
+        assert_eq!(open, [Gate::Plan, Gate::Tools, Gate::Blueprints, Gate::Delegate]);
+    }
+}

@@ -1,0 +1,177 @@
+//! What the loop itself remarks on a step, beside what the model thought and did. It stands in the record, so that
+//! whoever goes on with the task goes on by it.
+
+use serde::{Deserialize, Serialize};
+
+use super::gates::Gate;
+
+/// A remark of the loop on one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Note {
+    /// The model goes in circles (W4).
+    Spin {
+        /// How that was noticed.
+        level: SpinLevel,
+        /// How often it was told so, without anything new since.
+        times: u32,
+    },
+    /// Whether the same reasoning was behind the last steps was asked of the model, and it was not.
+    Reconsidered,
+    /// The action is closed to this role (W7).
+    Closed {
+        /// What the role may not do.
+        gate: Gate,
+    },
+    /// The model declined within this step (W12).
+    Declined {
+        /// How often.
+        times: u32,
+    },
+    /// The result was verified before it counted (W8).
+    Verified {
+        /// Who looked.
+        by: Verifier,
+        /// What did not hold; nothing when all did.
+        faults: Vec<Fault>,
+    },
+    /// Whether the task's goal is reached was asked of the model before this step (W5).
+    GoalChecked {
+        /// Its verdict.
+        reached: bool,
+        /// What is missing.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        missing: String,
+    },
+}
+
+/// How going in circles was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpinLevel {
+    /// The very same action.
+    SameAction,
+    /// The same kind of action again and again, with nothing new learnt.
+    SameKind,
+    /// The same reasoning behind different actions.
+    SameReasoning,
+}
+
+/// Who verified a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verifier {
+    /// Rules.
+    Rules,
+    /// The model, asked apart from the conversation.
+    Model,
+}
+
+/// A link of the chain of verification.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// Everything that was asked is answered, or named as unanswered.
+    Completeness,
+    /// No part contradicts another.
+    Consistency,
+    /// What is claimed was seen.
+    Correctness,
+    /// What the task demands of its result is kept.
+    Constraints,
+}
+
+impl Check {
+    /// All of them, in the order of the chain.
+    pub const ALL: [Self; 4] = [Self::Completeness, Self::Consistency, Self::Correctness, Self::Constraints];
+
+    /// The name used in settings and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completeness => "completeness",
+            Self::Consistency => "consistency",
+            Self::Correctness => "correctness",
+            Self::Constraints => "constraints",
+        }
+    }
+}
+
+/// What did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Fault {
+    /// Which check.
+    pub check: Check,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.check.as_str(), self.why)
+    }
+}
+
+/// `goes in circles (same kind of action), told 2 times`: the note in a line, for people.
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Spin { level, times } => {
+                let level = match level {
+                    SpinLevel::SameAction => "same action",
+                    SpinLevel::SameKind => "same kind of action",
+                    SpinLevel::SameReasoning => "same reasoning",
+                };
+                write!(f, "spin: {level}, {} in a row", counted(*times))
+            }
+            Self::Reconsidered => f.write_str("not a spin: the reasoning is another"),
+            Self::Closed { gate } => write!(f, "gate: this role may not {}", gate.as_words()),
+            Self::Declined { times } => write!(f, "refusal: the model declined {}", counted(*times)),
+            Self::Verified { by, faults } => {
+                let by = match by {
+                    Verifier::Rules => "by rule",
+                    Verifier::Model => "by the model",
+                };
+                if faults.is_empty() {
+                    return write!(f, "verified {by}: all checks hold");
+                }
+                let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+                write!(f, "verified {by}: {}", faults.join("; "))
+            }
+            Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
+            Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
+        }
+    }
+}
+
+fn counted(times: u32) -> String {
+    if times == 1 { "once".to_owned() } else { format!("{times} times") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_said_in_a_line() {
+        let faults = vec![Fault { check: Check::Completeness, why: "half is missing".into() }];
+        let table = [
+            (
+                Note::Spin { level: SpinLevel::SameKind, times: 2 },
+                "spin: same kind of action, 2 times in a row",
+            ),
+            (Note::Closed { gate: Gate::People }, "gate: this role may not ask people"),
+            (Note::Declined { times: 1 }, "refusal: the model declined once"),
+            (Note::Verified { by: Verifier::Rules, faults: Vec::new() }, "verified by rule: all checks hold"),
+            (
+                Note::Verified { by: Verifier::Model, faults },
+                "verified by the model: completeness: half is missing",
+            ),
+        ];
+        for (note, said) in table {
+            assert_eq!(note.to_string(), said);
+        }
+    }
+}

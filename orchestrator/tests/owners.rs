@@ -128,6 +128,7 @@ fn creation(bus: &Bus) -> Decided {
             limits: limits.clone(),
             secret: secret.clone(),
             event_version: 1,
+            lessons: Vec::new(),
         }],
         now: Millis(1),
         basis: Seq(0),

@@ -7,6 +7,7 @@
 pub mod flow;
 pub mod ids;
 pub mod plan;
+pub mod recall;
 pub mod run;
 pub mod secret;
 pub mod span;

@@ -97,7 +97,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         task,
         generation: Generation(generation),
         queue: Queue::Role(Role::Worker),
-        work: Work::Plan { refused: Vec::new(), roles: Vec::new() },
+        work: Work::Plan { refused: Vec::new(), roles: Vec::new(), lessons: Vec::new() },
         goal: "g".to_owned(),
         corpus: None,
         model: None,

@@ -36,6 +36,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
+        | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::TaskStarted { .. }

@@ -83,6 +83,10 @@ impl Timeline {
         let text = match event {
             RunEvent::RunForked { from, .. } => format!("forked from {} at entry {}", from.run, from.at),
             RunEvent::RunCreated { goal, .. } => format!("run created: {}", self.brief(&goal.text)),
+            RunEvent::LessonsRecalled { lessons } => {
+                let lines = lessons.iter().map(|lesson| format!("\n  {}", self.brief(lesson)));
+                format!("taught by earlier runs:{}", lines.collect::<String>())
+            }
             RunEvent::PlanRefused { reasons } => format!("plan refused: {}", self.brief(&reasons.join("; "))),
             RunEvent::PlanAdopted { plan, repairs } => {
                 let mut text = format!("plan adopted: {}", figures::plural(plan.tasks.len() as u64, "task"));
@@ -279,7 +283,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))
         }
-        RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
+        RunEvent::LessonsRecalled { .. } | RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }

@@ -65,6 +65,7 @@ async fn the_runs_own_secret_stays_even_beside_another() {
         limits: limits.clone(),
         secret: secret.clone(),
         event_version: 1,
+        lessons: Vec::new(),
     }];
     let (event_version, deadline) = (1, Millis(1));
     decision.events =

@@ -152,6 +152,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskCompleted { .. } => true,
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
+        | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::TaskOrphaned { .. }

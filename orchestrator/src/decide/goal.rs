@@ -32,6 +32,13 @@ pub(super) fn create(
     }
 }
 
+/// Gives a run that was just created what earlier runs taught.
+pub(super) fn recall(draft: &mut Draft<'_>, lessons: &[String]) {
+    if !lessons.is_empty() && draft.open().is_some() {
+        draft.emit(RunEvent::LessonsRecalled { lessons: lessons.to_vec() });
+    }
+}
+
 /// Puts a goal that cannot be worked on into the record, with the reason, so that the asker sees it there.
 pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, (reason, busy): (&str, bool)) {
     if draft.run().is_some() {

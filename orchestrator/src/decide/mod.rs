@@ -101,8 +101,11 @@ pub fn decide(
 
 fn take_in(draft: &mut Draft<'_>, input: &Input) {
     match input {
-        Input::Goal { goal, limits, secret, event_version } => {
-            goal::create(draft, goal, limits, secret, *event_version);
+        Input::Goal { goal, limits, secret, event_version, lessons } => {
+            if draft.run().is_none() {
+                goal::create(draft, goal, limits, secret, *event_version);
+                goal::recall(draft, lessons);
+            }
         }
         Input::Fork { from, state, goal, limits, secret, event_version } => {
             if draft.run().is_none() {

@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod gates;
 pub mod goal;
+pub mod lesson;
 pub mod note;
 pub mod outcome;
 pub mod plan;
@@ -16,6 +17,7 @@ pub mod usage;
 pub use budget::Budget;
 pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, RunLimits};
+pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};

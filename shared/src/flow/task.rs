@@ -141,6 +141,9 @@ pub enum Work {
         refused: Vec<String>,
         /// Roles that leaves may be given to.
         roles: Vec<String>,
+        /// What earlier runs with a like goal taught.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lessons: Vec<String>,
     },
     /// Do a leaf.
     Execute {

@@ -35,6 +35,9 @@ pub struct Inherited {
     pub wanted: BTreeMap<u32, Vec<String>>,
     /// Changes of plan.
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// What runs before it had taught.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<String>,
 }
 
 impl Inherited {
@@ -53,6 +56,7 @@ impl Inherited {
             reflections: run.reflections.clone(),
             wanted: run.wanted.clone(),
             refinements: run.refinements.clone(),
+            lessons: run.lessons.clone(),
         })
     }
 
@@ -64,7 +68,8 @@ impl Inherited {
 
     /// Gives it to a run.
     pub(super) fn give_to(&self, run: &mut RunState, from: Origin) {
-        let Self { phase, plan, refused_plans, tasks, reflections, wanted, refinements } = self.clone();
+        let Self { phase, plan, refused_plans, tasks, reflections, wanted, refinements, lessons } =
+            self.clone();
         *run = RunState {
             phase,
             plan,
@@ -73,6 +78,7 @@ impl Inherited {
             reflections,
             wanted,
             refinements,
+            lessons,
             forked: Some(from),
             ..run.clone()
         };

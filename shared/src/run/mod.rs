@@ -21,7 +21,7 @@ pub use snapshot::Snapshot;
 pub use state::{Allotment, Death, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 1;
+pub const EVENT_VERSION: u32 = 2;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

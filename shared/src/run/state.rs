@@ -88,6 +88,9 @@ pub struct RunState {
     /// The latest requests that were decided upon: none is carried out twice.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub requests: VecDeque<Uuid>,
+    /// What earlier runs with a like goal taught.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<String>,
     /// The plan as it stands.
     pub plan: Option<Plan>,
     /// Why plans were refused.

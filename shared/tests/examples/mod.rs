@@ -356,7 +356,11 @@ fn works() -> Vec<(&'static str, Work)> {
     };
     let progress = || "[x] 1-1 Look\n".to_owned();
     vec![
-        ("plan", Work::Plan { refused: vec!["a cycle".to_owned()], roles: vec!["worker".to_owned()] }),
+        ("plan", Work::Plan {
+                refused: vec!["a cycle".to_owned()],
+                roles: vec!["worker".to_owned()],
+                lessons: Vec::new(),
+            }),
         (
             "execute",
             Work::Execute {
@@ -433,6 +437,7 @@ fn decided() -> Decided {
                 limits: limits(),
                 secret: secret.clone(),
                 event_version: 1,
+                lessons: Vec::new(),
             },
             Input::Refuse {
                 goal: Box::new(goal()),
@@ -543,6 +548,7 @@ fn inherited() -> Inherited {
         reflections: BTreeMap::new(),
         wanted: BTreeMap::new(),
         refinements: Vec::new(),
+        lessons: Vec::new(),
     }
 }
 

@@ -75,6 +75,7 @@ impl Owner {
                         limits: self.limits.clone(),
                         secret: "ab".repeat(32),
                         event_version: EVENT_VERSION,
+                        lessons: Vec::new(),
                     },
                     Order::Control(input) => input.clone(),
                 };

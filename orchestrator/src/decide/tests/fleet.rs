@@ -59,7 +59,7 @@ impl Fleet {
 
     pub(super) fn submit(&mut self, goal: &str, limits: RunLimits) {
         let (goal, secret) = (Box::new(Goal::new(goal)), "ab".repeat(32));
-        self.turn(vec![Input::Goal { goal, limits, secret, event_version: 1 }]);
+        self.turn(vec![Input::Goal { goal, limits, secret, event_version: 1, lessons: Vec::new() }]);
     }
 
     pub(super) fn run(&self) -> &RunState {

@@ -60,6 +60,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         deadline: *deadline,
         plan: None,
         refused_plans: Vec::new(),
+        lessons: Vec::new(),
         tasks: std::collections::BTreeMap::new(),
         reflections: std::collections::BTreeMap::new(),
         wanted: std::collections::BTreeMap::new(),
@@ -86,6 +87,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
                 return Err(ApplyError::WrongPhase { event: name, phase: state.phase });
             }
             inherited.give_to(state, *from);
+        }
+        RunEvent::LessonsRecalled { lessons } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            state.lessons.clone_from(lessons);
         }
         RunEvent::PlanRefused { reasons } => {
             require_phase(state, &[Phase::Planning], name)?;

@@ -27,6 +27,9 @@ pub enum Input {
             skip_serializing_if = "crate::run::is_first_event_version"
         )]
         event_version: u32,
+        /// What runs with a like goal taught.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lessons: Vec<String>,
     },
     /// A run is to go on from where another one stood.
     Fork {

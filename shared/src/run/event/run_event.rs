@@ -32,6 +32,11 @@ pub enum RunEvent {
         /// What was taken over.
         state: Box<Inherited>,
     },
+    /// Earlier runs with a like goal taught something. Comes with the run's creation only.
+    LessonsRecalled {
+        /// The lessons, those of the likest goals first.
+        lessons: Vec<String>,
+    },
     /// The planner's plan was refused.
     PlanRefused {
         /// Why, one line each.
@@ -261,6 +266,7 @@ impl RunEvent {
         match self {
             Self::RunCreated { .. } => "run_created",
             Self::RunForked { .. } => "run_forked",
+            Self::LessonsRecalled { .. } => "lessons_recalled",
             Self::PlanRefused { .. } => "plan_refused",
             Self::PlanAdopted { .. } => "plan_adopted",
             Self::TaskStarted { .. } => "task_started",

@@ -16,6 +16,7 @@ use crate::dead::DeadLetters;
 use crate::error::BusError;
 use crate::in_memory::InMemory;
 use crate::leases::Leases;
+use crate::lessons::Lessons;
 use crate::live::LiveFeed;
 use crate::nats::Nats;
 use crate::queue::{Commands, Tasks};
@@ -205,6 +206,12 @@ impl Bus {
     #[must_use]
     pub fn leases(&self) -> Leases {
         Leases::new(&self.core)
+    }
+
+    /// What runs that ended taught.
+    #[must_use]
+    pub fn lessons(&self) -> Lessons {
+        Lessons::new(&self.core)
     }
 
     /// What the whole fleet shares and may use only so much of.

@@ -66,6 +66,8 @@ pub struct BusSettings {
     pub objects_bytes: u64,
     /// Most bytes of the shared context.
     pub context_bytes: u64,
+    /// Most bytes of what runs taught; the oldest goes first.
+    pub lessons_bytes: u64,
     /// Largest body or object that is taken.
     pub object_limit: usize,
     /// How long a task may be held without a sign of progress before another agent gets it.
@@ -115,6 +117,7 @@ impl Default for BusSettings {
             dead_age: Duration::from_secs(30 * 24 * 3600),
             objects_bytes: 8192 * MIB,
             context_bytes: 64 * MIB,
+            lessons_bytes: 2 * MIB,
             object_limit: 64 * 1024 * 1024,
             ack_wait: Duration::from_secs(30),
             lease_ttl: Duration::from_secs(2),

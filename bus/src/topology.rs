@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 1;
+pub const TOPOLOGY_VERSION: u32 = 2;
 
 /// The record.
 pub const RUNS: &str = "RUNS";
@@ -32,6 +32,8 @@ pub const CONTEXT: &str = "KV_BB";
 pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 /// Where changes in that bucket are shown, for whoever listens.
 pub const ALLOWANCE_SHOWN: &str = "allowance.";
+/// The bucket of what runs taught, as a stream.
+pub const LESSONS: &str = "KV_LESSONS";
 /// The object store's bucket.
 pub const OBJECTS: &str = "MUSTER";
 /// The object store's bucket, as a stream.
@@ -160,6 +162,12 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
         StreamSpec {
             republish: Some(("$KV.BB.", "bb.")),
             ..bucket(CONTEXT, "The shared context of runs", "$KV.BB.>", settings.context_bytes)
+        },
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            // Best effort: a run whose lessons a crash takes has taught nothing.
+            waits_for_disk: false,
+            ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", settings.lessons_bytes)
         },
         StreamSpec {
             rollup: true,

@@ -14,10 +14,10 @@ const LIKE_ENOUGH: f64 = 0.4;
 
 /// Words that say nothing about what is asked.
 const COMMON: &[&str] = &[
-    "about", "all", "and", "any", "are", "can", "did", "does", "each", "every", "for", "from", "give", "had", "has",
-    "have", "how", "into", "its", "list", "make", "may", "not", "one", "our", "out", "over", "say", "she", "should",
-    "tell", "than", "that", "the", "their", "them", "then", "there", "they", "this", "two", "was", "were", "what",
-    "when", "where", "which", "who", "why", "will", "with", "you", "your",
+    "about", "all", "and", "any", "are", "can", "did", "does", "each", "every", "for", "from", "give", "had",
+    "has", "have", "how", "into", "its", "list", "make", "may", "not", "one", "our", "out", "over", "say",
+    "she", "should", "tell", "than", "that", "the", "their", "them", "then", "there", "they", "this", "two",
+    "was", "were", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
 ];
 
 /// The lessons of earlier runs, ready to be looked up.
@@ -149,7 +149,11 @@ mod tests {
     fn memory() -> Lessons {
         let mut memory = Lessons::default();
         memory.learn(kept(1, "What limits delegation loops?", &["search for hops", "read the limits page"]));
-        memory.learn(kept(2, "How is the limit of delegation loops set?", &["Read the limits page!", "ask twice"]));
+        memory.learn(kept(
+            2,
+            "How is the limit of delegation loops set?",
+            &["Read the limits page!", "ask twice"],
+        ));
         memory.learn(kept(3, "Compare the prices of two boats", &["prices are in euros"]));
         memory
     }
@@ -158,7 +162,11 @@ mod tests {
     fn like_goals_are_given_the_lessons_and_none_twice() {
         let memory = memory();
         for (goal, most, wanted) in [
-            ("what limits a delegation loop", 5, vec!["search for hops", "read the limits page", "ask twice"]),
+            (
+                "what limits a delegation loop",
+                5,
+                vec!["search for hops", "read the limits page", "ask twice"],
+            ),
             ("what limits a delegation loop", 1, vec!["search for hops"]),
             ("what limits a delegation loop", 0, vec![]),
             ("Compare prices of boats and of cars", 5, vec!["prices are in euros"]),
@@ -175,7 +183,10 @@ mod tests {
     fn a_run_is_known_once_and_the_oldest_give_way() {
         let mut memory = memory();
         memory.learn(kept(3, "Compare the prices of two boats", &["prices are in dollars"]));
-        assert_eq!((memory.len(), memory.recall("prices of boats", 5)), (3, vec!["prices are in dollars".to_owned()]));
+        assert_eq!(
+            (memory.len(), memory.recall("prices of boats", 5)),
+            (3, vec!["prices are in dollars".to_owned()])
+        );
         for run in 10..(10 + MOST_RUNS as u128) {
             memory.learn(kept(run, &format!("topic{run}"), &["l"]));
         }
@@ -188,7 +199,10 @@ mod tests {
     fn what_is_kept_is_bounded() {
         let many: Vec<String> = (0..50).map(|n| format!("lesson\n{}", n / 2)).collect();
         let kept = RunLessons { lessons: many, goal: "g".repeat(9_000), ..kept(1, "", &[]) }.bounded();
-        assert_eq!((kept.lessons.len(), kept.lessons[1].as_str()), (crate::flow::lesson::MOST_KEPT, "lesson 1"));
+        assert_eq!(
+            (kept.lessons.len(), kept.lessons[1].as_str()),
+            (crate::flow::lesson::MOST_KEPT, "lesson 1")
+        );
         assert!(kept.goal.chars().count() < 2_010);
     }
 }

@@ -283,7 +283,9 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))
         }
-        RunEvent::LessonsRecalled { .. } | RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => Some(TaskId::Plan),
+        RunEvent::LessonsRecalled { .. } | RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => {
+            Some(TaskId::Plan)
+        }
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }

@@ -11,6 +11,7 @@ mod deaths;
 mod documents;
 mod foreign;
 mod joining;
+mod lessons;
 mod models;
 mod orchestrators;
 mod secrets;

@@ -41,7 +41,11 @@ fn hostile_offers() -> Vec<TaskOffered> {
     let works = vec![
         (
             TaskId::Plan,
-            Work::Plan { refused: vec![hostile()], roles: vec!["worker".into(), "researcher".into()], lessons: vec![hostile()] },
+            Work::Plan {
+                refused: vec![hostile()],
+                roles: vec!["worker".into(), "researcher".into()],
+                lessons: vec![hostile()],
+            },
         ),
         (
             TaskId::Leaf(index.clone()),

@@ -9,7 +9,10 @@ use crate::testing::{execute, leaf, offer, plan_task};
 fn offer_of(kind: &str) -> TaskOffered {
     let index = TaskIndex::top(1);
     let (task, work) = match kind {
-        "plan" => (TaskId::Plan, Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new() }),
+        "plan" => (
+            TaskId::Plan,
+            Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new() },
+        ),
         "reflect" => (
             TaskId::Reflect(index.clone()),
             Work::Reflect {

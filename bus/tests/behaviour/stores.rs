@@ -1,6 +1,8 @@
 use bytes::Bytes;
 use muster_bus::{AppendError, BusError};
+use muster_shared::flow::RunLessons;
 use muster_shared::ids::Seq;
+use muster_shared::time::Millis;
 use serde_json::json;
 
 use crate::fixture::{Fixture, next, run};
@@ -12,6 +14,7 @@ crate::on_both!(
     too_large_objects_are_refused,
     the_shared_context_refuses_stale_writes,
     the_shared_context_is_watched,
+    lessons_are_kept_once_for_each_run,
 );
 
 async fn objects_are_known_by_their_content(f: Fixture) {
@@ -73,4 +76,24 @@ async fn the_shared_context_is_watched(f: Fixture) {
     context.set(run, "a", json!(2), version).await.unwrap();
     let seen = next(&mut values).await;
     assert_eq!((seen.key.as_str(), seen.value), ("a", json!(2)));
+}
+
+async fn lessons_are_kept_once_for_each_run(f: Fixture) {
+    let (lessons, run) = (f.bus.lessons(), run());
+    let kept = |lesson: &str| RunLessons {
+        run,
+        goal: "what is so?".to_owned(),
+        ended_at: Millis(7),
+        completed: true,
+        lessons: vec![lesson.to_owned(), lesson.to_owned()],
+    };
+    let mut watched = lessons.watch().await.unwrap();
+    lessons.keep(kept("first")).await.unwrap();
+    lessons.keep(kept("second")).await.unwrap();
+    let held = lessons.all().await.unwrap();
+    assert_eq!(held, [RunLessons { lessons: vec!["second".to_owned()], ..kept("") }], "once, and bounded");
+    let mut last = next(&mut watched).await;
+    while last.lessons != ["second"] {
+        last = next(&mut watched).await;
+    }
 }

@@ -1,5 +1,6 @@
 //! What a decision asks the outside world to do.
 
+use muster_shared::flow::RunLessons;
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::time::Millis;
@@ -60,6 +61,11 @@ pub enum Effect {
         task: TaskId,
         /// Where the acknowledgement of the last try goes.
         ack: String,
+    },
+    /// Keep what the run taught, for later runs.
+    KeepLessons {
+        /// The lessons.
+        lessons: Box<RunLessons>,
     },
     /// Keep a task that agents died of among the dead letters.
     Bury {

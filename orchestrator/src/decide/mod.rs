@@ -8,6 +8,7 @@ mod draft;
 mod effect;
 mod failure;
 mod goal;
+mod lessons;
 mod loss;
 mod nonce;
 mod outcome;
@@ -143,7 +144,11 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
     let Some(run) = draft.run() else { return };
     if run.status.is_ended() {
         if was_open {
+            let taught = lessons::of_run(run).map(Box::new);
             draft.effect(Effect::ClearTimer);
+            if let Some(lessons) = taught {
+                draft.effect(Effect::KeepLessons { lessons });
+            }
         }
         return;
     }

@@ -62,11 +62,13 @@ fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
 }
 
 fn lessons(run: &RunState) -> Vec<String> {
+    // What is nearest comes last: what was learnt in this run outlasts what others taught.
+    let earlier = run.lessons.iter().cloned();
     let of_plan = run.reflections.values().flat_map(|reflection| reflection.on_plan.iter().cloned());
     let notes = run.reflections.values().flat_map(|reflection| &reflection.on_tools);
     let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
     let mut lessons: Vec<String> = Vec::new();
-    for lesson in of_plan.chain(of_tools).chain(survey::decided_against(run)) {
+    for lesson in earlier.chain(of_plan).chain(of_tools).chain(survey::decided_against(run)) {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
         }

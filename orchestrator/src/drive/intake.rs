@@ -44,6 +44,9 @@ const CROWDED: Duration = Duration::from_secs(1);
 /// be on the way.
 const UNKNOWN_TRIES: u64 = 8;
 
+/// The first version of events in which a run can be given lessons.
+const KNOWS_LESSONS: u32 = 2;
+
 /// How much of a goal that is too long is kept, in bytes.
 const KEPT: usize = 200;
 
@@ -227,7 +230,11 @@ async fn admit(
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
-    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version }))
+    let lessons = match event_version >= KNOWS_LESSONS {
+        true => office.lessons.recall(&goal.text, office.settings.lessons).await,
+        false => Vec::new(),
+    };
+    Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version, lessons }))
 }
 
 /// What becomes of a wish to fork a run.
@@ -267,7 +274,7 @@ async fn fork(
     };
     Ok(match admit(office, run, &goal, delivered).await? {
         None => Forking::Crowded,
-        Some(Input::Goal { goal, limits, secret, event_version }) => {
+        Some(Input::Goal { goal, limits, secret, event_version, .. }) => {
             let state = Box::new(state);
             Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, event_version }))
         }

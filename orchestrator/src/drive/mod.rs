@@ -7,6 +7,7 @@ mod book;
 mod capacity;
 mod deaths;
 mod intake;
+mod lessons;
 mod office;
 mod owners;
 mod ownership;
@@ -87,6 +88,7 @@ pub async fn run(
         ended = owners::hear(Arc::clone(&office)) => ended,
         () = office.ownership.keep(|| office.load(), || office.dismiss_runs()) => Ok(()),
         () = count(&office, &announced) => Ok(()),
+        () = lessons::follow(Arc::clone(&office)) => Ok(()),
     };
     hand_over(&office).await;
     if let Err(error) = announced.leave().await {

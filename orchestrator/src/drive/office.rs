@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::OrchestratorSettings;
 use super::admission::Admission;
 use super::capacity::Capacity;
+use super::lessons::Lessons;
 use super::owners::Handed;
 use super::ownership::{Load, Ownership};
 use super::registry::Registry;
@@ -41,6 +42,8 @@ pub(crate) struct Office {
     pub(crate) handed: Handed,
     /// Who gets in.
     pub(crate) admission: Admission,
+    /// What earlier runs taught.
+    pub(crate) lessons: Lessons,
     clock: Mutex<BrokerClock>,
     aside: DashMap<RunId, Instant>,
 }
@@ -64,6 +67,7 @@ impl Office {
             in_hand: TaskTracker::new(),
             handed: Handed::default(),
             admission: Admission::default(),
+            lessons: Lessons::default(),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
         }

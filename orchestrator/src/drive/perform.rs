@@ -51,6 +51,11 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
             let message = ControlMessage::CancelRun { run, reason: reason.clone() };
             office.bus.control().send(&ControlTarget::All, &message).await
         }
+        Effect::KeepLessons { lessons } => {
+            // At hand here at once, wherever they are kept.
+            office.lessons.learn((**lessons).clone());
+            office.bus.lessons().keep((**lessons).clone()).await
+        }
         Effect::HandOn { ack, .. } => office.bus.tasks().hand_on(ack).await,
         Effect::Withdraw { ack, .. } => office.bus.tasks().withdraw(ack).await,
         Effect::Bury { task, generation, queue, evidence } => {

@@ -21,6 +21,8 @@ pub struct OrchestratorSettings {
     /// Limits of a run whose goal names none. Not a setting of its own: the section `limits` is copied here.
     #[serde(skip)]
     pub limits: RunLimits,
+    /// Most lessons of earlier runs with a like goal that a new run is given; 0 for none.
+    pub lessons: usize,
     /// How full the record may be, in percent, before new goals are refused.
     pub record_percent: u8,
     /// How many of the newest runs are looked through at the start for unfinished ones.
@@ -39,6 +41,7 @@ impl Default for OrchestratorSettings {
             max_waiting: 256,
             patience: Duration::from_secs(60),
             limits: RunLimits::default(),
+            lessons: 5,
             record_percent: 80,
             scan_runs: 500,
             max_deferred: 256,

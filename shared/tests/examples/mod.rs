@@ -356,11 +356,14 @@ fn works() -> Vec<(&'static str, Work)> {
     };
     let progress = || "[x] 1-1 Look\n".to_owned();
     vec![
-        ("plan", Work::Plan {
+        (
+            "plan",
+            Work::Plan {
                 refused: vec!["a cycle".to_owned()],
                 roles: vec!["worker".to_owned()],
                 lessons: Vec::new(),
-            }),
+            },
+        ),
         (
             "execute",
             Work::Execute {

@@ -28,7 +28,11 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         task: TaskId::Plan,
         generation: Generation(1),
         queue: Queue::Role(Role::Planner),
-        work: Work::Plan { refused: Vec::new(), roles: vec!["worker".to_owned(), "researcher".to_owned()], lessons: Vec::new() },
+        work: Work::Plan {
+            refused: Vec::new(),
+            roles: vec!["worker".to_owned(), "researcher".to_owned()],
+            lessons: Vec::new(),
+        },
         goal: goal.to_owned(),
         corpus: Some(CorpusRef { id: "c".to_owned(), files: 3, bytes: 1000 }),
         model: None,

@@ -55,7 +55,11 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
     assert_eq!(offer.generation, Generation(1));
     assert_eq!(
         offer.work,
-        Work::Plan { refused: Vec::new(), roles: vec!["researcher".into(), "worker".into()], lessons: Vec::new() }
+        Work::Plan {
+            refused: Vec::new(),
+            roles: vec!["researcher".into(), "worker".into()],
+            lessons: Vec::new()
+        }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));
     assert_eq!(fleet.effects, [Effect::SetTimer { at: Millis(offer.deadline.0 + 2000) }]);

@@ -1,0 +1,68 @@
+//! What runs that ended taught (M1): one entry for each run, the oldest giving way when there is no more room.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::flow::RunLessons;
+
+use crate::backend::{Headers, Message};
+use crate::bus::Core;
+use crate::error::BusError;
+use crate::kv::{Bucket, KvEntry};
+use crate::topology::LESSONS;
+
+const BUCKET: Bucket = Bucket(LESSONS);
+
+/// The lessons of all runs.
+#[derive(Clone)]
+pub struct Lessons {
+    core: Arc<Core>,
+}
+
+impl Lessons {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Keeps the lessons of a run, in place of those it had. Kept twice, they are there once.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn keep(&self, lessons: RunLessons) -> Result<(), BusError> {
+        let RunLessons { run, goal, ended_at, completed, lessons } = lessons.bounded();
+        let hide = |text: &String| self.core.redactor.redact(text).into_owned();
+        let lessons = lessons.iter().map(hide).collect();
+        let kept = RunLessons { run, goal: hide(&goal), ended_at, completed, lessons };
+        let payload =
+            serde_json::to_vec(&kept).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let mut headers = Headers::default();
+        headers.add("Content-Type", "application/json");
+        let subject = BUCKET.subject(&run.to_string());
+        let message = Message { subject, headers, payload: payload.into() };
+        BUCKET.put(&self.core, message, None, None).await?;
+        Ok(())
+    }
+
+    /// The lessons that there are. What cannot be read (a newer build's) is left out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn all(&self) -> Result<Vec<RunLessons>, BusError> {
+        let entries = BUCKET.all(&self.core, "*").await?;
+        Ok(entries.into_iter().filter_map(read).collect())
+    }
+
+    /// Lessons as they are kept, beginning with those there are.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch(&self) -> Result<BoxStream<'static, RunLessons>, BusError> {
+        let entries = BUCKET.watch(&self.core, "*").await?;
+        Ok(entries.filter_map(|entry| async move { read(entry) }).boxed())
+    }
+}
+
+fn read(entry: KvEntry) -> Option<RunLessons> {
+    serde_json::from_slice(&entry.message?.payload).ok()
+}

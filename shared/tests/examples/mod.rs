@@ -563,6 +563,7 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         vec![RefusedOperation { operation: RefineOperation::Exit { reason: reason() }, reason: reason() }];
     vec![
         RunEvent::RunCreated { goal: Box::new(goal()), limits: limits(), event_version: 1, secret, deadline },
+        RunEvent::LessonsRecalled { lessons: vec!["search for hops".to_owned()] },
         RunEvent::PlanRefused { reasons: vec![reason()] },
         RunEvent::PlanAdopted { plan: plan(), repairs: vec![reason()] },
         RunEvent::TaskStarted {

@@ -19,6 +19,12 @@ use crate::error::BusError;
 /// Where the server tells of connections: `$SYS.ACCOUNT.<account>.CONNECT` and `….DISCONNECT`.
 pub(crate) const SUBJECTS: [&str; 2] = ["$SYS.ACCOUNT.*.CONNECT", "$SYS.ACCOUNT.*.DISCONNECT"];
 
+/// Where servers are asked who is connected. All of a cluster answer.
+pub(crate) const ROLL_REQUEST: &str = "$SYS.REQ.SERVER.PING.CONNZ";
+
+/// The subject under which their answers come, taken together.
+pub(crate) const ROLL: &str = "ROLL";
+
 /// A connection was made, or ended. Connections bear the id of their process for a name; those that a process has
 /// beside its main one are not told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +45,8 @@ pub enum Presence {
         /// Why, in the server's words, such as `Client Closed` or `Stale Connection`.
         reason: String,
     },
+    /// Everybody who is connected now, as far as the servers answered.
+    Here(Vec<(AgentId, Instance)>),
 }
 
 /// One connection of a process, told apart from all others.
@@ -98,8 +106,46 @@ struct Client {
     name: String,
 }
 
+/// What a server answers when it is asked who is connected.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    server: Server,
+    data: Connections,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Connections {
+    /// How many there are; all of them are named.
+    total: usize,
+    connections: Vec<Connection>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Connection {
+    cid: u64,
+    #[serde(default)]
+    name: String,
+}
+
+/// Who is connected by the answers of all servers; nothing when one of them cannot be read or names not everybody.
+fn roll(payload: &[u8]) -> Option<Presence> {
+    let answers: Vec<Answer> = serde_json::from_slice(payload).ok()?;
+    if answers.is_empty() || answers.iter().any(|answer| answer.data.connections.len() < answer.data.total) {
+        return None;
+    }
+    let here = answers.into_iter().flat_map(|Answer { server, data }| {
+        data.connections.into_iter().filter_map(move |Connection { cid, name }| {
+            Some((name.parse().ok()?, Instance { server: server.id.clone(), connection: cid }))
+        })
+    });
+    Some(Presence::Here(here.collect()))
+}
+
 /// What an advisory tells; nothing for connections that are none of a Muster process, or none of its main ones.
 fn read(message: &Message) -> Option<Presence> {
+    if message.subject == ROLL {
+        return roll(&message.payload);
+    }
     let Advisory { server, client, reason } = serde_json::from_slice(&message.payload).ok()?;
     let agent: AgentId = client.name.parse().ok()?;
     let instance = Instance { server: server.id, connection: client.id };
@@ -114,6 +160,7 @@ fn write(presence: &Presence) -> Result<Message, BusError> {
     let (agent, instance, reason, kind) = match presence {
         Presence::Came { agent, instance } => (agent, instance, "", "CONNECT"),
         Presence::Went { agent, instance, reason } => (agent, instance, reason.as_str(), "DISCONNECT"),
+        Presence::Here(_) => return Err(BusError::Unsupported { what: "a roll in memory".into() }),
     };
     let advisory = Advisory {
         server: Server { id: instance.server.clone() },
@@ -155,5 +202,29 @@ mod tests {
             assert_eq!(read(&message("$SYS.ACCOUNT.MUSTER.CONNECT", &text)), None, "{name:?}");
         }
         assert_eq!(read(&message("$SYS.ACCOUNT.MUSTER.CONNECT", "no JSON")), None);
+    }
+
+    #[test]
+    fn a_roll_names_who_is_connected_to_any_server() {
+        let server = |id: &str, total: usize, names: &[&str]| {
+            let connections: Vec<_> = names
+                .iter()
+                .zip(1..)
+                .map(|(name, cid)| serde_json::json!({ "cid": cid, "name": name }))
+                .collect();
+            serde_json::json!({ "server": { "id": id }, "data": { "total": total, "connections": connections } })
+        };
+        let told =
+            |answers: &[serde_json::Value]| read(&message(ROLL, &serde_json::json!(answers).to_string()));
+        let (a, b) =
+            (server("A", 2, &["worker-0000000a", "x control"]), server("B", 1, &["writer-0000000b"]));
+        let here = |name: &str, server: &str| {
+            (name.parse().unwrap(), Instance { server: server.into(), connection: 1 })
+        };
+        let both = vec![here("worker-0000000a", "A"), here("writer-0000000b", "B")];
+        assert_eq!(told(&[a.clone(), b]), Some(Presence::Here(both)));
+        assert_eq!(told(&[a.clone(), server("B", 2, &["writer-0000000b"])]), None, "not everybody is named");
+        assert_eq!(told(&[a, serde_json::json!({ "error": { "code": 503 } })]), None);
+        assert_eq!(told(&[]), None, "nobody answered");
     }
 }

@@ -174,7 +174,8 @@ async fn bus(app: &App) -> Vec<Check> {
 async fn deaths(bus: &muster_bus::Bus) -> Check {
     const WHAT: &str = "deaths";
     const MEND: &str = "set bus.system_user and MUSTER_BUS_SYSTEM_PASSWORD, for orchestrators alone, to a user of the \
-                        server's system account that may subscribe to $SYS.ACCOUNT.*.CONNECT and .DISCONNECT";
+                        server's system account that may subscribe to $SYS.ACCOUNT.*.CONNECT and .DISCONNECT and publish to \
+                        $SYS.REQ.SERVER.PING.CONNZ";
     match bus.presence().await {
         Ok(Some(_)) => Check::ok(WHAT, "the death of an agent is noticed at once (by the system account)"),
         Ok(None) => {

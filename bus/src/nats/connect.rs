@@ -150,7 +150,7 @@ pub(super) async fn client(
 
 /// Makes a connection to the server's system account; nothing when none is set. What is denied to it concerns nobody
 /// else.
-pub(super) async fn system_client(nats: &Nats) -> Result<Option<async_nats::Client>, BusError> {
+pub(super) async fn system_client(nats: &Nats) -> Result<Option<(async_nats::Client, Arc<Link>)>, BusError> {
     let (Some(user), Some(password)) = (&nats.settings.system_user, &nats.settings.system_password) else {
         return Ok(None);
     };
@@ -163,7 +163,9 @@ pub(super) async fn system_client(nats: &Nats) -> Result<Option<async_nats::Clie
     };
     let name = format!("{} presence", nats.who);
     // A user in the URL would come before this one.
-    client(&settings, &shown(&nats.url), &name, &Link::new()).await.map(Some)
+    let link = Link::new();
+    let client = client(&settings, &shown(&nats.url), &name, &link).await?;
+    Ok(Some((client, link)))
 }
 
 async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result<ConnectOptions, BusError> {

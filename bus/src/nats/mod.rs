@@ -4,6 +4,7 @@ mod connect;
 mod convert;
 mod follow;
 mod objects;
+mod presence;
 mod provision;
 mod queue;
 mod write;
@@ -262,9 +263,7 @@ impl Backend for Nats {
     }
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
-        let Some(client) = connect::system_client(self).await? else { return Ok(None) };
-        let subjects = crate::presence::SUBJECTS.map(str::to_owned);
-        self.subscribe_on(client, &subjects).await.map(Some)
+        presence::presence(self).await
     }
 
     async fn pretend(&self, _: Message) -> Result<(), BusError> {

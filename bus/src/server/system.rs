@@ -45,11 +45,11 @@ pub(super) fn create(store_dir: &Path) -> Result<SystemAccount, ServerError> {
 }
 
 /// The part of the server's configuration that names accounts and users. The system account's user may listen to who
-/// comes and goes, and do nothing else.
+/// comes and goes, and ask who is there, and do nothing else.
 pub(super) fn accounts(fleet: &str, system: &SystemAccount) -> String {
     let SystemAccount { user, password } = system;
     let (password, anybody) = (password.expose_secret(), uuid::Uuid::new_v4().simple());
-    let [came, went] = crate::presence::SUBJECTS;
+    let ([came, went], roll) = (crate::presence::SUBJECTS, crate::presence::ROLL_REQUEST);
     format!(
         "# Who gives no credentials works for the fleet.\n\
          no_auth_user: anybody\n\
@@ -57,7 +57,7 @@ pub(super) fn accounts(fleet: &str, system: &SystemAccount) -> String {
          accounts {{\n  \
            {fleet} {{\n    jetstream: enabled\n    users: [ {{ user: anybody, password: \"{anybody}\" }} ]\n  }}\n  \
            SYSTEM {{\n    users: [ {{\n      user: \"{user}\"\n      password: \"{password}\"\n      \
-               permissions {{\n        publish: {{ allow: [\"_INBOX.>\"] }}\n        \
+               permissions {{\n        publish: {{ allow: [\"_INBOX.>\", \"{roll}\"] }}\n        \
                  subscribe: {{ allow: [\"{came}\", \"{went}\", \"_INBOX.>\"] }}\n      }}\n    }} ]\n  }}\n\
          }}\n"
     )

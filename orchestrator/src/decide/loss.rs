@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskStatus;
-use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, TaskState};
 
 use super::draft::Draft;
@@ -101,6 +101,22 @@ pub(super) fn released(draft: &mut Draft<'_>, key: AgentKey) {
         let attempt = state.attempt;
         draft.emit(RunEvent::TaskReleased { task, generation, agent, attempt });
     }
+}
+
+/// What has the queues give out again what was handed on and nobody started: the word of it may have been lost with
+/// whoever was to pass it on, or with the queue's server.
+#[must_use]
+pub fn hand_on_again(run: &RunState) -> Vec<Effect> {
+    let waits = |task: &TaskId, state: &TaskState| {
+        state.status == TaskStatus::Queued
+            && state.attempt > Attempt(0)
+            && !starting(run).any(|key| key.task == *task)
+    };
+    let orphans = run.tasks.iter().filter(|(task, state)| waits(task, state));
+    let hand_on = |(task, state): (&TaskId, &TaskState)| {
+        Some(Effect::HandOn { task: task.clone(), ack: state.ack.clone()? })
+    };
+    orphans.filter_map(hand_on).collect()
 }
 
 /// Who has tasks of the run in hand, as far as the record tells, decided upon or not.

@@ -31,7 +31,7 @@ use muster_shared::time::Millis;
 
 pub use deadline::next_deadline;
 pub use effect::Effect;
-pub use loss::{holders, last_chances};
+pub use loss::{hand_on_again, holders, last_chances};
 pub use schedule::next_review;
 pub use survey::in_work;
 

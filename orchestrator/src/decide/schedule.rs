@@ -34,15 +34,22 @@ pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
     let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
     let Some(run) = draft.open().filter(may) else { return };
     let due = due(run);
-    draft.limit_offers(match due.len() {
-        _ if is_new => 0,
-        0..=MOST_SINGLY => 1,
-        _ => MOST_OFFERS,
-    });
+    draft.limit_offers(most_offers(due.len(), is_new));
     for task in due {
         offer(draft, &task);
     }
     offer_lost_again(draft);
+}
+
+/// How many of the offers that are due one decision makes.
+const fn most_offers(due: usize, is_new: bool) -> usize {
+    if is_new {
+        0
+    } else if due <= MOST_SINGLY {
+        1
+    } else {
+        MOST_OFFERS
+    }
 }
 
 /// What is to be offered as soon as its queue has room, in order. Reflections come first, since what was learnt
@@ -141,7 +148,7 @@ fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
 }
 
 /// An offer that nobody started although its queue has room for more is made again; whoever holds the old one
-/// finds its generation closed.
+/// finds its generation closed. What was begun goes on from its last step.
 fn offer_lost_again(draft: &mut Draft<'_>) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
@@ -161,14 +168,22 @@ fn offer_lost_again(draft: &mut Draft<'_>) {
         }
         let reason = "it was offered again".to_owned();
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
+        withdraw_if_begun(draft, &task);
         offer(draft, &task);
     }
 }
 
-/// When an offer counts as lost. One that was started and handed on does not: its steps belong to this generation, and
-/// its queue gives it out again, at the latest when its time is up.
+/// What was begun and handed on may be in the hands of a process that is frozen, or its queue was never told of it.
+fn withdraw_if_begun(draft: &mut Draft<'_>, task: &TaskId) {
+    let state = draft.open().and_then(|run| run.tasks.get(task));
+    if let Some(ack) = state.filter(|state| state.attempt > Attempt(0)).and_then(|state| state.ack.clone()) {
+        draft.effect(Effect::Withdraw { task: task.clone(), ack });
+    }
+}
+
+/// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on.
 fn lost_at(state: &TaskState) -> Option<Millis> {
-    if state.status != TaskStatus::Queued || state.attempt > Attempt(0) {
+    if state.status != TaskStatus::Queued {
         return None;
     }
     let doublings = state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS);

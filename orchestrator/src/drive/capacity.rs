@@ -43,6 +43,11 @@ impl Capacity {
         self.lock().agents.contains_key(agent)
     }
 
+    /// The agents that are there, as far as the registry has told.
+    pub(crate) fn agents(&self) -> Vec<AgentId> {
+        self.lock().agents.keys().cloned().collect()
+    }
+
     /// The queues that are known, none with room: what a decision is tried with first.
     pub(crate) fn none(&self) -> BTreeMap<Queue, u32> {
         self.lock().none()

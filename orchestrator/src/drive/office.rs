@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix::ArbiterHandle;
 use dashmap::DashMap;
 use muster_bus::{BrokerClock, Bus};
-use muster_shared::ids::RunId;
+use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,8 @@ pub(crate) struct Office {
     pub(crate) lessons: Lessons,
     clock: Mutex<BrokerClock>,
     aside: DashMap<RunId, Instant>,
+    /// Processes that were lost and that the registry may still name, and until when.
+    missing: DashMap<AgentId, Instant>,
 }
 
 impl Office {
@@ -70,6 +72,7 @@ impl Office {
             lessons: Lessons::default(),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
+            missing: DashMap::new(),
         }
     }
 
@@ -119,5 +122,22 @@ impl Office {
     pub(crate) fn is_set_aside(&self, run: RunId) -> bool {
         self.aside.remove_if(&run, |_, until| *until <= Instant::now());
         self.aside.contains_key(&run)
+    }
+
+    /// Takes note that a process was lost before the registry knows of it.
+    pub(crate) fn missing(&self, agent: &AgentId) {
+        let now = Instant::now();
+        self.missing.retain(|_, until| *until > now);
+        self.missing.insert(agent.clone(), now + self.bus.settings().registry_ttl);
+    }
+
+    /// Takes note that a process that was lost is there again.
+    pub(crate) fn found(&self, agent: &AgentId) {
+        self.missing.remove(agent);
+    }
+
+    /// Whether a process was lost, whatever the registry still says.
+    pub(crate) fn is_missing(&self, agent: &AgentId) -> bool {
+        self.missing.contains_key(agent)
     }
 }

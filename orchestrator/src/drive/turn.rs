@@ -21,7 +21,7 @@ use super::office::Office;
 use super::perform::perform;
 use super::run_actor::Mail;
 use super::snapshots;
-use crate::decide::{Decision, Situation, decide, in_work, next_deadline, next_review};
+use crate::decide::{Decision, Situation, decide, hand_on_again, in_work, next_deadline, next_review};
 
 /// How often a decision is made anew because somebody else wrote first.
 const MOST_ATTEMPTS: u32 = 5;
@@ -192,6 +192,9 @@ async fn go(
     let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
     agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
     let wakes = deaths::witness(office, book.run.as_ref(), fresh, wakes).await?;
+    if let Some(run) = book.run.as_ref().filter(|run| fresh && !run.status.is_ended()) {
+        perform(office, id, epoch, hand_on_again(run)).await;
+    }
     for _ in 0..MOST_ATTEMPTS {
         let inputs: Vec<Input> = agents.iter().chain(&commands).chain(&wakes).cloned().collect();
         let draft = Draft::make(office, id, book.run.as_ref(), inputs)?;

@@ -183,7 +183,7 @@ pub struct TaskState {
     pub agent: Option<AgentId>,
     /// Which try of the newest generation.
     pub attempt: Attempt,
-    /// Where the acknowledgement of the newest try goes.
+    /// Where the acknowledgement of the newest try goes. Kept when that try is lost.
     pub ack: Option<String>,
     /// The last step of the newest generation that a decision knows of.
     pub last_step: u32,

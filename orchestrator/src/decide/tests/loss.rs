@@ -8,7 +8,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunSta
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, failed, good, leaf, plan, result};
-use crate::decide::{Effect, holders, last_chances, next_review};
+use crate::decide::{Effect, hand_on_again, holders, last_chances, next_review};
 
 /// A run with one leaf on offer, its queue empty otherwise.
 fn fleet() -> (Fleet, TaskOffered) {
@@ -104,13 +104,51 @@ fn whoever_takes_over_ends_the_task_and_the_run_goes_on() {
 }
 
 #[test]
-fn an_orphan_is_not_offered_anew_while_its_queue_has_it() {
+fn an_orphan_that_nobody_starts_is_offered_anew_and_goes_on_from_its_last_step() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 3);
+    lose(&mut fleet, 1, &[]);
+    let wait = |fleet: &mut Fleet, seconds| {
+        fleet.now = fleet.now.after(std::time::Duration::from_secs(seconds));
+        fleet.turn(vec![Input::Timer]);
+    };
+    wait(&mut fleet, 4);
+    assert_eq!(task(&fleet, &offer).generation, offer.generation, "it may be started yet");
+    wait(&mut fleet, 2);
+    let again = fleet.offered().into_iter().rfind(|made| made.task == offer.task).unwrap();
+    assert_eq!((again.generation, again.continues), (offer.generation.next(), Some(offer.generation)));
+    assert_eq!(again.nonce, offer.nonce);
+    let withdrawn = Effect::Withdraw { task: offer.task.clone(), ack: "ack-1".into() };
+    assert!(fleet.effects.contains(&withdrawn), "its old entry is in nobody's way: {:?}", fleet.effects);
+    let again = again.clone();
+    start(&mut fleet, &again, 2, 3);
+    fleet.end(&again, result("apples are so"));
+    let tasks = [leaf("apples", &[])];
+    fleet.work(|offer| good(offer, &tasks));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+}
+
+#[test]
+fn an_orphan_waits_as_long_as_its_queue_has_no_room() {
     let (mut fleet, offer) = fleet();
     start(&mut fleet, &offer, 1, 0);
     lose(&mut fleet, 1, &[]);
+    fleet.slots.insert(offer.queue.clone(), 0);
     fleet.now = fleet.now.after(std::time::Duration::from_secs(60));
     fleet.turn(vec![Input::Timer]);
-    assert_eq!(task(&fleet, &offer).generation, offer.generation, "its steps are not thrown away");
+    assert_eq!(task(&fleet, &offer).generation, offer.generation);
+}
+
+#[test]
+fn whoever_takes_a_run_over_has_orphans_given_out_again() {
+    let (mut fleet, offer) = fleet();
+    start(&mut fleet, &offer, 1, 0);
+    assert_eq!(hand_on_again(fleet.run()), [], "an agent has it");
+    lose(&mut fleet, 1, &[]);
+    let hand_on = Effect::HandOn { task: offer.task.clone(), ack: "ack-1".into() };
+    assert_eq!(hand_on_again(fleet.run()), [hand_on], "the word of it may be lost");
+    start(&mut fleet, &offer, 2, 0);
+    assert_eq!(hand_on_again(fleet.run()), [], "the next has it, decided upon or not");
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub(super) fn released(
     taken_from(state, event, holder, now).map(drop)
 }
 
-/// The task is in its queue again, within the same generation.
+/// The task is in its queue again, within the same generation. Where its acknowledgement goes is still good: by it the
+/// queue can be told once more.
 fn taken_from<'a>(
     state: &'a mut RunState,
     event: &'static str,
@@ -84,7 +85,6 @@ fn taken_from<'a>(
     task.status = TaskStatus::Queued;
     task.offered_at = Some(now);
     task.agent = None;
-    task.ack = None;
     Ok(task)
 }
 

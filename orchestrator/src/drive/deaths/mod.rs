@@ -1,27 +1,29 @@
 //! Notices the deaths of agents and orchestrators, and tells the runs.
 //!
 //! The server tells at once when a connection ends. A process that makes another within a moment has not died; one
-//! that does not is taken for lost, and whoever has tasks with it hands them on. Without a system account, and while
-//! this orchestrator cannot hear the server, the registry tells when an agent gave no sign of life for too long.
+//! that does not is taken for lost, and whoever has tasks with it hands them on. What was told while nobody listened is
+//! found out by the roll, which the server gives whenever listening begins and regularly from then on. Without a system
+//! account, and while this orchestrator cannot hear the server, the registry tells when an agent gave no sign of life
+//! for too long.
 //! Whether a loss was real makes no difference to the record: its fence lets one agent through.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod watch;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
-use muster_bus::{Bus, BusError, Instance, Presence, RecordFilter, RegistryChange};
+use muster_bus::{Bus, BusError, Presence, RecordFilter, RegistryChange};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Input, RecordEvent, RunState};
 
+use self::watch::{Lost, Watch};
 use super::office::Office;
 use super::run_actor::Mail;
 use super::turn::wake_others;
 use crate::decide::{holders, last_chances};
-
-/// How long a process whose connection ended may take to make another.
-const GRACE: Duration = Duration::from_millis(150);
 
 /// Pause before the system account is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -44,6 +46,9 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
             change = changes.next() => match change {
                 Some(change) => {
                     watch.registry_changed(&change, Instant::now());
+                    if let RegistryChange::Joined(profile) = &change {
+                        office.found(&profile.agent);
+                    }
                     if let RegistryChange::Left(agent) = &change {
                         office.ownership.owner_lost(agent);
                     }
@@ -55,7 +60,12 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
                 }),
             },
             told = presence.next() => match told {
-                Some(told) => watch.presence_changed(told, Instant::now(), |agent| is_of_fleet(&office, agent)),
+                Some(Presence::Here(here)) => watch.roll(here, office.capacity.agents(), Instant::now()),
+                Some(Presence::Came { agent, instance }) => watch.came(agent, instance),
+                Some(Presence::Went { agent, instance, reason }) => {
+                    let known = is_of_fleet(&office, &agent);
+                    watch.went(agent, &instance, &reason, known, Instant::now());
+                }
                 None => {
                     tracing::warn!("the server tells no more who comes and goes; asking again");
                     presence = tokio::time::sleep(PAUSE).then(|()| listen(office.bus.clone())).into_stream().flatten().boxed();
@@ -104,6 +114,10 @@ fn is_of_fleet(office: &Office, agent: &AgentId) -> bool {
 fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {
     tracing::info!(%agent, reason, "a process of the fleet is lost");
     office.ownership.owner_lost(&agent);
+    if of_connection {
+        office.missing(&agent);
+        wake_others(office, office.capacity.agents_changed(RegistryChange::Left(agent.clone())));
+    }
     office.registry.tell_all(|| {
         Mail::Wake(Input::AgentLost { agent: agent.clone(), reason: reason.clone(), steps: BTreeMap::new() })
     });
@@ -152,7 +166,9 @@ async fn absent(office: &Office, run: &RunState) -> Result<Vec<Input>, BusError>
     }
     // It may have come a moment ago.
     for profile in office.bus.registry().list().await? {
-        missing.remove(&profile.agent);
+        if !office.is_missing(&profile.agent) {
+            missing.remove(&profile.agent);
+        }
     }
     let reason = "it was gone when the run was taken over";
     let lost = |agent| Input::AgentLost { agent, reason: reason.to_owned(), steps: BTreeMap::new() };
@@ -181,88 +197,3 @@ async fn last_step(
     };
     Ok(entries.iter().filter_map(|entry| step(&entry.event)).max().unwrap_or(0))
 }
-
-/// An agent that is taken for dead.
-#[derive(Debug, PartialEq, Eq)]
-struct Lost {
-    agent: AgentId,
-    reason: String,
-    /// Whether its connection told, so that the registry does not know yet.
-    of_connection: bool,
-}
-
-/// Who is connected, and who may be dead. Knows of no clock: the time is given.
-#[derive(Debug)]
-struct Watch {
-    /// The connections of each process that made one since watching began.
-    connected: HashMap<AgentId, HashSet<Instance>>,
-    suspects: HashMap<AgentId, (Instant, Lost)>,
-    /// Those that were lost and that the registry is about to forget for it.
-    forgotten: HashSet<AgentId>,
-    /// How long a process that the registry forgot may take to enter itself again, as after an outage of the bus.
-    heartbeat: Duration,
-}
-
-impl Watch {
-    fn new(heartbeat: Duration) -> Self {
-        Self { connected: HashMap::new(), suspects: HashMap::new(), forgotten: HashSet::new(), heartbeat }
-    }
-
-    /// Takes note of a connection that was made or ended. Only agents that are `known` can be lost.
-    fn presence_changed(&mut self, told: Presence, now: Instant, known: impl Fn(&AgentId) -> bool) {
-        match told {
-            Presence::Came { agent, instance } => {
-                self.suspects.remove(&agent);
-                self.forgotten.remove(&agent);
-                self.connected.entry(agent).or_default().insert(instance);
-            }
-            Presence::Went { agent, instance, reason } => {
-                if let Some(others) = self.connected.get_mut(&agent) {
-                    others.remove(&instance);
-                    if !others.is_empty() {
-                        return;
-                    }
-                    self.connected.remove(&agent);
-                }
-                if known(&agent) {
-                    let reason = format!("its connection ended ({reason})");
-                    self.suspects
-                        .insert(agent.clone(), (now + GRACE, Lost { agent, reason, of_connection: true }));
-                }
-            }
-        }
-    }
-
-    /// Takes note of what the registry says. Whoever is connected lives, whatever the registry says.
-    fn registry_changed(&mut self, change: &RegistryChange, now: Instant) {
-        match change {
-            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
-                self.suspects.retain(|agent, (_, lost)| *agent != profile.agent || lost.of_connection);
-            }
-            RegistryChange::Left(agent)
-                if self.forgotten.remove(agent) || self.connected.contains_key(agent) => {}
-            RegistryChange::Left(agent) => {
-                let reason = "it left the registry".to_owned();
-                let lost = Lost { agent: agent.clone(), reason, of_connection: false };
-                self.suspects.entry(agent.clone()).or_insert((now + self.heartbeat, lost));
-            }
-        }
-    }
-
-    /// When the next suspect is due.
-    fn next(&self) -> Option<Instant> {
-        self.suspects.values().map(|(at, _)| *at).min()
-    }
-
-    /// Those who are lost by now.
-    fn due(&mut self, now: Instant) -> Vec<Lost> {
-        let due = self.suspects.extract_if(|_, (at, _)| *at <= now);
-        let due: Vec<Lost> = due.map(|(_, (_, lost))| lost).collect();
-        self.forgotten.extend(due.iter().filter(|lost| lost.of_connection).map(|lost| lost.agent.clone()));
-        due
-    }
-}
-
-#[cfg(test)]
-#[path = "deaths_tests.rs"]
-mod tests;

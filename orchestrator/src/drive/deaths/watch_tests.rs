@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+use muster_bus::Presence;
 use muster_shared::wire::Profile;
 
 use super::*;
@@ -21,8 +22,24 @@ fn went(connection: u64) -> Presence {
     Presence::Went { agent: agent(), instance: instance(connection), reason: "Client Closed".into() }
 }
 
+fn here(connections: &[u64]) -> Presence {
+    Presence::Here(connections.iter().map(|connection| (agent(), instance(*connection))).collect())
+}
+
+fn tell(watch: &mut Watch, presence: Presence, known: bool, now: Instant) {
+    match presence {
+        Presence::Came { agent, instance } => watch.came(agent, instance),
+        Presence::Went { agent, instance, reason } => watch.went(agent, &instance, &reason, known, now),
+        Presence::Here(here) => watch.roll(here, if known { vec![agent()] } else { Vec::new() }, now),
+    }
+}
+
 fn joined() -> RegistryChange {
-    RegistryChange::Joined(Profile {
+    RegistryChange::Joined(profile())
+}
+
+fn profile() -> Profile {
+    Profile {
         agent: agent(),
         role: "worker".into(),
         pid: 1,
@@ -35,7 +52,7 @@ fn joined() -> RegistryChange {
         tools: Vec::new(),
         started_at: 0,
         resident_bytes: 0,
-    })
+    }
 }
 
 enum Told {
@@ -54,7 +71,7 @@ fn lost_at(told: Vec<(u64, Told)>) -> Option<(u64, bool)> {
         let now = began + Duration::from_millis(at);
         while let Some((_, what)) = told.next_if(|(when, _)| *when <= at) {
             match what {
-                B(presence) => watch.presence_changed(presence, now, |_| true),
+                B(presence) => tell(&mut watch, presence, true, now),
                 R(change) => watch.registry_changed(&change, now),
             }
         }
@@ -95,6 +112,35 @@ fn who_is_lost_and_when() {
             vec![(10, B(went(1))), (20, R(joined()))],
             Some((160, true)),
         ),
+        ("missed by one roll", vec![(10, B(here(&[]))), (20, B(here(&[1])))], None),
+        ("missed by two rolls in a row", vec![(10, B(here(&[]))), (20, B(here(&[])))], Some((20, true))),
+        (
+            "named between two that miss it",
+            vec![(1, B(here(&[]))), (2, B(here(&[1]))), (3, B(here(&[])))],
+            None,
+        ),
+        ("it comes between two rolls", vec![(10, B(here(&[]))), (15, B(came(1))), (20, B(here(&[])))], None),
+        (
+            "it gives a sign of life between two rolls",
+            vec![(10, B(here(&[]))), (15, R(RegistryChange::Changed(profile()))), (20, B(here(&[])))],
+            None,
+        ),
+        (
+            "its server died with it, and nobody told",
+            vec![(0, B(came(1))), (10, B(here(&[]))), (20, B(here(&[])))],
+            Some((20, true)),
+        ),
+        (
+            "it moved when its server died; the new connection ends",
+            vec![
+                (0, B(came(1))),
+                (1, B(came(2))),
+                (10, B(here(&[2]))),
+                (20, B(here(&[2]))),
+                (30, B(went(2))),
+            ],
+            Some((180, true)),
+        ),
         ("forgotten by another orchestrator first", vec![(10, B(went(1))), (20, left())], Some((160, true))),
     ];
     for (case, told, wanted) in cases {
@@ -105,7 +151,7 @@ fn who_is_lost_and_when() {
 #[test]
 fn a_loss_that_the_registry_hears_of_is_told_once() {
     let (mut watch, now) = (Watch::new(HEARTBEAT), Instant::now());
-    watch.presence_changed(went(1), now, |_| true);
+    tell(&mut watch, went(1), true, now);
     assert_eq!(watch.due(now + GRACE).len(), 1);
     watch.registry_changed(&RegistryChange::Left(agent()), now + GRACE);
     assert_eq!(watch.next(), None);
@@ -114,6 +160,24 @@ fn a_loss_that_the_registry_hears_of_is_told_once() {
 #[test]
 fn strangers_are_never_lost() {
     let mut watch = Watch::new(HEARTBEAT);
-    watch.presence_changed(went(1), Instant::now(), |_| false);
+    tell(&mut watch, went(1), false, Instant::now());
+    tell(&mut watch, here(&[]), false, Instant::now());
+    tell(&mut watch, here(&[]), false, Instant::now());
     assert_eq!(watch.next(), None);
+}
+
+#[test]
+fn who_lives_without_a_connection_of_its_name_is_lost_by_the_roll_once_at_most() {
+    let (mut watch, now) = (Watch::new(HEARTBEAT), Instant::now());
+    let missed_twice = |watch: &mut Watch| {
+        tell(watch, here(&[]), true, now);
+        tell(watch, here(&[]), true, now);
+        watch.due(now).len()
+    };
+    assert_eq!(missed_twice(&mut watch), 1);
+    watch.registry_changed(&RegistryChange::Left(agent()), now);
+    watch.registry_changed(&joined(), now);
+    assert_eq!(missed_twice(&mut watch), 0, "it entered itself again");
+    tell(&mut watch, here(&[1]), true, now);
+    assert_eq!(missed_twice(&mut watch), 1, "now it had a connection");
 }

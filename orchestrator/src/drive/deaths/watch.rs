@@ -1,0 +1,165 @@
+//! Who is connected, and who may be dead.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use muster_bus::{Instance, RegistryChange};
+use muster_shared::ids::AgentId;
+
+/// How long a process whose connection ended may take to make another.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// An agent that is taken for dead.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) agent: AgentId,
+    pub(super) reason: String,
+    /// Whether its connection told, so that the registry does not know yet.
+    pub(super) of_connection: bool,
+}
+
+/// Who is connected, and who may be dead. Knows of no clock: the time is given.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// The connections of each process, as far as they were told of.
+    connected: HashMap<AgentId, HashSet<Instance>>,
+    suspects: HashMap<AgentId, (Instant, Lost)>,
+    /// Those that were lost and that the registry is about to forget for it.
+    forgotten: HashSet<AgentId>,
+    /// Connections that the last roll did not name although they had been told of.
+    unnamed: HashSet<Instance>,
+    /// Agents that the last roll did not name, and that gave no sign of life since.
+    absent: HashSet<AgentId>,
+    /// Agents that were lost by the roll.
+    rolled: HashSet<AgentId>,
+    /// Agents that live without a connection of their name: the roll tells nothing of them.
+    nameless: HashSet<AgentId>,
+    /// How long a process that the registry forgot may take to enter itself again, as after an outage of the bus.
+    heartbeat: Duration,
+}
+
+impl Watch {
+    pub(super) fn new(heartbeat: Duration) -> Self {
+        Self {
+            connected: HashMap::new(),
+            suspects: HashMap::new(),
+            forgotten: HashSet::new(),
+            unnamed: HashSet::new(),
+            absent: HashSet::new(),
+            rolled: HashSet::new(),
+            nameless: HashSet::new(),
+            heartbeat,
+        }
+    }
+
+    /// A connection was made.
+    pub(super) fn came(&mut self, agent: AgentId, instance: Instance) {
+        self.suspects.remove(&agent);
+        self.forgotten.remove(&agent);
+        self.absent.remove(&agent);
+        self.rolled.remove(&agent);
+        self.nameless.remove(&agent);
+        self.connected.entry(agent).or_default().insert(instance);
+    }
+
+    /// A connection ended. Only agents that are `known` can be lost.
+    pub(super) fn went(
+        &mut self,
+        agent: AgentId,
+        instance: &Instance,
+        reason: &str,
+        known: bool,
+        now: Instant,
+    ) {
+        if let Some(others) = self.connected.get_mut(&agent) {
+            others.remove(instance);
+            if !others.is_empty() {
+                return;
+            }
+            self.connected.remove(&agent);
+        }
+        if known {
+            self.suspect(agent, format!("its connection ended ({reason})"), now + GRACE);
+        }
+    }
+
+    /// Takes note of all connections there are, and of the `agents` that should be among them. What two rolls in a row
+    /// do not name is gone: a single one may be older than what was told meanwhile, or lack a server's answer.
+    pub(super) fn roll(&mut self, here: Vec<(AgentId, Instance)>, agents: Vec<AgentId>, now: Instant) {
+        let named: HashSet<&Instance> = here.iter().map(|(_, instance)| instance).collect();
+        let unnamed = self.connected.values().flatten().filter(|instance| !named.contains(instance));
+        let unnamed: HashSet<Instance> = unnamed.cloned().collect();
+        self.connected.retain(|_, instances| {
+            instances.retain(|instance| !unnamed.contains(instance) || !self.unnamed.contains(instance));
+            !instances.is_empty()
+        });
+        self.unnamed = unnamed;
+        let before = std::mem::take(&mut self.absent);
+        for (agent, instance) in here {
+            self.rolled.remove(&agent);
+            self.nameless.remove(&agent);
+            self.connected.entry(agent).or_default().insert(instance);
+        }
+        self.nameless.retain(|agent| agents.contains(agent));
+        for agent in agents {
+            let is_here = self
+                .connected
+                .get(&agent)
+                .is_some_and(|all| all.iter().any(|one| !self.unnamed.contains(one)));
+            if is_here || self.nameless.contains(&agent) {
+                continue;
+            }
+            if before.contains(&agent) {
+                self.connected.remove(&agent);
+                self.rolled.insert(agent.clone());
+                self.suspect(agent, "it has no connection".to_owned(), now);
+            } else {
+                self.absent.insert(agent);
+            }
+        }
+    }
+
+    fn suspect(&mut self, agent: AgentId, reason: String, at: Instant) {
+        let lost = Lost { agent: agent.clone(), reason, of_connection: true };
+        self.suspects.insert(agent, (at, lost));
+    }
+
+    /// Takes note of what the registry says. Whoever is connected lives, whatever the registry says.
+    pub(super) fn registry_changed(&mut self, change: &RegistryChange, now: Instant) {
+        match change {
+            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
+                self.suspects.retain(|agent, (_, lost)| *agent != profile.agent || lost.of_connection);
+                if self.rolled.remove(&profile.agent) {
+                    self.nameless.insert(profile.agent.clone());
+                }
+                if matches!(change, RegistryChange::Changed(_)) {
+                    self.absent.remove(&profile.agent);
+                }
+            }
+            RegistryChange::Left(agent)
+                if self.forgotten.remove(agent) || self.connected.contains_key(agent) => {}
+            RegistryChange::Left(agent) => {
+                let reason = "it left the registry".to_owned();
+                let lost = Lost { agent: agent.clone(), reason, of_connection: false };
+                self.suspects.entry(agent.clone()).or_insert((now + self.heartbeat, lost));
+            }
+        }
+    }
+
+    /// When the next suspect is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.suspects.values().map(|(at, _)| *at).min()
+    }
+
+    /// Those who are lost by now.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Lost> {
+        let due = self.suspects.extract_if(|_, (at, _)| *at <= now);
+        let due: Vec<Lost> = due.map(|(_, (_, lost))| lost).collect();
+        self.forgotten.extend(due.iter().filter(|lost| lost.of_connection).map(|lost| lost.agent.clone()));
+        due
+    }
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

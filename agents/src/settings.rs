@@ -79,7 +79,8 @@ pub struct AgentSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub patience: Duration,
-    /// How long tasks in hand may go on when the process is to stop; then they are released.
+    /// How long the steps in hand may take when the process is to stop. Each task is released at the end of its step;
+    /// what is not finished by then is cut, and a model call under way is made again by whoever goes on.
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub drain: Duration,

@@ -217,17 +217,30 @@ fn a_stream_goes_on_after_the_server_was_killed_with_no_gap_and_no_double() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_end_repeats_no_model_call() {
-    let server = model(400);
+fn an_agent_that_is_told_to_end_finishes_its_calls_and_another_goes_on_at_the_next_step() {
+    let server = model(700);
     let fleet = with_model(&server).up(&["--scale", "worker=2"]).unwrap();
     let asker = ask(fleet.folder());
     wait_until_busy(fleet.folder());
-    signal(fleet.pid("worker-1").unwrap(), Signal::SIGTERM);
-    signal(fleet.pid("worker-2").unwrap(), Signal::SIGTERM);
+    let (arrived, begun) = (server.arrived(), Instant::now());
+    wait_until("a call is under way", LIMIT, || server.arrived() > server.completed()).unwrap();
+    let leaving = fleet.pid("worker-1").unwrap();
+    signal(leaving, Signal::SIGTERM);
+    wait_until("it has gone", LIMIT, || fleet.pid("worker-1").is_none_or(|pid| pid != leaving)).unwrap();
+    println!("it had gone {:?} after it was told to, {arrived} calls were made before", begun.elapsed());
     let summary = completes(asker, fleet.folder());
     let entries = trace(fleet.folder(), summary["run"].as_str().unwrap());
-    println!("{} tasks were handed over", of_kind(&entries, "released").count());
-    no_finished_call_was_repeated(&server);
+    let released: Vec<&Value> = of_kind(&entries, "released").collect();
+    println!("{} tasks were handed over", released.len());
+    for handed_over in released {
+        let of_task = |entry: &&Value| entry["task"] == handed_over["task"] && entry["by"].is_string();
+        let after =
+            entries.iter().filter(of_task).find(|entry| entry["seq"].as_u64() > handed_over["seq"].as_u64());
+        let after = after.unwrap_or_else(|| panic!("nobody went on with {}", handed_over["task"]));
+        assert_eq!(after["kind"], "started");
+        assert_ne!(after["by"], handed_over["by"]);
+    }
+    every_call_was_made_once(&server);
 }
 
 #[test]

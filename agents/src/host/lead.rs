@@ -52,7 +52,12 @@ pub(super) struct Arrived(pub(super) TakenTask);
 #[rtype(result = "()")]
 pub(super) struct Freed(pub(super) usize);
 
-/// Give everything in hand to other agents.
+/// Give everything in hand to other agents at the end of the step in hand.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct LeaveAll;
+
+/// Give everything in hand to other agents at once.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ReleaseAll;
@@ -93,9 +98,8 @@ impl Host {
 
     fn interrupt(&self, why: &Interrupt, which: impl Fn(&InHand) -> bool) {
         for task in self.in_hand.values().filter(|task| which(task)) {
-            // What was cancelled stays so, whatever comes after.
             task.interrupt.send_if_modified(|now| {
-                let changes = !matches!(now, Some(Interrupt::Cancel(_)));
+                let changes = now.as_ref().is_none_or(|before| before.gives_way_to(why));
                 if changes {
                     *now = Some(why.clone());
                 }
@@ -161,6 +165,14 @@ impl Handler<Freed> for Host {
             self.free.push(number);
         }
         self.tell();
+    }
+}
+
+impl Handler<LeaveAll> for Host {
+    type Result = ();
+
+    fn handle(&mut self, LeaveAll: LeaveAll, _: &mut Self::Context) {
+        self.interrupt(&Interrupt::Leave("the agent stops".to_owned()), |_| true);
     }
 }
 

@@ -31,7 +31,7 @@ pub use kit::Kit;
 pub use minds::{MindMaker, minds_from_environment};
 
 use crate::settings::AgentSettings;
-use lead::{Host, Quit, ReleaseAll, Seats};
+use lead::{Host, LeaveAll, Quit, ReleaseAll, Seats};
 
 /// How long a released task may take to be handed over.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -84,6 +84,7 @@ pub async fn run_with(kit: Arc<Kit>, stop: CancellationToken) -> Result<(), Agen
         tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), kit.settings().pull_wait, stop.clone()))
     });
     stop.cancelled().await;
+    host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;
     let failed = [ended(by_role).await, ended(addressed).await].into_iter().flatten().next();
 

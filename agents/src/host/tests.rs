@@ -127,11 +127,15 @@ impl Ground {
     }
 
     fn kit(&self, role: Role, mind: Mind) -> Kit {
+        self.kit_that_drains(role, mind, Duration::from_millis(100))
+    }
+
+    fn kit_that_drains(&self, role: Role, mind: Mind, drain: Duration) -> Kit {
         let name = AgentId::new(&role.to_string(), self.names.fetch_add(1, Ordering::Relaxed));
         let settings = AgentSettings {
             workspace_dir: self.folder.path().join("workspace"),
             cache_dir: self.folder.path().join("cache"),
-            drain: Duration::from_millis(100),
+            drain,
             ..AgentSettings::default()
         };
         let minds: MindMaker = Arc::new(move |_| Ok(mind.clone()));
@@ -622,6 +626,32 @@ fn an_agent_that_stops_hands_its_task_over() {
         assert_eq!(conclusion(&outcome), "by another");
         use EventKind::{Outcome, Released, Started};
         assert_eq!(ground.kinds(&offer).await, [Started, Released, Started, Outcome]);
+    });
+}
+
+#[test]
+fn an_agent_that_stops_finishes_the_step_in_hand_and_begins_no_other() {
+    in_system(async {
+        let ground = Ground::new();
+        let slow = Scripted::slow(Duration::from_millis(400), |question, _| compute(question));
+        let model: Arc<dyn ChatModel> = slow.clone();
+        let mind = Mind::Chat(ChatMind::new(model, CallStyle::Native));
+        let running = ground.start(ground.kit_that_drains(Role::Worker, mind, Duration::from_secs(10)));
+        let offer = leaf(Role::Worker);
+        ground.offer(&offer).await;
+        while slow.asked.load(Ordering::Relaxed) < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let begun = Instant::now();
+        running.stop().await;
+        assert!(begun.elapsed() < Duration::from_secs(5), "it waits for the step and no longer");
+        assert_eq!(slow.asked.load(Ordering::Relaxed), 2, "no further call is begun");
+        let quick = Scripted::new(|_, _| submits("by another"));
+        let outcome = ground.done_by(ground.chat_kit(Role::Worker, &quick), &offer).await;
+        assert_eq!(conclusion(&outcome), "by another");
+        assert_eq!(quick.asked.load(Ordering::Relaxed), 1, "no finished step is taken again");
+        use EventKind::{Outcome, Released, Started, Step};
+        assert_eq!(ground.kinds(&offer).await, [Started, Step, Step, Released, Started, Outcome]);
     });
 }
 

@@ -1,4 +1,5 @@
-//! What cuts a task in hand short, and how: a cancellation at once, a hand-over at the next wait for something outside.
+//! What cuts a task in hand short, and how: a cancellation at once, a hand-over at the next wait for something outside,
+//! a departure at the end of the step in hand.
 
 use muster_shared::flow::Usage;
 use muster_shared::run::Released;
@@ -9,10 +10,32 @@ use tokio::sync::watch;
 pub enum Interrupt {
     /// It was cancelled; the reason.
     Cancel(String),
-    /// The process stops; another agent goes on.
+    /// The process is to stop: the step in hand is finished, and another agent goes on at the next one.
+    Leave(String),
+    /// The process stops now; another agent goes on.
     Release(String),
     /// The run is paused; the next generation goes on.
     Park(String),
+}
+
+impl Interrupt {
+    /// Whether another one takes its place. What was cancelled stays so, and who leaves anyway need not hurry less.
+    pub(crate) const fn gives_way_to(&self, other: &Self) -> bool {
+        match self {
+            Self::Cancel(_) => false,
+            Self::Release(_) | Self::Park(_) => !matches!(other, Self::Leave(_)),
+            Self::Leave(_) => true,
+        }
+    }
+
+    /// Whether a wait for something outside is cut short by it, though what is waited for may be paid for.
+    const fn cuts(&self) -> bool {
+        match self {
+            Self::Release(_) | Self::Park(_) => true,
+            // A cancellation drops everything by other means.
+            Self::Cancel(_) | Self::Leave(_) => false,
+        }
+    }
 }
 
 /// Where interruptions of a task come from.
@@ -31,7 +54,7 @@ pub(super) async fn cancelled(mut interrupt: Interrupts) -> String {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandedOver;
 
-/// Waits for something outside, unless the task is to be handed over. Only these waits are cut short by it, so that
+/// Waits for something outside, unless the task is to be handed over at once. Only these waits are cut short by it, so that
 /// an answer that was paid for is always journaled.
 pub(super) async fn unless_handed_over<T>(
     mut interrupt: Interrupts,
@@ -45,7 +68,7 @@ pub(super) async fn unless_handed_over<T>(
 }
 
 async fn handed_over(interrupt: &mut Interrupts) {
-    if interrupt.wait_for(|why| released_by(why.as_ref()).is_some()).await.is_err() {
+    if interrupt.wait_for(|why| why.as_ref().is_some_and(Interrupt::cuts)).await.is_err() {
         std::future::pending().await
     }
 }
@@ -54,7 +77,7 @@ async fn handed_over(interrupt: &mut Interrupts) {
 pub(super) fn released_by(why: Option<&Interrupt>) -> Option<Released> {
     let (reason, parked) = match why? {
         Interrupt::Cancel(_) => return None,
-        Interrupt::Release(reason) => (reason.clone(), false),
+        Interrupt::Leave(reason) | Interrupt::Release(reason) => (reason.clone(), false),
         Interrupt::Park(reason) => (reason.clone(), true),
     };
     Some(Released { reason, parked, usage: Usage::default() })

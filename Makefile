@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build nats test check bench simulate chaos clean-state
+.PHONY: help demo build nats test check bench simulate chaos chaos-cluster clean-state
 
 help: ## Show what can be done
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -40,6 +40,10 @@ simulate: ## 100,000 simulated histories under faults; SEEDS=n for another numbe
 chaos: nats build ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	target/release/muster bench chaos --runs $${RUNS:-1000}
+
+chaos-cluster: nats build ## 50 short runs on three servers, of which one at a time is killed too; RUNS=n for another number
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	target/release/muster bench chaos --servers 3 --runs $${RUNS:-50}
 
 clean-state: ## Forget all local runs: stops a local fleet and removes .muster, keeping nats-server
 	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi

@@ -13,7 +13,7 @@ use clap_complete::Shell;
 use muster_shared::ids::{Role, TaskId};
 
 #[cfg(feature = "bench")]
-pub(crate) use bench::{Bench, BenchArgs};
+pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 

@@ -1,6 +1,6 @@
 //! Arguments of `muster bench`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// What is measured.
 #[derive(Debug, Clone, Args)]
@@ -19,9 +19,21 @@ pub(crate) enum Bench {
         /// Runs at once.
         #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
         at_once: u32,
+        /// Servers of the bus: one, or three that keep three copies and of which one at a time is killed.
+        #[arg(long, value_enum, default_value = "1")]
+        servers: Servers,
         /// What the choice of victims begins with.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// One task of very many steps: what a step costs at the end, by what it costs at the beginning.
+    Steps {
+        /// How many steps.
+        #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(200..=5_000))]
+        steps: u32,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -35,4 +47,13 @@ pub(crate) enum Bench {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Servers of the bus.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Servers {
+    #[value(name = "1")]
+    One,
+    #[value(name = "3")]
+    Three,
 }

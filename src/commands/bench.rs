@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_bus::server::find_binary;
-use muster_support::chaos::{Ordeal, Progress, Spread, Targets, Verdict};
+use muster_support::chaos::{Ordeal, Progress, Servers, Spread, Targets, Verdict};
+use muster_support::growth;
 
 use crate::app::App;
-use crate::args::{Bench, BenchArgs};
+use crate::args::{Bench, BenchArgs, BenchServers};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::ordeal;
@@ -16,8 +17,12 @@ use crate::signals::StopSignals;
 /// Measures.
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
     match args.what {
-        Bench::Chaos { runs, at_once, seed, json } => {
-            let ordeal = ordeal(app, runs, at_once, seed, Targets::All)?;
+        Bench::Chaos { runs, at_once, servers, seed, json } => {
+            let servers = match servers {
+                BenchServers::One => Servers::One,
+                BenchServers::Three => Servers::Three,
+            };
+            let ordeal = Ordeal { servers, ..ordeal(app, runs, at_once, seed, Targets::All)? };
             let verdict = undergo(ordeal).await?;
             if json {
                 output::json(&verdict)?;
@@ -26,6 +31,7 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
             }
             Ok(if verdict.is_good() { Exit::Completed } else { Exit::Failed })
         }
+        Bench::Steps { steps, json } => many_steps(app, steps, json).await,
         Bench::Recovery { runs, json } => recovery(app, runs, json).await,
     }
 }
@@ -58,7 +64,26 @@ async fn recovery(app: &App, runs: u32, json: bool) -> Result<Exit, Failure> {
     Ok(if good { Exit::Completed } else { Exit::Failed })
 }
 
-fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Result<Ordeal, Failure> {
+/// Steps at each end of a long task that are compared.
+const ENDS: usize = 100;
+
+async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> {
+    let (program, server) = programs(app)?;
+    let steps = usize::try_from(steps).unwrap_or(usize::MAX);
+    let work = move || growth::measure(&program, Some(&server), steps, ENDS);
+    let failed = |error: String| Failure::failed(format!("the long task broke off: {error}"));
+    let grown = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
+    let grown = grown.map_err(|error| failed(error.to_string()))?;
+    if json {
+        output::json(&grown)?;
+    } else {
+        output::text(&ordeal::growth(&grown))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// This program, and the nats-server for the fleets that it torments.
+fn programs(app: &App) -> Result<(String, String), Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
     let server = app.settings().server.binary.clone().map_or_else(find_binary, Ok);
@@ -66,9 +91,15 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         Failure::bus(error.to_string())
             .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")
     })?;
+    Ok((program.display().to_string(), server.display().to_string()))
+}
+
+fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Result<Ordeal, Failure> {
+    let (program, server) = programs(app)?;
     Ok(Ordeal {
-        program: program.display().to_string(),
-        server: Some(server.display().to_string()),
+        program,
+        server: Some(server),
+        servers: Servers::One,
         targets,
         runs: usize::try_from(runs).unwrap_or(usize::MAX),
         at_once: usize::try_from(at_once).unwrap_or(usize::MAX),

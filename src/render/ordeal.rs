@@ -1,6 +1,7 @@
 //! What came of an ordeal, for people.
 
 use muster_support::chaos::{Spread, Verdict};
+use muster_support::growth::Growth;
 
 use super::figures;
 use super::table;
@@ -35,6 +36,26 @@ pub(crate) fn report(verdict: &Verdict) -> String {
     for wrong in &verdict.wrong {
         text.push_str(&format!("\n! {wrong}"));
     }
+    text
+}
+
+/// The table of `muster bench steps`.
+pub(crate) fn growth(grown: &Growth) -> String {
+    let ms = |time: f64| format!("{time:.1} ms");
+    let bytes = |size: usize| format!("{size} bytes");
+    let row = |what: &str, first: String, last: String, ratio: f64| {
+        vec![what.to_owned(), first, last, format!("{ratio:.2}")]
+    };
+    let rows = vec![
+        row("own time of a step, journaled", ms(grown.own_first_ms), ms(grown.own_last_ms), grown.of_time()),
+        row("a step in the record", bytes(grown.bytes_first), bytes(grown.bytes_last), grown.of_size()),
+    ];
+    let heading = ["WHAT", "FIRST 100", "LAST 100", "RATIO"];
+    let mut text = table::plain(&heading, rows, &[1, 2, 3], None);
+    text.push_str(&format!(
+        "\n{} steps; the last request told the model {} bytes",
+        grown.steps, grown.last_request
+    ));
     text
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use muster_support::chaos::{Ordeal, Targets};
+use muster_support::chaos::{Ordeal, Servers, Targets};
 
 /// As many as `CHAOS_RUNS` says, else a number that fits into an ordinary test run.
 fn runs() -> usize {
@@ -15,6 +15,7 @@ fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
     let ordeal = Ordeal {
         program: env!("CARGO_BIN_EXE_muster").to_owned(),
         server: None,
+        servers: Servers::One,
         targets: Targets::All,
         runs: runs(),
         at_once: 16,

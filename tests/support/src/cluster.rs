@@ -12,11 +12,16 @@ use crate::fleet::wait_until;
 
 /// Members of a cluster.
 const MEMBERS: usize = 3;
+/// The user of the system account.
+pub const SYSTEM_USER: &str = "sys";
+/// Its password. The servers listen on this machine only.
+pub const SYSTEM_PASSWORD: &str = "for-orchestrators";
 /// Time for a cluster to find together on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A cluster that is up. Dropped, its servers end.
 pub struct Cluster {
+    program: String,
     folder: TempDir,
     ports: Vec<u16>,
     servers: Vec<Option<Child>>,
@@ -28,13 +33,22 @@ impl Cluster {
     /// # Errors
     /// When a server cannot be started, or they do not find together.
     pub fn start() -> io::Result<Self> {
+        let program = std::env::var("MUSTER_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
+        Self::of(program)
+    }
+
+    /// As [`Cluster::start`], with this `nats-server` program.
+    ///
+    /// # Errors
+    /// As [`Cluster::start`].
+    pub fn of(program: String) -> io::Result<Self> {
         let folder = TempDir::new()?;
         let ports = free_ports(2 * MEMBERS)?;
         let (clients, routes) = ports.split_at(MEMBERS);
         for (at, port) in clients.iter().enumerate() {
             fs::write(folder.path().join(format!("{at}.conf")), config(at, *port, routes, &folder))?;
         }
-        let mut cluster = Self { folder, ports: clients.to_vec(), servers: Vec::new() };
+        let mut cluster = Self { program, folder, ports: clients.to_vec(), servers: Vec::new() };
         for at in 0..MEMBERS {
             let server = cluster.spawn(at)?;
             cluster.servers.push(Some(server));
@@ -48,6 +62,12 @@ impl Cluster {
     pub fn url(&self) -> String {
         let urls: Vec<String> = self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         urls.join(",")
+    }
+
+    /// The pid of a server that runs.
+    #[must_use]
+    pub fn pid(&self, at: usize) -> Option<u32> {
+        self.servers.get(at)?.as_ref().map(Child::id)
     }
 
     /// Number of servers, running or not.
@@ -87,9 +107,8 @@ impl Cluster {
     }
 
     fn spawn(&self, at: usize) -> io::Result<Child> {
-        let program = std::env::var("MUSTER_NATS_SERVER").unwrap_or_else(|_| "nats-server".to_owned());
         let config = self.folder.path().join(format!("{at}.conf"));
-        Command::new(program).arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+        Command::new(&self.program).arg("-c").arg(config).stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     }
 
     /// Whether a server's log says that it follows or is the leader of what the cluster agrees upon.
@@ -119,6 +138,12 @@ fn config(at: usize, port: u16, routes: &[u16], folder: &TempDir) -> String {
          logfile: {log:?}\n\
          max_payload: 1048576\n\
          jetstream {{ store_dir: {store:?}, max_memory_store: 64MB, max_file_store: 256GB }}\n\
+         no_auth_user: anybody\n\
+         system_account: SYS\n\
+         accounts {{\n  \
+           FLEET {{ jetstream: enabled, users: [ {{ user: anybody, password: \"{SYSTEM_PASSWORD}\" }} ] }}\n  \
+           SYS {{ users: [ {{ user: {SYSTEM_USER}, password: \"{SYSTEM_PASSWORD}\" }} ] }}\n\
+         }}\n\
          cluster {{ name: muster, listen: \"127.0.0.1:{}\", routes: [{}] }}\n",
         routes[at],
         listed.join(", "),

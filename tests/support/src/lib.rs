@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod cluster;
 pub mod fleet;
 pub mod foreign;
+pub mod growth;
 pub mod model_server;
 pub mod process;
 pub mod workload;

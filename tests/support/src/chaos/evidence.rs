@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use muster_bus::RecordFilter;
+use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::{Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
@@ -17,6 +17,10 @@ use super::traffic::{Seen, connect, hash};
 use super::{model, recovery};
 use crate::model_server::LogEntry;
 
+/// How often the record is read until it is given up.
+const READS: u32 = 10;
+/// Pause before the record is read once more.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Most findings of a kind that are kept in words.
 const KEPT: usize = 20;
 
@@ -68,8 +72,7 @@ impl Verdict {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let entries = runtime.block_on(async {
             let bus = connect(url).await?;
-            let read = bus.record().read(&RecordFilter::Everything, Seq(0)).await;
-            read.map_err(|error| io::Error::other(error.to_string()))
+            read(&bus).await
         })?;
         Ok(Self::judge(&entries, seen, victims, log, begun))
     }
@@ -175,6 +178,19 @@ impl Verdict {
                 ));
             }
             asked.entry(place(entry)).or_default().push((request.number, at));
+        }
+    }
+}
+
+/// Reads the whole record; once more when a server has only just come back.
+async fn read(bus: &Bus) -> io::Result<Vec<Entry>> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match bus.record().read(&RecordFilter::Everything, Seq(0)).await {
+            Ok(entries) => return Ok(entries),
+            Err(error) if tries >= READS => return Err(io::Error::other(error.to_string())),
+            Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
 }

@@ -15,6 +15,7 @@ pub use evidence::Verdict;
 pub use recovery::{Spread, Spreads};
 pub use torment::{Faults, Targets};
 
+use crate::cluster::{Cluster, SYSTEM_PASSWORD, SYSTEM_USER};
 use crate::fleet::{Fleet, Folder};
 use crate::model_server::ModelServer;
 use torment::Torment;
@@ -24,6 +25,10 @@ use traffic::Traffic;
 const SETTLE: Duration = Duration::from_secs(180);
 /// Time that a run may take on average before the whole is given up, faults included.
 const PER_RUN: Duration = Duration::from_secs(2);
+/// The same where every write goes to three servers, and one of them is often away.
+const PER_RUN_OF_CLUSTER: Duration = Duration::from_secs(8);
+/// A cluster may be without a leader for some seconds.
+const LEASE_OF_CLUSTER: &str = "15s";
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -32,6 +37,8 @@ pub struct Ordeal {
     pub program: String,
     /// The `nats-server` program, unless the environment names it.
     pub server: Option<String>,
+    /// Servers of the bus: one of the fleet's own, or three that form a cluster and keep three copies.
+    pub servers: Servers,
     /// Which processes meet with something.
     pub targets: Targets,
     /// How many runs.
@@ -40,6 +47,15 @@ pub struct Ordeal {
     pub at_once: usize,
     /// What the choice of victims begins with. Processes are not deterministic: the same seed is not the same history.
     pub seed: u64,
+}
+
+/// The servers of the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Servers {
+    /// One, which the fleet starts and starts again.
+    One,
+    /// Three. One at a time is killed, and comes back after some seconds.
+    Three,
 }
 
 /// How far it has come.
@@ -59,30 +75,54 @@ impl Ordeal {
     pub fn undergo(&self, stop: &AtomicBool, mut tell: impl FnMut(Progress)) -> io::Result<Verdict> {
         let server = ModelServer::start(model::script(self.runs))?;
         let begun = SystemTime::now();
-        let fleet = self.fleet(&server)?;
+        let mut cluster = self.cluster()?;
+        let fleet = self.fleet(&server, cluster.as_ref())?;
         let traffic = Traffic::begin(&fleet.url(), self.runs, self.at_once)?;
         let mut torment = Torment::new(self.seed, self.targets);
-        let until = Instant::now() + SETTLE + PER_RUN * u32::try_from(self.runs).unwrap_or(u32::MAX);
+        let until = Instant::now() + SETTLE + self.per_run() * u32::try_from(self.runs).unwrap_or(u32::MAX);
         let mut told = Instant::now();
         while !traffic.is_over() && Instant::now() < until && !stop.load(Ordering::Relaxed) {
-            torment.next(&fleet);
+            torment.next(&fleet, cluster.as_mut());
             if told.elapsed() >= Duration::from_secs(1) {
                 told = Instant::now();
                 tell(Progress { ended: traffic.ended(), faults: torment.faults().all() });
             }
         }
-        torment.end();
+        torment.end(cluster.as_mut());
         let seen = traffic.finish();
         let verdict = Verdict::of(&fleet.url(), &seen, torment.victims(), &server.log(), begun)?;
         Ok(Verdict { faults: torment.faults(), ..verdict })
     }
 
-    fn fleet(&self, server: &ModelServer) -> io::Result<Fleet> {
+    const fn per_run(&self) -> Duration {
+        match self.servers {
+            Servers::One => PER_RUN,
+            Servers::Three => PER_RUN_OF_CLUSTER,
+        }
+    }
+
+    fn cluster(&self) -> io::Result<Option<Cluster>> {
+        match (self.servers, &self.server) {
+            (Servers::One, _) => Ok(None),
+            (Servers::Three, Some(program)) => Cluster::of(program.clone()).map(Some),
+            (Servers::Three, None) => Cluster::start().map(Some),
+        }
+    }
+
+    fn fleet(&self, server: &ModelServer, cluster: Option<&Cluster>) -> io::Result<Fleet> {
         let mut folder = Folder::new(&self.program)?
             .with("OPENAI_API_KEY", "key-of-the-scripted-server")
             .with("OPENAI_BASE_URL", server.openai_url());
         if let Some(program) = &self.server {
             folder = folder.with("MUSTER_NATS_SERVER", program);
+        }
+        if let Some(cluster) = cluster {
+            folder = folder
+                .with("MUSTER_BUS_URL", cluster.url())
+                .with("MUSTER_BUS_REPLICAS", "3")
+                .with("MUSTER_BUS_LEASE_TTL", LEASE_OF_CLUSTER)
+                .with("MUSTER_BUS_SYSTEM_USER", SYSTEM_USER)
+                .with("MUSTER_BUS_SYSTEM_PASSWORD", SYSTEM_PASSWORD);
         }
         let mut arguments = vec!["--scale", "orchestrator=2", "--scale", "worker=2"];
         for setting in SETTINGS {

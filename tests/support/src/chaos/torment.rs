@@ -1,12 +1,18 @@
 //! Killing and freezing processes of a fleet, one every 300 to 800 ms.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
 
+use crate::cluster::Cluster;
 use crate::fleet::Fleet;
+
+/// How long a killed server of a cluster stays away.
+const AWAY: Duration = Duration::from_secs(4);
+/// How long a cluster is left in peace when a server is back: it has to catch up before another may go.
+const PEACE: Duration = Duration::from_secs(8);
 
 /// How many processes met with what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -66,21 +72,37 @@ pub(super) struct Torment {
     victims: Vec<Victim>,
     /// Frozen processes, and after how many further faults they are woken.
     frozen: Vec<(u32, u32)>,
+    /// The server of a cluster that was killed last, and since when it is away or, if that is over, back.
+    server: Option<(usize, Away)>,
+}
+
+/// Whether a server is away, and since when.
+#[derive(Debug, Clone, Copy)]
+enum Away {
+    Since(Instant),
+    BackSince(Instant),
 }
 
 impl Torment {
     pub(super) fn new(seed: u64, targets: Targets) -> Self {
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        Self { random, targets, faults: Faults::default(), victims: Vec::new(), frozen: Vec::new() }
+        let (faults, victims, frozen) = (Faults::default(), Vec::new(), Vec::new());
+        Self { random, targets, faults, victims, frozen, server: None }
     }
 
     /// Waits a while, then does something to some process.
-    pub(super) fn next(&mut self, fleet: &Fleet) {
+    pub(super) fn next(&mut self, fleet: &Fleet, cluster: Option<&mut Cluster>) {
         std::thread::sleep(Duration::from_millis(300 + self.below(500)));
         self.wake_some();
+        let wanted = self.wanted();
+        if let Some(cluster) = cluster {
+            self.bring_back(cluster, AWAY);
+            if wanted == Kind::Server {
+                return self.kill_one_of(cluster);
+            }
+        }
         let members: Vec<(Kind, u32)> =
             fleet.pids().iter().filter_map(|(name, pid)| Some((kind(name)?, *pid))).collect();
-        let wanted = self.wanted();
         let fitting: Vec<u32> = members
             .iter()
             .filter(|(kind, pid)| *kind == wanted && !self.is_frozen(*pid))
@@ -102,6 +124,31 @@ impl Torment {
             (Targets::Server, _) | (Targets::All, 0) => Kind::Server,
             (Targets::Orchestrators, _) | (Targets::All, 1 | 2) => Kind::Orchestrator,
             (Targets::Agents, _) | (Targets::All, _) => Kind::Agent,
+        }
+    }
+
+    fn kill_one_of(&mut self, cluster: &mut Cluster) {
+        let in_peace = match self.server {
+            None => true,
+            Some((_, Away::Since(_))) => false,
+            Some((_, Away::BackSince(since))) => since.elapsed() >= PEACE,
+        };
+        let at = usize::try_from(self.below(cluster.len() as u64)).unwrap_or(0);
+        let (time, Some(pid)) = (SystemTime::now(), cluster.pid(at)) else { return };
+        if in_peace && cluster.kill(at).is_ok() {
+            self.faults.servers_killed += 1;
+            self.victims.push(Victim { kind: Kind::Server, pid, at: time });
+            self.server = Some((at, Away::Since(Instant::now())));
+        }
+    }
+
+    /// Starts a server again that was away for long enough.
+    fn bring_back(&mut self, cluster: &mut Cluster, away: Duration) {
+        if let Some((at, Away::Since(since))) = self.server
+            && since.elapsed() >= away
+            && cluster.revive(at).is_ok()
+        {
+            self.server = Some((at, Away::BackSince(Instant::now())));
         }
     }
 
@@ -140,8 +187,11 @@ impl Torment {
         });
     }
 
-    /// Wakes everybody.
-    pub(super) fn end(&mut self) {
+    /// Wakes everybody, and brings the server back that is away.
+    pub(super) fn end(&mut self, cluster: Option<&mut Cluster>) {
+        if let Some(cluster) = cluster {
+            self.bring_back(cluster, Duration::ZERO);
+        }
         for (pid, _) in self.frozen.drain(..) {
             send(pid, Signal::SIGCONT);
         }
@@ -166,7 +216,7 @@ impl Torment {
 
 impl Drop for Torment {
     fn drop(&mut self) {
-        self.end();
+        self.end(None);
     }
 }
 

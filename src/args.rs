@@ -327,14 +327,41 @@ pub(crate) struct TapArgs {
 ///
 /// Joins the fleet of the settings' URL, or the local fleet of this folder, and takes tasks at once.
 /// SIGTERM and Ctrl-C end it in good order: what it holds is handed over.
+///
+/// A file NAME.agent.md defines a specialist: a role of your own, with instructions, tools, limits and a contract.
+/// Planners learn of it as soon as it has joined.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher"
+    after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md"
 )]
 pub(crate) struct AgentArgs {
-    /// planner, researcher, worker, reflector, refiner or writer.
-    #[arg(value_parser = parse_role)]
-    pub(crate) role: Role,
+    /// planner, researcher, worker, reflector, refiner or writer; or a file that defines a specialist.
+    #[arg(value_name = "ROLE|FILE", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
+    pub(crate) kind: AgentKind,
+    /// Only check the file: say what it defines, or what is wrong and where.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// With --check: print JSON.
+    #[arg(long, requires = "check")]
+    pub(crate) json: bool,
+}
+
+/// What kind of agent is to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AgentKind {
+    /// One that comes with Muster.
+    BuiltIn(Role),
+    /// One that a file defines.
+    File(PathBuf),
+}
+
+/// A file's name has a dot or a slash in it, a role's has neither.
+fn parse_kind(text: &str) -> Result<AgentKind, String> {
+    if text.contains(['/', '.']) {
+        return Ok(AgentKind::File(PathBuf::from(text)));
+    }
+    let unknown = |wrong| format!("{wrong}; a specialist is named by its file, NAME.agent.md");
+    parse_role(text).map(AgentKind::BuiltIn).map_err(unknown)
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,5 +1,6 @@
 //! The `muster` command: parse, perform, end with an exit code that says how it went.
 
+mod agent_file;
 mod app;
 mod args;
 mod commands;

@@ -3,6 +3,7 @@
 //! [`host::run_agent`] runs an agent process. Read [`react::decide`] for what happens in a task and
 //! [`react::drive`] for how it is carried out.
 
+pub mod definition;
 pub mod host;
 pub mod model;
 pub mod prompts;
@@ -11,7 +12,7 @@ pub mod roles;
 pub mod settings;
 pub mod tools;
 
-pub use host::{AgentError, run_agent};
+pub use host::{AgentError, run_agent, run_specialist};
 pub use settings::AgentSettings;
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ impl Record {
             last_step: None,
             steps: Vec::new(),
             usage,
+            breach: None,
         };
         let key = AgentKey {
             role: Role::Worker,
@@ -97,7 +98,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         task,
         generation: Generation(generation),
         queue: Queue::Role(Role::Worker),
-        work: Work::Plan { refused: Vec::new(), roles: Vec::new(), lessons: Vec::new() },
+        work: Work::Plan { refused: Vec::new(), roles: Vec::new(), lessons: Vec::new(), specialists: Vec::new() },
         goal: "g".to_owned(),
         corpus: None,
         model: None,

@@ -1,33 +1,110 @@
-//! `muster agent`: be an agent of a role.
+//! `muster agent`: be an agent of a role, or a specialist that a file defines.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use muster_agents::definition::Definition;
+use muster_agents::{AgentSettings, run_agent, run_specialist};
+use muster_shared::ids::Role;
+use serde_json::json;
+
 use crate::app::{App, bus_failure, no_fleet};
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, AgentKind};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
+use crate::{agent_file, output};
 
 /// Works until told to stop.
-pub(super) async fn agent(app: &App, args: &AgentArgs) -> Result<Exit, Failure> {
+pub(super) async fn agent(app: &App, args: AgentArgs) -> miette::Result<Exit> {
+    let definition = match &args.kind {
+        AgentKind::BuiltIn(_) => None,
+        AgentKind::File(path) => Some(agent_file::read(path)?),
+    };
+    if args.check {
+        return Ok(check(&args, definition.as_ref())?);
+    }
+    Ok(work(app, args.kind, definition).await?)
+}
+
+async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Result<Exit, Failure> {
+    let role = match (&definition, kind) {
+        (Some(definition), _) => definition.role.clone(),
+        (None, AgentKind::BuiltIn(role)) => role,
+        (None, AgentKind::File(path)) => return Err(not_a_file(&path)),
+    };
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
-    let bus = app.connect_to(&url, &args.role.to_string()).await?;
+    let bus = app.connect_to(&url, &role.to_string()).await?;
     // An agent may be the first on a bus; doing it again changes nothing.
     bus.provision().await.map_err(bus_failure)?;
     tracing::info!(
-        "joining the fleet at {} as {}; Ctrl-C or SIGTERM leaves it in good order",
+        "joining the fleet at {} as {role}; Ctrl-C or SIGTERM leaves it in good order",
         app.redactor.redact(&url),
-        args.role
     );
+    let (settings, redactor) = (settings(app), Arc::clone(&app.redactor));
+    let worked = match definition {
+        Some(definition) => run_specialist(bus, definition, settings, redactor, stop).await,
+        None => run_agent(bus, role.clone(), settings, redactor, stop).await,
+    };
+    worked.map_err(|error| {
+        Failure::failed(format!("the {role} cannot go on: {error}"))
+            .help("`muster doctor` checks the bus and the models")
+    })?;
+    Ok(Exit::Completed)
+}
+
+fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.beside_fleet(&settings.cache_dir);
     settings.workspace_dir = app.beside_fleet(&settings.workspace_dir);
     settings.fleet = app.settings().fleet.whole_budget();
-    muster_agents::run_agent(bus, args.role.clone(), settings, Arc::clone(&app.redactor), stop)
-        .await
-        .map_err(|error| {
-            Failure::failed(format!("the {} cannot go on: {error}", args.role))
-                .help("`muster doctor` checks the bus and the models")
-        })?;
+    settings
+}
+
+fn not_a_file(path: &Path) -> Failure {
+    Failure::usage(format!("{} defines no specialist", path.display()))
+        .help("name a role that comes with Muster, or a file NAME.agent.md")
+}
+
+/// Says what a file defines.
+fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Failure> {
+    let Some(definition) = definition else {
+        let role = match &args.kind {
+            AgentKind::BuiltIn(role) => role.clone(),
+            AgentKind::File(path) => return Err(not_a_file(path)),
+        };
+        return Err(Failure::usage(format!("{role} comes with Muster; there is no file to check"))
+            .help("`muster agent --check NAME.agent.md` checks a file"));
+    };
+    if args.json {
+        let Definition { role, description, capabilities, model, tools, sections, hash, .. } = definition;
+        output::json(&json!({
+            "role": role, "description": description, "capabilities": capabilities, "model": model,
+            "tools": tools, "contract": definition.contract.schemas(), "sections": sections, "hash": hash,
+        }))?;
+        return Ok(Exit::Completed);
+    }
+    output::line(&described(&definition.role, definition))?;
     Ok(Exit::Completed)
+}
+
+fn described(role: &Role, definition: &Definition) -> String {
+    let sections = &definition.sections;
+    let lists = [
+        ("typical thoughts", &sections.typical_thoughts),
+        ("specific actions", &sections.specific_actions),
+        ("done criteria", &sections.done_criteria),
+        ("escalation triggers", &sections.escalation_triggers),
+    ];
+    let counted: Vec<String> = lists.iter().map(|(name, list)| format!("{} {name}", list.len())).collect();
+    let promise = |given: bool| if given { "checked" } else { "anything" };
+    let contract = &definition.contract;
+    format!(
+        "{role}: {}\n  can: {}\n  takes: {}; gives: {}\n  {}",
+        definition.description,
+        definition.capabilities.join(", "),
+        promise(contract.input.is_some()),
+        promise(contract.output.is_some()),
+        counted.join(", ")
+    )
 }

@@ -91,7 +91,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Redo(args) => redo::redo(&app, &args).await?,
         Command::Edit(args) => edit::edit(&app, &args).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
-        Command::Agent(args) => agent::agent(&app, &args).await?,
+        Command::Agent(args) => agent::agent(&app, args).await?,
         Command::Orchestrator => orchestrator::orchestrator(&app).await?,
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&app, &args).await?,

@@ -57,6 +57,8 @@ mod tests {
             tools: Vec::new(),
             started_at: 1_000,
             resident_bytes: 12 * 1024 * 1024,
+            specialist: None,
+            encoding: muster_shared::wire::Encoding::default(),
         }
     }
 

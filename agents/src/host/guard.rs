@@ -69,7 +69,7 @@ async fn work(
     let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer);
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
-    let time_is_up = kit.at(offer.deadline);
+    let time_is_up = kit.time_is_up(&offer);
     drive(&offer, &starter, record, (interrupt, time_is_up), voice, equip).await
 }
 

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{TaskOffered, Work};
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 
 use super::corpora::Corpora;
 use super::minds::MindMaker;
+use crate::definition::Definition;
 use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
 use crate::model::purse::Purse;
@@ -20,7 +21,7 @@ use crate::prompts::Templates;
 use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
 use crate::react::toolset::{Ability, Toolset};
-use crate::roles::{RoleRules, rules_for};
+use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::workspace::{LocalWorkspace, WorkspaceLimits};
 use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
@@ -39,6 +40,8 @@ pub struct Kit {
     minds: MindMaker,
     host: String,
     extra: Vec<Arc<dyn Tool>>,
+    /// The rules of the agent's own role, when a user defined it.
+    own: Option<Arc<RoleRules>>,
     corpora: Corpora,
     common: Common,
     /// The broker's time: deadlines are by its stamps.
@@ -59,10 +62,24 @@ impl Kit {
     ) -> Self {
         let corpora = Corpora::new(settings.cache_dir.clone(), bus.store());
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
-        let (host, extra) = (host_name(), Vec::new());
+        let (host, extra, own) = (host_name(), Vec::new(), None);
         let common = common(&bus, &settings);
         let clock = tokio::sync::Mutex::default();
-        Self { bus, role, settings, redactor, minds, host, extra, corpora, common, clock, engine, templates }
+        Self {
+            bus,
+            role,
+            settings,
+            redactor,
+            minds,
+            host,
+            extra,
+            own,
+            corpora,
+            common,
+            clock,
+            engine,
+            templates,
+        }
     }
 
     /// Adds tools to the built-in ones.
@@ -70,6 +87,29 @@ impl Kit {
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.extra.extend(tools);
         self
+    }
+
+    /// Works by a definition of the user's.
+    #[must_use]
+    pub fn with_definition(mut self, definition: Arc<Definition>) -> Self {
+        self.own = Some(Arc::new(rules_of(definition)));
+        self
+    }
+
+    /// The definition, when a user defined the agent's role.
+    pub(super) fn definition(&self) -> Option<&Definition> {
+        self.own.as_ref()?.specialist.as_deref()
+    }
+
+    /// The rules of a kind of work: leaves are done by the agent's own rules where it has some.
+    fn rules(&self, work: &Work) -> Rules {
+        match (work, &self.own) {
+            (Work::Execute { .. }, Some(own)) => Rules::Own(Arc::clone(own)),
+            (Work::Execute { .. }, None)
+            | (Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. }, _) => {
+                Rules::BuiltIn(rules_for(work))
+            }
+        }
     }
 
     /// Allows more steps than usual.
@@ -117,8 +157,9 @@ impl Kit {
     }
 
     pub(super) fn tool_patterns(&self) -> Vec<String> {
-        let own = crate::roles::all().into_iter().find(|rules| rules.name == self.role.to_string());
-        let usual = || own.map(|rules| rules.tools.iter().map(|tool| (*tool).to_owned()).collect());
+        let built_in = crate::roles::all().into_iter().find(|rules| rules.name == self.role.to_string());
+        let own = self.own.as_deref().or(built_in);
+        let usual = || own.map(|rules| rules.tool_patterns().map(str::to_owned).collect());
         self.settings.tools.get(&self.role).cloned().or_else(usual).unwrap_or_else(|| vec!["*".to_owned()])
     }
 
@@ -142,6 +183,21 @@ impl Kit {
         }
     }
 
+    /// Waits until the task's time is up: by its offer, or by the agent's own limit.
+    pub(super) async fn time_is_up(&self, offer: &TaskOffered) {
+        let own = self.definition().and_then(|definition| definition.limits.deadline);
+        let own = async {
+            match own {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.at(offer.deadline) => {}
+            () = own => {}
+        }
+    }
+
     async fn clock(&self) -> Result<BrokerClock, BusError> {
         let mut clock = self.clock.lock().await;
         if let Some(set) = clock.filter(|clock| clock.age() < CLOCK_AGE) {
@@ -157,18 +213,18 @@ impl Kit {
 
     /// All that one task needs.
     pub(super) async fn equip(&self, offer: &TaskOffered) -> Result<Equipment, String> {
-        let rules = rules_for(&offer.work);
+        let rules = self.rules(&offer.work);
         let mind = (self.minds)(offer.model.as_deref())?;
         let engine = self.engine().clone();
-        let abilities = self.abilities(&engine, rules, offer);
+        let abilities = self.abilities(&engine, &rules, offer);
         let context = self.context(&abilities, offer).await?;
         let gates = self.settings.gates.get(&self.role).copied().unwrap_or_default();
-        let toolset = Toolset::new(abilities, (rules.schema)(offer)).behind(gates);
+        let toolset = Toolset::new(abilities, rules.submit_schema(offer)).behind(gates);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
-        let (brief, template) = templates.brief(rules, offer).map_err(|error| error.to_string())?;
+        let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
-        let limits = self.settings.limits(&self.role).of_task(offer, rules, !mind.is_offline());
+        let limits = self.settings.limits(&self.role).of_task(offer, &rules, !mind.is_offline());
         Ok(Equipment {
             mind,
             rules,

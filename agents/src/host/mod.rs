@@ -30,6 +30,7 @@ pub use corpora::BusBlobs;
 pub use kit::Kit;
 pub use minds::{MindMaker, minds_from_environment};
 
+use crate::definition::Definition;
 use crate::settings::AgentSettings;
 use lead::{Host, LeaveAll, Quit, ReleaseAll, Seats};
 
@@ -62,6 +63,25 @@ pub async fn run_agent(
 ) -> Result<(), AgentError> {
     let minds = minds_from_environment(settings.clone(), role.clone());
     let kit = Kit::new(bus, role, settings, redactor, minds);
+    run_with(Arc::new(kit), stop).await
+}
+
+/// Runs a specialist until `stop` fires or the bus fails for good. What settings say of its role goes before what its
+/// definition says.
+///
+/// # Errors
+/// As [`run_agent`].
+pub async fn run_specialist(
+    bus: Bus,
+    definition: Definition,
+    settings: AgentSettings,
+    redactor: Arc<Redactor>,
+    stop: CancellationToken,
+) -> Result<(), AgentError> {
+    let settings = definition.settle(settings);
+    let role = definition.role.clone();
+    let minds = minds_from_environment(settings.clone(), role.clone());
+    let kit = Kit::new(bus, role, settings, redactor, minds).with_definition(Arc::new(definition));
     run_with(Arc::new(kit), stop).await
 }
 
@@ -129,6 +149,8 @@ fn profile(kit: &Kit) -> Profile {
         tools: kit.tool_patterns(),
         started_at: now().0,
         resident_bytes: 0,
+        specialist: kit.definition().map(|definition| Box::new(definition.advertised())),
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

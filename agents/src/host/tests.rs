@@ -286,7 +286,7 @@ fn a_single_answer_makes_two_entries() {
         let plan = offer(
             TaskId::Plan,
             Role::Planner,
-            Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new() },
+            Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new(), specialists: Vec::new() },
         );
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;
         assert_eq!(ground.kinds(&plan).await, [EventKind::Started, EventKind::Outcome]);

@@ -10,6 +10,7 @@ use minijinja::{Environment, State, UndefinedBehavior, context};
 use muster_shared::flow::{TaskOffered, TemplateRef, Work};
 use sha2::{Digest, Sha256};
 
+use crate::definition::{Definition, Sections};
 use crate::react::prompt::Brief;
 use crate::roles::{self, RoleRules};
 
@@ -65,6 +66,7 @@ impl Templates {
         environment.set_lstrip_blocks(true);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         environment.add_function("fence", fence_in_template);
+        environment.add_function("as_json", as_json);
         let common = own_file(folder, "common")?.unwrap_or_else(|| COMMON.to_owned());
         let mut references = Vec::new();
         for rules in roles::all() {
@@ -90,14 +92,18 @@ impl Templates {
             reason: format!("{error:#}"),
         };
         let template = self.environment.get_template(&file_name(rules.name)).map_err(faulty)?;
-        let text = template.render(context_of(offer)).map_err(faulty)?;
+        let text = template.render(context_of(rules, offer)).map_err(faulty)?;
         let (system, task) = text.split_once(PARTING).ok_or_else(|| TemplateError::Faulty {
             name: rules.name.to_owned(),
             reason: "it has no line `=== task ===` between system prompt and task".to_owned(),
         })?;
         let (system, task) = (tidy(system), tidy(task));
         let reference = self.references.iter().find(|reference| reference.name == rules.name);
-        Ok((Brief { system, task }, reference.cloned().unwrap_or_default()))
+        let mut reference = reference.cloned().unwrap_or_default();
+        if let Some(definition) = &rules.specialist {
+            reference.hash = short_hash([reference.hash.as_str(), &definition.hash]);
+        }
+        Ok((Brief { system, task }, reference))
     }
 }
 
@@ -123,12 +129,17 @@ pub fn fence(nonce: &str, kind: &str, text: &str) -> String {
     format!("<<<{nonce} {kind}\n{}\n{nonce}>>>", text.trim_end())
 }
 
+/// Data as a model reads it.
+fn as_json(value: &TemplateValue) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
 fn fence_in_template(state: &State<'_, '_>, kind: &str, text: &str) -> String {
     let nonce = state.lookup("nonce").map(|nonce| nonce.to_string()).unwrap_or_default();
     fence(&nonce, kind, text)
 }
 
-fn context_of(offer: &TaskOffered) -> TemplateValue {
+fn context_of(rules: &RoleRules, offer: &TaskOffered) -> TemplateValue {
     context! {
         nonce => offer.nonce,
         goal => offer.goal,
@@ -136,6 +147,23 @@ fn context_of(offer: &TaskOffered) -> TemplateValue {
         limits => TemplateValue::from_serialize(&offer.limits),
         corpus => TemplateValue::from_serialize(&offer.corpus),
         work => fields_of(&offer.work),
+        specialist => rules.specialist.as_deref().map(words_of),
+    }
+}
+
+/// What a definition says to the model.
+fn words_of(definition: &Definition) -> TemplateValue {
+    let Sections { instructions, typical_thoughts, specific_actions, done_criteria, escalation_triggers } =
+        &definition.sections;
+    context! {
+        role => definition.role.to_string(),
+        description => definition.description,
+        promises_data => definition.contract.output.is_some(),
+        instructions,
+        typical_thoughts,
+        specific_actions,
+        done_criteria,
+        escalation_triggers,
     }
 }
 
@@ -174,12 +202,16 @@ fn add(environment: &mut Environment<'static>, name: &str, text: String) -> Resu
 fn reference(name: &str, text: &str, common: &str) -> TemplateRef {
     let first = text.lines().next().unwrap_or_default();
     let digits: String = first.chars().filter(char::is_ascii_digit).take(6).collect();
-    let hash = Sha256::new().chain_update(text).chain_update(common).finalize();
     TemplateRef {
         name: name.to_owned(),
         version: digits.parse().unwrap_or_default(),
-        hash: hex::encode(hash).chars().take(16).collect(),
+        hash: short_hash([text, common]),
     }
+}
+
+fn short_hash(texts: [&str; 2]) -> String {
+    let hash = texts.iter().fold(Sha256::new(), |hash, text| hash.chain_update(text)).finalize();
+    hex::encode(hash).chars().take(16).collect()
 }
 
 #[cfg(test)]

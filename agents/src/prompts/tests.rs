@@ -45,6 +45,7 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 refused: vec![hostile()],
                 roles: vec!["worker".into(), "researcher".into()],
                 lessons: vec![hostile()],
+                specialists: Vec::new(),
             },
         ),
         (

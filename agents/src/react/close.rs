@@ -61,6 +61,7 @@ pub(super) async fn write_outcome(journal: &mut Journal, outcome: Outcome) -> Re
                 last_step: None,
                 steps: Vec::new(),
                 usage,
+                breach: None,
             };
             journal.append(&AgentEvent::Outcome(event)).await.map(|()| Verdict::Closed)
         }
@@ -99,7 +100,7 @@ pub(super) fn outcome_of(
     let Submission { ending, reason, product } = submission;
     // What was submitted stands in the product; the step need not hold it a second time.
     let last_step = last.map(|step| Box::new(without_arguments(step, product.is_some())));
-    Outcome { ending, reason, product, last_step, steps, usage }
+    Outcome { ending, reason, product, last_step, steps, usage, breach: None }
 }
 
 fn without_arguments(mut step: Step, in_product: bool) -> Step {

@@ -28,7 +28,7 @@ pub struct Case<'a> {
     /// The task.
     pub offer: &'a TaskOffered,
     /// The rules of its role.
-    pub rules: &'static RoleRules,
+    pub rules: &'a RoleRules,
     /// What the model may do.
     pub toolset: &'a Toolset,
     /// What the role may do at all.

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
+    Action, Breach, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
@@ -22,9 +22,10 @@ use super::partial::best_so_far;
 use super::prompt::{CallStyle, Conversation};
 use super::submit::mark_offline;
 use super::voice::Voice;
+use crate::definition::Contract;
 use crate::model::chat::{ModelError, ModelErrorKind};
 use crate::model::turnstile::Turnstile;
-use crate::roles::Submission;
+use crate::roles::{Submission, data_by_rule, refusal};
 
 /// Takes a task to its end, or until `time_is_up`. `equip` makes ready what it needs, once the task is known to be ours.
 pub async fn drive<E>(
@@ -49,7 +50,9 @@ where
     let handing_over = interrupt.clone();
     let (pending, notes) = (Vec::new(), Vec::new());
     let (wasted, gate) = (Usage::default(), Turnstile::default());
-    let mut course = Course { offer, history, pending, notes, wasted, gate, handing_over, voice };
+    let (contract, breach) = (None, None);
+    let mut course =
+        Course { offer, history, pending, notes, wasted, gate, handing_over, voice, contract, breach };
     let stopped = tokio::select! {
         biased;
         reason = cancelled(interrupt) => Stopped::Cancelled(reason),
@@ -136,6 +139,10 @@ struct Course<'a> {
     /// Tells when the task is to be handed over.
     handing_over: Interrupts,
     voice: Voice,
+    /// What a specialist promises.
+    contract: Option<Contract>,
+    /// What of it does not hold.
+    breach: Option<Breach>,
 }
 
 /// The equipment, the conversation, and what follows from both.
@@ -151,6 +158,12 @@ impl Course<'_> {
     {
         let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
         let equipment = equipped.map_err(Failure::Setup)?;
+        self.contract = equipment.rules.contract.clone();
+        if let Some(breach) = self.contract.as_ref().and_then(|contract| contract.refused(self.offer)) {
+            let submission = refusal(&breach);
+            self.breach = Some(breach);
+            return Ok(End { submission, chosen: None, clock: Clock::start() });
+        }
         self.gate = equipment.gate(self.offer, self.history.usage()).telling(self.voice.waiter());
         if let Some(end) = self.finish_begun(journal, &equipment).await? {
             return Ok(end);
@@ -254,7 +267,13 @@ impl Course<'_> {
     async fn ask_untimed(&mut self, bench: &mut Bench) -> Result<Heard, ModelError> {
         let equipment = &bench.equipment;
         let mind = match &equipment.mind {
-            Mind::Offline(rules) => return Ok(offline_answer(*rules, self.offer, &self.history)),
+            Mind::Offline(rules) => {
+                let mut heard = offline_answer(*rules, self.offer, &self.history);
+                if let Some(contract) = &equipment.rules.contract {
+                    heard.answer.complete(|result| data_by_rule(contract, result));
+                }
+                return Ok(heard);
+            }
             Mind::Chat(mind) => mind,
         };
         let asking = Asking {
@@ -355,9 +374,18 @@ impl Course<'_> {
                 (so_far, None, Clock::start())
             }
         };
+        let submission = match &self.contract {
+            Some(contract) => {
+                let (submission, breach) = contract.hold(submission);
+                self.breach = breach.or(self.breach);
+                submission
+            }
+            None => submission,
+        };
         let last = self.last_step(chosen, clock);
         self.voice.status(&format!("ended: {:?}", submission.ending), self.history.usage());
-        Conclusion::Outcome(Box::new(outcome_of(&self.history, submission, last, self.wasted)))
+        let outcome = outcome_of(&self.history, submission, last, self.wasted);
+        Conclusion::Outcome(Box::new(Outcome { breach: self.breach, ..outcome }))
     }
 
     /// What is said when the task is handed over, with what was used and nobody has counted.

@@ -13,7 +13,7 @@ use super::prompt::{Brief, CallStyle, Conversation, Sampling};
 use super::toolset::Toolset;
 use crate::model::pricing::Pricing;
 use crate::model::turnstile::{Common, Turnstile};
-use crate::roles::RoleRules;
+use crate::roles::Rules;
 use crate::tools::{ToolContext, ToolEngine, Uncertain};
 
 /// All that one task needs.
@@ -21,7 +21,7 @@ pub struct Equipment {
     /// What thinks.
     pub mind: Mind,
     /// The rules of the role.
-    pub rules: &'static RoleRules,
+    pub rules: Rules,
     /// What the model may do.
     pub toolset: Toolset,
     /// Runs the tools.
@@ -48,8 +48,8 @@ pub struct Equipment {
 
 impl Equipment {
     /// What stays the same over all steps of this task.
-    pub(super) const fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
-        Case { offer, rules: self.rules, toolset: &self.toolset, gates: self.gates, limits: self.limits }
+    pub(super) fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
+        Case { offer, rules: &self.rules, toolset: &self.toolset, gates: self.gates, limits: self.limits }
     }
 
     /// The gate that every model call of this task passes; `used` is what was used before.

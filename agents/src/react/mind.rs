@@ -88,6 +88,9 @@ impl ChatMind {
     }
 }
 
+/// The parameter of a call that holds the schema of the data that the role promises.
+pub(super) const PROMISED: &str = "promised";
+
 /// An answer as understood, and the call behind it for the record.
 pub struct Heard {
     /// The answer.
@@ -131,7 +134,7 @@ impl ChatMind {
         redact(&mut answer, asking.redactor);
         let (request_hash, same_messages, messages) = conversation.keep();
         let request = conversation.request();
-        let parameters = json!({
+        let mut parameters = json!({
             "temperature": request.temperature,
             "max_tokens": gate.answer_limit().or(request.max_tokens),
             "tools": asking.toolset.names(),
@@ -141,6 +144,10 @@ impl ChatMind {
             "max_spins": asking.limits.max_spins,
             "at_limit": asking.limits.at_limit,
         });
+        // What a user's own role promises stands nowhere else in the record.
+        if let Some(promised) = asking.toolset.submit_schema()["properties"].get("data") {
+            parameters[PROMISED] = promised.clone();
+        }
         let (verbatim, calls_at) = verbatim(&answer);
         let call = ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),

@@ -5,6 +5,7 @@
 //! endings that came from outside a task: a deadline, a cancellation, a model that could not be reached.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use muster_shared::flow::{
     Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Step, TaskOffered, Thought,
@@ -17,10 +18,11 @@ use serde_json::Value;
 use super::decide::{Case, NextStep, StepLimits, decide};
 use super::history::History;
 use super::limits::AtLimit;
-use super::mind::understand;
+use super::mind::{PROMISED, understand};
 use super::toolset::{Ability, Toolset, model_name};
+use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
-use crate::roles::rules_for;
+use crate::roles::{RoleRules, Rules, promising, rules_for};
 use crate::tools::{ToolSpec, Uncertain, standard_registry};
 
 /// How much of a record was decided again.
@@ -147,10 +149,10 @@ impl Course<'_> {
             done.taken += 1;
             return Ok(None);
         };
-        let rules = rules_for(&self.offer.work);
-        let toolset = self.toolset(last);
-        let limits = limits_of(last).of_task(self.offer, rules, true);
-        let case = Case { offer: self.offer, rules, toolset: &toolset, gates: Gates::OPEN, limits };
+        let rules = self.rules(last);
+        let toolset = self.toolset(last, &rules);
+        let limits = limits_of(last).of_task(self.offer, &rules, true);
+        let case = Case { offer: self.offer, rules: &rules, toolset: &toolset, gates: Gates::OPEN, limits };
         let mut next = None;
         for (asked, call) in (1..).zip(&step.calls) {
             if let Some(taken) = next.filter(|next| !matches!(next, NextStep::AskAgain { .. })) {
@@ -164,9 +166,17 @@ impl Course<'_> {
         Ok(next)
     }
 
+    /// The rules of the role, with what it promised.
+    fn rules(&self, call: &ModelCall) -> Rules {
+        let promised = call.parameters.get(PROMISED).and_then(|schema| Schema::new(schema.clone()).ok());
+        match promised {
+            Some(output) => Rules::Own(Arc::new(promising(output))),
+            None => Rules::BuiltIn(rules_for(&self.offer.work)),
+        }
+    }
+
     /// The tools that the model was offered, as this build knows them.
-    fn toolset(&self, call: &ModelCall) -> Toolset {
-        let rules = rules_for(&self.offer.work);
+    fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
         let named: Vec<&str> =
             call.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
@@ -185,7 +195,7 @@ impl Course<'_> {
                 abilities.push(Ability { name, description, parameters, pure, uncertain, gate });
             }
         }
-        Toolset::new(abilities, (rules.schema)(self.offer))
+        Toolset::new(abilities, rules.submit_schema(self.offer))
     }
 }
 

@@ -39,6 +39,19 @@ impl Answer {
         };
         Self { said, reasoning, parsed: Ok(parsed) }
     }
+
+    /// Adds the data of a result that was submitted without any.
+    pub(super) fn complete(&mut self, data_of: impl FnOnce(&Value) -> Option<Value>) {
+        let Ok(parsed) = &mut self.parsed else { return };
+        if parsed.action.name != Action::SUBMIT || !parsed.action.arguments["data"].is_null() {
+            return;
+        }
+        if let Some(data) = data_of(&parsed.action.arguments)
+            && let Some(fields) = parsed.action.arguments.as_object_mut()
+        {
+            fields.insert("data".to_owned(), data);
+        }
+    }
 }
 
 /// The arguments of `submit` that give this product: what the offline model submits is a [`Product`] as

@@ -13,13 +13,20 @@ mod planner;
 mod refiner;
 mod reflector;
 mod researcher;
+mod specialist;
 mod worker;
 mod writer;
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 pub use document::{Document, Faults};
+pub use specialist::{data_by_rule, promising, refusal, rules_of};
+
+use crate::definition::{Contract, Definition};
 
 /// What a role brings to the common loop.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RoleRules {
     /// Name of the role and of its template.
     pub name: &'static str,
@@ -35,6 +42,30 @@ pub struct RoleRules {
     pub read: fn(&TaskOffered, &Document<'_>, &mut Faults) -> Submission,
     /// What stands for a submission when the model has only written prose, if prose can stand for one.
     pub from_prose: Option<fn(&TaskOffered, &str) -> Product>,
+    /// What the role takes on and promises, when a user defined it.
+    pub contract: Option<Contract>,
+    /// The definition behind the rules, when a user defined the role.
+    pub specialist: Option<Arc<Definition>>,
+}
+
+/// Rules of a role: those that come with Muster, or a user's own.
+#[derive(Debug, Clone)]
+pub enum Rules {
+    /// They come with Muster.
+    BuiltIn(&'static RoleRules),
+    /// A user defined them.
+    Own(Arc<RoleRules>),
+}
+
+impl Deref for Rules {
+    type Target = RoleRules;
+
+    fn deref(&self) -> &RoleRules {
+        match self {
+            Self::BuiltIn(rules) => rules,
+            Self::Own(rules) => rules,
+        }
+    }
 }
 
 /// How a task ends when the model says so.
@@ -97,8 +128,16 @@ fn rules_for_leaf(role: &Role) -> &'static RoleRules {
 
 /// The rules of every role that comes with Muster.
 #[must_use]
-pub fn all() -> [&'static RoleRules; 6] {
-    [&planner::RULES, &worker::RULES, &researcher::RULES, &reflector::RULES, &refiner::RULES, &writer::RULES]
+pub fn all() -> [&'static RoleRules; 7] {
+    [
+        &planner::RULES,
+        &worker::RULES,
+        &researcher::RULES,
+        &reflector::RULES,
+        &refiner::RULES,
+        &writer::RULES,
+        &specialist::RULES,
+    ]
 }
 
 impl RoleRules {
@@ -112,7 +151,21 @@ impl RoleRules {
             return Err(vec!["the arguments of submit must be one JSON object".to_owned()]);
         };
         let submission = (self.read)(offer, &document, &mut faults);
+        specialist::check(self, &submission, &mut faults);
         faults.into_result(submission)
+    }
+
+    /// The schema of what is submitted, with the data that the role promises.
+    #[must_use]
+    pub fn submit_schema(&self, offer: &TaskOffered) -> Value {
+        specialist::with_data(self, (self.schema)(offer))
+    }
+
+    /// The tools that it may use unless settings say otherwise.
+    pub fn tool_patterns(&self) -> impl Iterator<Item = &str> {
+        let own = self.specialist.as_ref().and_then(|definition| definition.tools.as_deref());
+        let usual = if own.is_some() { &[] } else { self.tools };
+        own.into_iter().flatten().map(String::as_str).chain(usual.iter().copied())
     }
 
     /// Whether a tool is among those the role has by default, or among `allowed` where settings name some.
@@ -124,7 +177,7 @@ impl RoleRules {
         };
         match allowed {
             Some(patterns) => patterns.iter().any(|pattern| fits(pattern)),
-            None => self.tools.iter().any(|pattern| fits(pattern)),
+            None => self.tool_patterns().any(fits),
         }
     }
 }

@@ -14,6 +14,8 @@ pub(super) static RULES: RoleRules = RoleRules {
     schema,
     read,
     from_prose: None,
+    contract: None,
+    specialist: None,
 };
 
 fn schema(offer: &TaskOffered) -> Value {

@@ -11,4 +11,6 @@ pub(super) static RULES: RoleRules = RoleRules {
     schema: worker::schema,
     read: worker::read,
     from_prose: Some(worker::FROM_PROSE),
+    contract: None,
+    specialist: None,
 };

@@ -13,6 +13,8 @@ pub(super) static RULES: RoleRules = RoleRules {
     schema,
     read,
     from_prose: Some(from_prose),
+    contract: None,
+    specialist: None,
 };
 
 /// The endings that a model may choose, by the word it uses (W6).
@@ -126,7 +128,18 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
             reason: advice.text("reason"),
             suggestions: advice.texts("suggestions"),
         }),
+        data: read_data(document, faults),
     }
+}
+
+/// The result as data, within its limit.
+fn read_data(document: &Document<'_>, faults: &mut Faults) -> Option<Value> {
+    let data = document.get("data")?;
+    let (bytes, most) = (data.to_string().len(), TaskResult::MAX_DATA_BYTES);
+    if bytes > most {
+        faults.add(format!("`data` has {bytes} bytes, {most} is the most: give less"));
+    }
+    Some(data.clone())
 }
 
 fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {

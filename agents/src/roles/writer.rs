@@ -16,6 +16,8 @@ pub(super) static RULES: RoleRules = RoleRules {
     schema,
     read,
     from_prose: Some(from_prose),
+    contract: None,
+    specialist: None,
 };
 
 fn schema(_: &TaskOffered) -> Value {

@@ -35,6 +35,8 @@ fn profile(name: &str) -> Profile {
         tools: Vec::new(),
         started_at: 1,
         resident_bytes: 0,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

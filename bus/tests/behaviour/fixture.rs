@@ -119,7 +119,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         task: leaf(task),
         generation: Generation(1),
         queue,
-        work: Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new() },
+        work: Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new(), specialists: Vec::new() },
         goal: "find out".into(),
         corpus: None,
         model: None,

@@ -29,6 +29,7 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>) -> Work {
         refused: run.refused_plans.last().cloned().unwrap_or_default(),
         roles: roles.iter().map(Role::to_string).collect(),
         lessons: run.lessons.clone(),
+        specialists: Vec::new(),
     }
 }
 

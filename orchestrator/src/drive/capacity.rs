@@ -184,6 +184,8 @@ mod tests {
             tools: Vec::new(),
             started_at: 0,
             resident_bytes: 0,
+            specialist: None,
+            encoding: muster_shared::wire::Encoding::default(),
         })
     }
 

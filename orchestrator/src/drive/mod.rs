@@ -150,6 +150,8 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         tools: Vec::new(),
         started_at: now.0,
         resident_bytes: 0,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

@@ -215,6 +215,8 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
         tools: Vec::new(),
         started_at: 0,
         resident_bytes: 0,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 
@@ -226,6 +228,7 @@ pub fn outcome(product: Product) -> Outcome {
         last_step: None,
         steps: Vec::new(),
         usage: Usage { model_calls: 1, ..Usage::default() },
+        breach: None,
     }
 }
 

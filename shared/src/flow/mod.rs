@@ -10,6 +10,7 @@ pub mod plan;
 pub mod refinement;
 pub mod reflection;
 pub mod report;
+pub mod specialist;
 pub mod step;
 pub mod task;
 pub mod usage;
@@ -24,6 +25,7 @@ pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
 pub use refinement::{RefineOperation, RefusedOperation};
 pub use reflection::{Reflection, ToolNote};
 pub use report::Report;
+pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
 };

@@ -6,6 +6,7 @@ use super::plan::PlanDraft;
 use super::refinement::RefineOperation;
 use super::reflection::Reflection;
 use super::report::Report;
+use super::specialist::Breach;
 use super::step::{ObservationStatus, Step};
 use super::usage::Usage;
 
@@ -29,6 +30,9 @@ pub struct Outcome {
     /// What the whole generation used.
     #[serde(default)]
     pub usage: Usage,
+    /// The contract that was not held, when that is why it ended so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breach: Option<Breach>,
 }
 
 impl Outcome {
@@ -118,6 +122,14 @@ pub struct TaskResult {
     /// What the agent says of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// The result as data, for programs: what `contract.output` of a specialist describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+impl TaskResult {
+    /// Most bytes of `data`, written as JSON.
+    pub const MAX_DATA_BYTES: usize = 64 * 1024;
 }
 
 /// A statement and where it comes from.

@@ -7,6 +7,7 @@ use super::goal::{CorpusRef, RunLimits};
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::plan::{Plan, PlanTask};
 use super::reflection::Reflection;
+use super::specialist::Specialty;
 use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 use crate::wire::Encoding;
@@ -144,6 +145,9 @@ pub enum Work {
         /// What earlier runs with a like goal taught.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lessons: Vec<String>,
+        /// What those of them are for that users defined.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        specialists: Vec<Specialty>,
     },
     /// Do a leaf.
     Execute {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::flow::{Goal, Usage};
+use super::codec::Encoding;
+use crate::flow::{ContractSchemas, Goal, Usage};
 use crate::ids::{AgentId, Generation, Role, RunId, TaskId, TaskIndex};
 use crate::run::Origin;
 
@@ -200,6 +201,29 @@ pub struct Profile {
     /// Resident memory in bytes, when known.
     #[serde(default)]
     pub resident_bytes: u64,
+    /// What the role is for, when a user defined it: planners are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specialist: Option<Box<Advertised>>,
+    /// How it wants its offers written. One that reads JSON only says `json`.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub encoding: Encoding,
+}
+
+fn is_usual(encoding: &Encoding) -> bool {
+    *encoding == Encoding::default()
+}
+
+/// What a specialist says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Advertised {
+    /// What it is for, in a sentence or two.
+    pub description: String,
+    /// What it can do, in a word or two each; the `needs` of a task are compared with these.
+    pub capabilities: Vec<String>,
+    /// What it takes on and what it gives.
+    #[serde(skip_serializing_if = "ContractSchemas::is_empty")]
+    pub contract: ContractSchemas,
 }
 
 /// A message that interrupts at once: `ctl.all`, `ctl.role.<role>`, `ctl.agent.<agent>`. May be lost; a durable

@@ -8,5 +8,6 @@ pub mod schema;
 pub use codec::{CodecError, Encoding, decode, encode};
 pub use envelope::{Body, Envelope, MessageKind, StoredBody, TraceContext};
 pub use message::{
-    Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage, Profile,
+    Advertised, Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage,
+    Profile,
 };

@@ -263,6 +263,7 @@ fn result() -> TaskResult {
             reason: "one more question".to_owned(),
             suggestions: vec!["read docs/b.md".to_owned()],
         }),
+        data: None,
     }
 }
 
@@ -344,6 +345,7 @@ fn outcome(product: Product) -> Outcome {
             millis: 45,
         }],
         usage: usage(),
+        breach: None,
     }
 }
 
@@ -362,6 +364,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 refused: vec!["a cycle".to_owned()],
                 roles: vec!["worker".to_owned()],
                 lessons: Vec::new(),
+                specialists: Vec::new(),
             },
         ),
         (
@@ -609,6 +612,8 @@ fn profile() -> Profile {
         tools: vec!["search".to_owned()],
         started_at: 1_700_000_000_000,
         resident_bytes: 9_000_000,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn outcome(seed: u64, offer: &TaskOffered, steps: u32) -> Outcome {
 pub(crate) fn ended(ending: Ending, product: Option<Product>, steps: u32, calls: u32) -> Outcome {
     let usage = Usage { model_calls: calls.into(), tool_calls: steps.into(), ..Usage::default() };
     let reason = if ending.is_success() { String::new() } else { format!("{ending:?}") };
-    Outcome { ending, reason, product, last_step: None, steps: Vec::new(), usage }
+    Outcome { ending, reason, product, last_step: None, steps: Vec::new(), usage, breach: None }
 }
 
 fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {

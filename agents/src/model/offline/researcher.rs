@@ -206,6 +206,7 @@ fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
         }),
         findings,
         unanswered,
+        data: None,
     };
     let text = match result.findings.len() {
         0 => format!("The documents seen do not answer: {}", asked.facet),

@@ -32,6 +32,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
             refused: Vec::new(),
             roles: vec!["worker".to_owned(), "researcher".to_owned()],
             lessons: Vec::new(),
+            specialists: Vec::new(),
         },
         goal: goal.to_owned(),
         corpus: Some(CorpusRef { id: "c".to_owned(), files: 3, bytes: 1000 }),

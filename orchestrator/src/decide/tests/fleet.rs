@@ -277,6 +277,7 @@ pub(super) fn done(product: Product) -> Outcome {
         last_step: None,
         steps: Vec::new(),
         usage: muster_shared::flow::Usage { model_calls: 1, ..Default::default() },
+        breach: None,
     }
 }
 

@@ -58,7 +58,8 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
         Work::Plan {
             refused: Vec::new(),
             roles: vec!["researcher".into(), "worker".into()],
-            lessons: Vec::new()
+            lessons: Vec::new(),
+            specialists: Vec::new()
         }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));

@@ -52,6 +52,8 @@ fn profile() -> Profile {
         tools: Vec::new(),
         started_at: 0,
         resident_bytes: 0,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

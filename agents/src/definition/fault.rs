@@ -1,0 +1,33 @@
+//! What is wrong with a definition, and where.
+
+use std::fmt;
+
+/// Something wrong with a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl Fault {
+    /// A fault at a place.
+    #[must_use]
+    pub fn new((line, column): (usize, usize), what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { line, column, what: what.into(), advice: advice.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.what)?;
+        if self.advice.is_empty() { Ok(()) } else { write!(f, " ({})", self.advice) }
+    }
+}
+
+impl std::error::Error for Fault {}

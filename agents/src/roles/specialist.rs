@@ -1,0 +1,128 @@
+//! The specialist: a role that a user defined. It works as a worker does, under its own instructions, and its result
+//! holds what its contract promises.
+
+use std::sync::Arc;
+
+use muster_shared::flow::{Breach, ContractSide, Ending, Product, TaskOffered, specialist::given};
+use serde_json::{Value, json};
+
+use super::{Faults, RoleRules, Submission, worker};
+use crate::definition::{Contract, Definition, Schema};
+
+/// What all specialists have in common.
+pub(super) static RULES: RoleRules = RoleRules {
+    name: "specialist",
+    template: include_str!("../prompts/specialist.md.j2"),
+    tools: &["*"],
+    max_steps: None,
+    schema: worker::schema,
+    read: worker::read,
+    from_prose: Some(worker::FROM_PROSE),
+    contract: None,
+    specialist: None,
+};
+
+/// The rules of a specialist.
+#[must_use]
+pub fn rules_of(definition: Arc<Definition>) -> RoleRules {
+    RoleRules {
+        max_steps: definition.limits.steps,
+        // Prose holds no data.
+        from_prose: RULES.from_prose.filter(|_| definition.contract.output.is_none()),
+        contract: Some(definition.contract.clone()),
+        specialist: Some(definition),
+        ..RULES.clone()
+    }
+}
+
+/// The rules of a specialist of which only the promise is known: all that its record needs to be decided again.
+#[must_use]
+pub fn promising(output: Schema) -> RoleRules {
+    let contract = Contract { input: None, output: Some(output) };
+    RoleRules { from_prose: None, contract: Some(contract), ..RULES.clone() }
+}
+
+/// What a model is told to submit, with the data that is promised.
+pub(super) fn with_data(rules: &RoleRules, mut schema: Value) -> Value {
+    let Some(output) = rules.contract.as_ref().and_then(|contract| contract.output.as_ref()) else {
+        return schema;
+    };
+    schema["properties"]["data"] = output.written().clone();
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push(json!("data"));
+    }
+    schema
+}
+
+/// Checks what was submitted against the contract.
+pub(super) fn check(rules: &RoleRules, submission: &Submission, faults: &mut Faults) {
+    for fault in rules.contract.as_ref().map(|contract| contract.unkept(submission)).unwrap_or_default() {
+        faults.add(fault);
+    }
+}
+
+impl Contract {
+    /// What of a task does not fit what is taken on.
+    #[must_use]
+    pub fn refused(&self, offer: &TaskOffered) -> Option<Breach> {
+        let faults = self.input.as_ref()?.faults("input", &given(offer)?);
+        (!faults.is_empty()).then_some(Breach { side: ContractSide::Input, faults })
+    }
+
+    /// What a result that is said to be good lacks.
+    #[must_use]
+    pub fn unkept(&self, submission: &Submission) -> Vec<String> {
+        let Some(output) = &self.output else { return Vec::new() };
+        if !counts(submission) {
+            return Vec::new();
+        }
+        match &submission.product {
+            Some(Product::Result(result)) => match &result.data {
+                Some(data) => output.faults("data", data),
+                None => vec!["`data` is missing: the result is promised as data too".to_owned()],
+            },
+            Some(Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_))
+            | None => Vec::new(),
+        }
+    }
+
+    /// The end of a task as it may stand: a result that does not hold what is promised does not count.
+    #[must_use]
+    pub fn hold(&self, submission: Submission) -> (Submission, Option<Breach>) {
+        let faults = self.unkept(&submission);
+        if faults.is_empty() {
+            return (submission, None);
+        }
+        let ending = if submission.ending.is_success() { Ending::GaveUp } else { submission.ending };
+        let why =
+            if submission.reason.is_empty() { String::new() } else { format!("{}; ", submission.reason) };
+        let reason = format!("{why}the result does not fit the contract of this role: {}", faults.join("; "));
+        (Submission::without_product(ending, reason), Some(Breach { side: ContractSide::Output, faults }))
+    }
+}
+
+/// Whether somebody would build upon it.
+fn counts(submission: &Submission) -> bool {
+    submission.product.is_some()
+        && (submission.ending.is_success() || submission.ending == Ending::BudgetExhausted)
+}
+
+/// How a task ends that does not fit what is taken on.
+#[must_use]
+pub fn refusal(breach: &Breach) -> Submission {
+    let reason = format!("the task does not fit what this role takes on: {}", breach.faults.join("; "));
+    Submission::without_product(Ending::Blocked, reason)
+}
+
+/// The data of a result made by rule: what the schema asks for, as far as a result holds something of that name.
+/// Nothing is made up; what is missing fails the contract.
+#[must_use]
+pub fn data_by_rule(contract: &Contract, arguments: &Value) -> Option<Value> {
+    let properties = contract.output.as_ref()?.written().get("properties")?.as_object()?;
+    let known = |name: &str| match name {
+        "summary" | "answer" => arguments.get("conclusion"),
+        name => arguments.get(name),
+    };
+    let data = properties.keys().filter_map(|name| Some((name.clone(), known(name)?.clone())));
+    Some(Value::Object(data.collect()))
+}

@@ -1,0 +1,114 @@
+//! Specialists: roles that users define. What they say of themselves, and what they hold to.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::task::{LeafRef, TaskOffered, Work};
+use crate::ids::Role;
+
+/// What a role is for, as planners are told it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Specialty {
+    /// The role.
+    pub role: Role,
+    /// What it is for, in a sentence or two.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// What it can do, in a word or two each; the `needs` of a task are compared with these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+}
+
+impl Specialty {
+    /// Most specialties that a planner is told.
+    pub const MOST: usize = 32;
+    /// Longest description, in characters.
+    pub const MAX_DESCRIPTION: usize = 400;
+    /// Most capabilities.
+    pub const MAX_CAPABILITIES: usize = 32;
+    /// Longest capability, in characters.
+    pub const MAX_CAPABILITY: usize = 64;
+
+    /// The same within its limits: what comes from the bus may be of any length.
+    #[must_use]
+    pub fn within_limits(mut self) -> Self {
+        let cut = |text: &str, most: usize| text.trim().chars().take(most).collect::<String>();
+        self.description = cut(&self.description, Self::MAX_DESCRIPTION);
+        self.capabilities.truncate(Self::MAX_CAPABILITIES);
+        for capability in &mut self.capabilities {
+            *capability = cut(capability, Self::MAX_CAPABILITY);
+        }
+        self
+    }
+}
+
+/// The JSON Schemas that a specialist holds to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct ContractSchemas {
+    /// Of what it takes on, see [`given`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Of the `data` of its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+impl ContractSchemas {
+    /// Whether nothing is asked or promised.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.input.is_none() && self.output.is_none()
+    }
+}
+
+/// A contract that was not held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Breach {
+    /// Whose part of it.
+    pub side: ContractSide,
+    /// What does not fit, one line each.
+    pub faults: Vec<String>,
+}
+
+/// A side of a contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContractSide {
+    /// What was asked: the task does not fit `contract.input`. The agent did not begin it.
+    Input,
+    /// What was given: the result does not fit `contract.output`.
+    Output,
+}
+
+/// What a leaf is given, as `contract.input` is compared with: `task` (`name`, `goal`, `expected_output`, `milestones`,
+/// `needs`), `goal` (the run's), `documents` (how many there are) and `inputs`, each with `index`, `name`,
+/// `conclusion`, `findings` and `data`. Nothing for what is no leaf.
+#[must_use]
+pub fn given(offer: &TaskOffered) -> Option<Value> {
+    match &offer.work {
+        Work::Execute { task, inputs, .. } => Some(json!({
+            "goal": offer.goal,
+            "task": {
+                "name": task.name,
+                "goal": task.goal,
+                "expected_output": task.expected_output,
+                "milestones": task.milestones,
+                "needs": task.needs,
+            },
+            "documents": offer.corpus.as_ref().map_or(0, |corpus| corpus.files),
+            "inputs": inputs.iter().map(input).collect::<Vec<Value>>(),
+        })),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+    }
+}
+
+fn input(leaf: &LeafRef) -> Value {
+    json!({
+        "index": leaf.index.to_string(),
+        "name": leaf.name,
+        "conclusion": leaf.result.conclusion,
+        "findings": leaf.result.findings,
+        "data": leaf.result.data,
+    })
+}

@@ -1,0 +1,74 @@
+//! Files that define specialists (`*.agent.md`), as the command line reads them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use muster_agents::definition::{Definition, DefinitionError, Fault, MAX_BYTES};
+
+/// Why a file defines no specialist, with the place in it.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum AgentFileError {
+    /// The file cannot be read.
+    #[error("cannot read the agent file {path}: {reason}", path = path.display())]
+    #[diagnostic(help("an agent file is a text of at most {} KiB, such as deploy/examples/fact-checker.agent.md", MAX_BYTES / 1024))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// Something in it is wrong.
+    #[error("{path}:{line}:{column}: {what}", path = path.display())]
+    #[diagnostic(help("{advice}"))]
+    Faulty {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        advice: String,
+        /// The file's text.
+        #[source_code]
+        source_code: Arc<NamedSource<String>>,
+        /// Where.
+        #[label("here")]
+        at: SourceSpan,
+    },
+}
+
+/// Reads a file.
+pub(crate) fn read(path: &Path) -> Result<Definition, AgentFileError> {
+    Definition::load(path).map_err(|error| match error {
+        DefinitionError::Unreadable { reason } => {
+            AgentFileError::Unreadable { path: path.to_owned(), reason }
+        }
+        DefinitionError::Faulty(fault) => faulty(path, fault),
+    })
+}
+
+fn faulty(path: &Path, Fault { line, column, what, advice }: Fault) -> AgentFileError {
+    // The file was read a moment ago; if it is gone meanwhile, the place is said without its text.
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let within = text[before..].lines().next().unwrap_or_default();
+    let within = within.char_indices().nth(column - 1).map_or(within.len(), |(at, _)| at);
+    let advice = if advice.is_empty() {
+        "see deploy/examples/fact-checker.agent.md for how an agent file looks".to_owned()
+    } else {
+        advice
+    };
+    AgentFileError::Faulty {
+        path: path.to_owned(),
+        line,
+        column,
+        what,
+        advice,
+        at: (before + within, 0).into(),
+        source_code: Arc::new(NamedSource::new(path.display().to_string(), text)),
+    }
+}

@@ -147,6 +147,7 @@ fn decided(by: &AgentId) -> Decided {
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,
+        specialists: Vec::new(),
         events: Vec::new(),
         offer: None,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
-use muster_shared::wire::{Body, ControlMessage, OwnerMessage};
+use muster_shared::wire::{Body, ControlMessage, Encoding, OwnerMessage};
 
 use crate::backend::Message;
 use crate::bus::Core;
@@ -55,7 +55,8 @@ impl Control {
         };
         let body = Body::Control(message.clone());
         let about = About { receiver, ..about };
-        let sealed = self.core.seal(subject.to_string(), body, about, self.core.settings.encoding).await?;
+        // Small and rare: programs that read JSON only must be able to obey too.
+        let sealed = self.core.seal(subject.to_string(), body, about, Encoding::Json).await?;
         self.core.backend.publish(sealed).await
     }
 

@@ -69,7 +69,12 @@ fn check(
     decided: &Decided,
     offers: &[&TaskOffered],
 ) -> Result<(), Box<Divergence>> {
-    let situation = Situation { id: run, now: decided.now, capacity: &decided.capacity };
+    let situation = Situation {
+        id: run,
+        now: decided.now,
+        capacity: &decided.capacity,
+        specialists: &decided.specialists,
+    };
     let again = decide(state, &decided.inputs, situation).map_err(|error| cannot(seq, &error))?;
     let events: Vec<&RunEvent> = again.events.iter().collect();
     compare(seq, "event", &decided.events.iter().collect::<Vec<_>>(), &events)?;

@@ -135,6 +135,7 @@ fn creation(bus: &Bus) -> Decided {
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,
+        specialists: Vec::new(),
         events: vec![RunEvent::RunCreated { goal, limits, event_version: 1, secret, deadline }],
         offer: None,
     }

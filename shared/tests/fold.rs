@@ -54,6 +54,7 @@ impl Record {
             capacity,
             offers,
             continues: false,
+            specialists: Vec::new(),
             events,
             offer: None,
         }))
@@ -98,7 +99,12 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         task,
         generation: Generation(generation),
         queue: Queue::Role(Role::Worker),
-        work: Work::Plan { refused: Vec::new(), roles: Vec::new(), lessons: Vec::new(), specialists: Vec::new() },
+        work: Work::Plan {
+            refused: Vec::new(),
+            roles: Vec::new(),
+            lessons: Vec::new(),
+            specialists: Vec::new(),
+        },
         goal: "g".to_owned(),
         corpus: None,
         model: None,
@@ -222,6 +228,7 @@ fn completing(inputs: Vec<Input>, at: Seq) -> Decided {
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,
+        specialists: Vec::new(),
         events: vec![complete(leaf("1-1"), at)],
         offer: None,
     }

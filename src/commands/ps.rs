@@ -16,6 +16,9 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         output::json(&profiles)?;
     } else {
         output::line(&render::processes::table(profiles, now()))?;
+        for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
+            output::line(&format!("an agent file is left out: {}", file.reason))?;
+        }
         for run in super::runs::newest(&bus, LOOKED_AT).await?.iter().filter(|run| run.paused.is_some()) {
             let short = run.id.short();
             output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;

@@ -79,6 +79,7 @@ fn tell(name: &str, change: &Change, as_json: bool, paint: Paint) -> Result<(), 
             format!("{} {name} {how}, and too often: it is not started again", paint.bad("given up"))
         }
         Change::Stopped => format!("{} {name}", paint.dim("stopped")),
+        Change::Refused { reason } => format!("{} {reason}", paint.warn("refused")),
     });
     Ok(())
 }
@@ -91,6 +92,7 @@ fn change_json(name: &str, change: &Change) -> Value {
         }
         Change::GivenUp { how } => json!({ "name": name, "change": "given_up", "how": how }),
         Change::Stopped => json!({ "name": name, "change": "stopped" }),
+        Change::Refused { reason } => json!({ "name": name, "change": "refused", "reason": reason }),
     }
 }
 

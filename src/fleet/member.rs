@@ -56,8 +56,13 @@ pub(crate) enum Change {
         /// How it died last.
         how: String,
     },
-    /// It ended because the fleet does.
+    /// It ended because the fleet does, or because its file is gone or changed.
     Stopped,
+    /// Its file defines no specialist.
+    Refused {
+        /// What is wrong, and where.
+        reason: String,
+    },
 }
 
 /// A change, and of which process.

@@ -114,6 +114,18 @@ pub(crate) struct FleetState {
     pub(crate) up: bool,
     /// Its processes.
     pub(crate) members: Vec<MemberState>,
+    /// Files that define no specialist, and why.
+    #[serde(default)]
+    pub(crate) refused: Vec<RefusedFile>,
+}
+
+/// A file in the folder of specialists that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedFile {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What is wrong, and where.
+    pub(crate) reason: String,
 }
 
 /// One process of a local fleet.
@@ -129,6 +141,9 @@ pub(crate) struct MemberState {
     pub(crate) given_up: bool,
     /// Resident memory when it was last looked at, in bytes.
     pub(crate) resident_bytes: u64,
+    /// The file that defines it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[cfg(test)]
@@ -137,7 +152,14 @@ mod tests {
     use super::*;
 
     fn state(supervisor: ProcessRef) -> FleetState {
-        FleetState { url: "nats://127.0.0.1:1".into(), supervisor, since: 1, up: true, members: Vec::new() }
+        FleetState {
+            url: "nats://127.0.0.1:1".into(),
+            supervisor,
+            since: 1,
+            up: true,
+            members: Vec::new(),
+            refused: Vec::new(),
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The local fleet as a whole: brought up, watched over, taken down.
 
+mod folder;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,12 +20,16 @@ use super::state::{FleetFolder, FleetLock, FleetState, MemberState};
 use crate::app::{App, bus_failure, now};
 use crate::exit::Failure;
 use crate::settings::FleetSettings;
+use folder::Specialists;
 
 /// The name of the fleet's own NATS server among its processes.
 const SERVER: &str = "nats-server";
 
 /// The variable that holds the password of the server's system account.
 const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
+
+/// The folder of specialists is not looked at more often than this.
+const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -202,6 +208,7 @@ struct Watcher {
     server_deaths: Deaths,
     teller: mpsc::Sender<Changed>,
     too_large: std::collections::BTreeSet<String>,
+    specialists: Specialists,
 }
 
 impl Watcher {
@@ -220,6 +227,7 @@ impl Watcher {
             restarts: 0,
             given_up: false,
             resident_bytes: 0,
+            file: None,
         };
         let of_server = server.iter().map(|server| process(SERVER, Some(ProcessRef::of(server.pid()))));
         let state = FleetState {
@@ -228,6 +236,7 @@ impl Watcher {
             since: now().0,
             up: false,
             members: of_server.chain(members.iter().map(|member| process(&member.name, None))).collect(),
+            refused: Vec::new(),
         };
         Self {
             app: app.clone(),
@@ -238,6 +247,7 @@ impl Watcher {
             server_deaths: Deaths::default(),
             teller,
             too_large: std::collections::BTreeSet::new(),
+            specialists: Specialists::default(),
         }
     }
 
@@ -247,31 +257,33 @@ impl Watcher {
         for member in members {
             keepers.spawn(keep(member, changed.clone(), stop.clone()));
         }
-        drop(changed);
+        self.follow_folder(&mut keepers, &changed, &stop).await;
         if let Some(server) = &self.server {
             let process = ProcessRef::of(server.pid());
             self.tell(SERVER, Change::Started(process)).await;
         }
         let mut look = tokio::time::interval(LOOK);
+        let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look.max(SHORTEST_LOOK));
         loop {
             tokio::select! {
-                change = changes.recv() => match change {
-                    Some((name, change)) => {
-                        self.note(&name, &change);
-                        self.tell(&name, change).await;
-                    }
-                    // Every keeper has ended: asked to, or each process was given up.
-                    None => break,
-                },
+                biased;
+                Some((name, change)) = changes.recv() => {
+                    self.note(&name, &change);
+                    self.tell(&name, change).await;
+                }
+                // When every keeper has ended, asked to or since each process was given up, so does the fleet.
+                ended = keepers.join_next() => if ended.is_none() { break },
                 how = server_ended(&mut self.server), if !stop.is_cancelled() => {
                     if !self.restart_server(how).await {
                         stop.cancel();
                     }
                 }
                 _ = look.tick() => self.look().await,
+                _ = folder.tick(), if !stop.is_cancelled() => {
+                    self.follow_folder(&mut keepers, &changed, &stop).await;
+                }
             }
         }
-        while keepers.join_next().await.is_some() {}
         if let Some(server) = self.server.take() {
             if let Err(error) = server.stop().await {
                 tracing::warn!(%error, "the NATS server could not be stopped in good order");
@@ -327,9 +339,15 @@ impl Watcher {
                     member.given_up = true;
                 }
                 Change::Stopped => member.process = None,
+                Change::Refused { .. } => {}
             }
         }
-        self.state.up |= self.state.members.iter().all(|member| member.process.is_some());
+        if matches!(change, Change::Stopped) {
+            self.state.members.retain(|member| member.name != name || member.file.is_none());
+        }
+        let is_there =
+            |member: &MemberState| member.process.is_some() || (member.given_up && member.file.is_some());
+        self.state.up |= self.state.members.iter().all(is_there);
         self.write();
     }
 

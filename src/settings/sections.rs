@@ -1,6 +1,7 @@
 //! The sections of the settings that belong to the command itself.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
@@ -42,6 +43,13 @@ pub(crate) struct FleetSettings {
     pub(crate) budget_per: Period,
     /// Resident memory of one process above which a warning is given, in MiB.
     pub(crate) memory_warning_mib: u64,
+    /// A folder whose files NAME.agent.md define specialists: one process is kept for each, as files come, change and
+    /// go.
+    pub(crate) agents_dir: PathBuf,
+    /// How often that folder is looked at.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) agents_look: Duration,
 }
 
 impl FleetSettings {
@@ -64,6 +72,8 @@ impl Default for FleetSettings {
             budget: BudgetSettings::default(),
             budget_per: Period::default(),
             memory_warning_mib: 1024,
+            agents_dir: PathBuf::from("agents"),
+            agents_look: Duration::from_secs(1),
         }
     }
 }

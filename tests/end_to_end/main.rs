@@ -15,6 +15,7 @@ mod lessons;
 mod models;
 mod orchestrators;
 mod secrets;
+mod specialists;
 mod supervision;
 mod support;
 mod uncertain;

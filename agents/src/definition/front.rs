@@ -201,7 +201,7 @@ fn limits(written: &WrittenLimits) -> Result<DefinitionLimits, (&'static str, St
 fn refused(error: &serde_yaml_ng::Error) -> Fault {
     let at = error.location().map_or((1, 1), |at| (at.line() + BEFORE, at.column()));
     let text = error.to_string();
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
+    let text = text.split_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
     let names: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
     match names.split_first() {
         Some((unknown, known)) if text.contains("unknown field") => {

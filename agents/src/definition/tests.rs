@@ -92,7 +92,13 @@ fn faults_are_named_with_line_and_column() {
         ("tools: [corpus.*]", "tools: [\"corpus search\"]", (6, 1), "\"corpus search\"", "calculator"),
         ("role: security_auditor\n", "", (1, 1), "\"role\" is missing", ""),
         ("---\nrole", "role", (1, 1), "does not begin", "---"),
-        ("capabilities: [security audit, secrets]", "capabilities: [a, b", (6, 6), "", ""),
+        (
+            "capabilities: [security audit, secrets]",
+            "capabilities: [a, b",
+            (5, 6),
+            "did not find expected",
+            "",
+        ),
     ];
     for (from, to, place, what, advice) in cases {
         assert!(GOOD.contains(from), "{from}");

@@ -166,6 +166,7 @@ impl Ground {
             offers: 1,
             offer: None,
             continues: false,
+            specialists: Vec::new(),
             events: Vec::new(),
         };
         let offers = std::slice::from_ref(offer);
@@ -286,7 +287,12 @@ fn a_single_answer_makes_two_entries() {
         let plan = offer(
             TaskId::Plan,
             Role::Planner,
-            Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new(), specialists: Vec::new() },
+            Work::Plan {
+                refused: Vec::new(),
+                roles: vec!["worker".into()],
+                lessons: Vec::new(),
+                specialists: Vec::new(),
+            },
         );
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;
         assert_eq!(ground.kinds(&plan).await, [EventKind::Started, EventKind::Outcome]);

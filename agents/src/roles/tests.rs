@@ -11,7 +11,12 @@ fn offer_of(kind: &str) -> TaskOffered {
     let (task, work) = match kind {
         "plan" => (
             TaskId::Plan,
-            Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new(), specialists: Vec::new() },
+            Work::Plan {
+                refused: Vec::new(),
+                roles: vec!["worker".into()],
+                lessons: Vec::new(),
+                specialists: Vec::new(),
+            },
         ),
         "reflect" => (
             TaskId::Reflect(index.clone()),

@@ -108,6 +108,7 @@ pub(crate) fn decided(offers: u32) -> Decided {
         capacity: std::collections::BTreeMap::new(),
         offers,
         continues: false,
+        specialists: Vec::new(),
         events: Vec::new(),
         offer: None,
     }
@@ -119,7 +120,12 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         task: leaf(task),
         generation: Generation(1),
         queue,
-        work: Work::Plan { refused: Vec::new(), roles: vec!["worker".into()], lessons: Vec::new(), specialists: Vec::new() },
+        work: Work::Plan {
+            refused: Vec::new(),
+            roles: vec!["worker".into()],
+            lessons: Vec::new(),
+            specialists: Vec::new(),
+        },
         goal: "find out".into(),
         corpus: None,
         model: None,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{Specialty, TaskOffered};
 use muster_shared::ids::Queue;
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
@@ -23,6 +23,7 @@ pub(super) struct Draft<'a> {
     requests: BTreeSet<Uuid>,
     most_offers: usize,
     more: bool,
+    told_of_specialists: bool,
     wrong: Option<ApplyError>,
 }
 
@@ -38,6 +39,7 @@ impl<'a> Draft<'a> {
             requests: BTreeSet::new(),
             most_offers: 0,
             more: false,
+            told_of_specialists: false,
             wrong: None,
         }
     }
@@ -54,6 +56,12 @@ impl<'a> Draft<'a> {
 
     pub(super) const fn situation(&self) -> &Situation<'a> {
         &self.situation
+    }
+
+    /// What the roles are for that users defined. From now on the decision depends on it.
+    pub(super) const fn specialists(&mut self) -> &'a [Specialty] {
+        self.told_of_specialists |= !self.situation.specialists.is_empty();
+        self.situation.specialists
     }
 
     pub(super) const fn now(&self) -> Millis {
@@ -129,8 +137,8 @@ impl<'a> Draft<'a> {
             close_inputs(run, inputs);
         }
         let deferrable = self.is_deferrable();
-        let Self { run, events, offers, effects, wanted, more, .. } = self;
-        Ok(Decision { events, offers, effects, wanted, more, deferrable, after: run })
+        let Self { run, events, offers, effects, wanted, more, told_of_specialists, .. } = self;
+        Ok(Decision { events, offers, effects, wanted, more, deferrable, told_of_specialists, after: run })
     }
 
     /// Whether nobody waits for what was decided: it can as well be written with the next decision. That there

@@ -24,7 +24,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
@@ -47,6 +47,8 @@ pub struct Situation<'a> {
     pub now: Millis,
     /// How many offers each queue takes. Its keys are also the roles that the fleet knows.
     pub capacity: &'a BTreeMap<Queue, u32>,
+    /// What the roles are for that users defined.
+    pub specialists: &'a [Specialty],
 }
 
 /// What was decided.
@@ -64,6 +66,8 @@ pub struct Decision {
     pub more: bool,
     /// Whether nobody waits for it, so that its inputs may be decided upon together with the next ones.
     pub deferrable: bool,
+    /// Whether it depends on what specialists say of themselves, which then has to stand in the record with it.
+    pub told_of_specialists: bool,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<RunState>,
 }

@@ -16,11 +16,13 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let asked_again = !run.refused_plans.is_empty();
     let limits = run.limits.clone();
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let problems = plan::check(proposal, &limits, &roles);
+    let mut proposal = proposal.clone();
+    plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
+    let problems = plan::check(&proposal, &limits, &roles);
     if !problems.is_empty() && !asked_again && limits.max_generations > 1 {
         return refuse(draft, seq, &problems);
     }
-    let (plan, repairs) = plan::repair(proposal, &limits, &roles);
+    let (plan, repairs) = plan::repair(&proposal, &limits, &roles);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
         adopt(draft, seq, plan, repairs);

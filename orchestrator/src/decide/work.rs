@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{PlanTask, Product, TaskResult, Work};
+use muster_shared::flow::{PlanTask, Product, Specialty, TaskResult, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference};
 use muster_shared::run::{RunState, TaskState};
@@ -13,9 +13,14 @@ use super::survey;
 const MOST_LESSONS: usize = 12;
 
 /// The work of a task that is due; nothing when the run does not have what it is about.
-pub(super) fn work(run: &RunState, task: &TaskId, capacity: &BTreeMap<Queue, u32>) -> Option<Work> {
+pub(super) fn work(
+    run: &RunState,
+    task: &TaskId,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Option<Work> {
     match task {
-        TaskId::Plan => Some(planning(run, capacity)),
+        TaskId::Plan => Some(planning(run, capacity, specialists)),
         TaskId::Leaf(index) => execute(run, index),
         TaskId::Reflect(index) => reflect(run, index),
         TaskId::Refine(number) => refine(run, *number),
@@ -23,13 +28,13 @@ pub(super) fn work(run: &RunState, task: &TaskId, capacity: &BTreeMap<Queue, u32
     }
 }
 
-fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>) -> Work {
+fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Work {
     let roles = survey::leaf_roles(capacity);
     Work::Plan {
         refused: run.refused_plans.last().cloned().unwrap_or_default(),
         roles: roles.iter().map(Role::to_string).collect(),
         lessons: run.lessons.clone(),
-        specialists: Vec::new(),
+        specialists: specialists.to_vec(),
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! The queue is a short buffer; what does not fit waits in the runs, where order and fairness are decided.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use muster_bus::RegistryChange;
+use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
-use muster_shared::wire::Profile;
+use muster_shared::wire::{Advertised, Encoding, Profile};
 
 /// The role under which orchestrators announce themselves; they take no tasks.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
+
+/// Most queues of which is remembered that their agents read JSON only.
+const MOST_JSON_ONLY: usize = 4096;
 
 /// Counts what the runs of this orchestrator hold of each queue.
 #[derive(Debug, Default)]
@@ -23,6 +27,10 @@ struct Inner {
     agents: HashMap<AgentId, (Queue, u32)>,
     held: HashMap<RunId, BTreeMap<Queue, u32>>,
     waiting: BTreeMap<Queue, VecDeque<RunId>>,
+    /// What agents are for whose role a user defined.
+    specialists: HashMap<AgentId, Specialty>,
+    /// Queues of agents that read JSON only. Kept when they leave: an offer outlives its agent.
+    json_only: BTreeSet<Queue>,
     /// What is kept for runs that were woken and have not had their turn yet.
     promised: HashMap<RunId, BTreeMap<Queue, u32>>,
 }
@@ -33,7 +41,10 @@ impl Capacity {
         let mut inner = self.lock();
         match change {
             RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => inner.admit(&profile),
-            RegistryChange::Left(agent) => drop(inner.agents.remove(&agent)),
+            RegistryChange::Left(agent) => {
+                inner.agents.remove(&agent);
+                inner.specialists.remove(&agent);
+            }
         }
         inner.wake()
     }
@@ -51,6 +62,19 @@ impl Capacity {
     /// The queues that are known, none with room: what a decision is tried with first.
     pub(crate) fn none(&self) -> BTreeMap<Queue, u32> {
         self.lock().none()
+    }
+
+    /// What the roles are for that users defined, one entry each.
+    pub(crate) fn specialists(&self) -> Vec<Specialty> {
+        let inner = self.lock();
+        let by_role: BTreeMap<&Role, &Specialty> =
+            inner.specialists.values().map(|specialty| (&specialty.role, specialty)).collect();
+        by_role.into_values().take(Specialty::MOST).cloned().collect()
+    }
+
+    /// Whether an agent of this queue reads JSON only.
+    pub(crate) fn reads_json_only(&self, queue: &Queue) -> bool {
+        self.lock().json_only.contains(queue)
     }
 
     /// Takes note of what a run holds, and lends it as much more as it wants: what was promised to it, and what is
@@ -122,6 +146,15 @@ impl Inner {
             return;
         }
         if let Ok(role) = profile.role.parse::<Role>() {
+            let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
+            if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
+                self.json_only.extend(queues);
+            }
+            if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
+                let Advertised { description, capabilities, .. } = (**specialist).clone();
+                let specialty = Specialty { role: role.clone(), description, capabilities };
+                self.specialists.insert(profile.agent.clone(), specialty.within_limits());
+            }
             self.agents.insert(profile.agent.clone(), (Queue::Role(role), profile.slots));
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_bus::{AppendError, BusError};
+use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, FIRST_EVENT_VERSION, Input, RunState};
 use muster_shared::time::Millis;
@@ -259,6 +260,7 @@ struct Draft {
     basis: Seq,
     after: Seq,
     capacity: BTreeMap<Queue, u32>,
+    specialists: Vec<Specialty>,
     decision: Decision,
 }
 
@@ -278,14 +280,18 @@ impl Draft {
     ) -> Result<Self, ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
         let mut capacity = office.capacity.none();
-        let mut decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+        let specialists = office.capacity.specialists();
+        let mut decision =
+            decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &specialists })?;
         if !decision.wanted.is_empty() {
             capacity = office.capacity.lend(id, held(&decision), &decision.wanted);
-            decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+            decision =
+                decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &specialists })?;
         }
         wake_others(office, office.capacity.settle(id, held(&decision), &decision.wanted));
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
-        Ok(Self { inputs, now, basis, after, capacity, decision })
+        let specialists = if decision.told_of_specialists { specialists } else { Vec::new() };
+        Ok(Self { inputs, now, basis, after, capacity, specialists, decision })
     }
 
     /// Whether nothing is lost when this is decided again with what comes next.
@@ -316,8 +322,8 @@ impl Draft {
         if !office.ownership.holds(epoch) {
             return Err(Trouble::NoLease);
         }
-        let Self { inputs, now, basis, after, capacity, decision } = self;
-        let encoding = decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding);
+        let Self { inputs, now, basis, after, capacity, specialists, decision } = self;
+        let encoding = encoding_of(office, &decision);
         let Decision { events, offers, effects, .. } = decision;
         let batch = Uuid::new_v4();
         let decided = Decided {
@@ -329,6 +335,7 @@ impl Draft {
             capacity,
             offers: 0,
             continues: false,
+            specialists,
             events,
             offer: None,
         };
@@ -355,6 +362,14 @@ impl Draft {
         perform(office, id, epoch, effects).await;
         Ok(Written::Done)
     }
+}
+
+/// How a decision is written: as the goal asks, unless it makes an offer to agents that read JSON only.
+fn encoding_of(office: &Office, decision: &Decision) -> Encoding {
+    if decision.offers.iter().any(|offer| office.capacity.reads_json_only(&offer.queue)) {
+        return Encoding::Json;
+    }
+    decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding)
 }
 
 fn held(decision: &Decision) -> BTreeMap<Queue, u32> {

@@ -1,6 +1,7 @@
 //! Pure rules about plans: check, repair, refine, order, progress, references.
 
 pub mod check;
+pub mod matching;
 pub mod nearest;
 pub mod order;
 pub mod progress;

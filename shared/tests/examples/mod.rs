@@ -461,6 +461,7 @@ fn decided() -> Decided {
         capacity: BTreeMap::from([(Queue::Role(Role::Worker), 3), (Queue::Agent(agent()), 1)]),
         offers: 2,
         continues: true,
+        specialists: Vec::new(),
         events: run_events(secret),
         offer: None,
     }
@@ -481,6 +482,7 @@ fn forked() -> Decided {
         inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, event_version: 1 }],
         offers: 0,
         continues: false,
+        specialists: Vec::new(),
         events: vec![created, RunEvent::RunForked { from, state }],
         ..decided()
     }
@@ -491,6 +493,7 @@ fn offering() -> Decided {
     let decided = Decided {
         inputs: vec![Input::Agent { seq: Seq(41) }],
         continues: false,
+        specialists: Vec::new(),
         events: vec![RunEvent::TaskCompleted { task: leaf, generation, outcome: Seq(41) }],
         ..decided()
     };
@@ -537,6 +540,7 @@ fn loss() -> Decided {
         ],
         offers: 0,
         continues: false,
+        specialists: Vec::new(),
         ..decided()
     }
 }

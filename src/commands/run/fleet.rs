@@ -66,5 +66,6 @@ pub(super) fn news((name, change): &Changed) -> Option<String> {
         Change::Started(_) | Change::Stopped => None,
         Change::Died { how, .. } => Some(format!("{name} {how}; it is started again")),
         Change::GivenUp { how } => Some(format!("{name} {how}, and too often: it is not started again")),
+        Change::Refused { reason } => Some(format!("an agent file is left out: {reason}")),
     }
 }

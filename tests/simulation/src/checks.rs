@@ -141,7 +141,8 @@ impl Checks {
     /// A decision made again from the record alone is the same.
     fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
         let state = self.states.get(&head.run).and_then(Option::as_ref);
-        let situation = Situation { id: head.run, now: decided.now, capacity: &decided.capacity };
+        let situation =
+            Situation { id: head.run, now: decided.now, capacity: &decided.capacity, specialists: &[] };
         let offers = batch.iter().filter_map(|entry| match &entry.event {
             RecordEvent::Offered(offer) => Some(offer),
             RecordEvent::Decided(decided) => decided.offer.as_deref(),

@@ -143,7 +143,8 @@ impl Draft {
     ) -> Result<Self, ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(clock);
         let mut capacity: BTreeMap<Queue, u32> = slots.keys().map(|queue| (queue.clone(), 0)).collect();
-        let mut decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+        let mut decision =
+            decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &[] })?;
         if !decision.wanted.is_empty() {
             let held = decision.after.as_ref().map(in_work).unwrap_or_default();
             for (queue, wanted) in &decision.wanted {
@@ -151,7 +152,7 @@ impl Draft {
                 let room = slots.get(queue).copied().unwrap_or(0).saturating_add(1).saturating_sub(taken);
                 capacity.insert(queue.clone(), room.min(*wanted));
             }
-            decision = decide(run, &inputs, Situation { id, now, capacity: &capacity })?;
+            decision = decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &[] })?;
         }
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
         Ok(Self { inputs, now, basis, after, capacity, decision })
@@ -182,6 +183,7 @@ impl Draft {
             capacity: self.capacity.clone(),
             offers: 0,
             continues: false,
+            specialists: Vec::new(),
             events: self.decision.events.clone(),
             offer: None,
         };

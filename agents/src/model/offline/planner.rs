@@ -1,7 +1,7 @@
 //! Planning by rule: each question of the goal becomes a research task, arithmetic a computation, and a
 //! worker checks every citation.
 
-use muster_shared::flow::{PlanDraft, Product, RunLimits, TaskDraft, TaskOffered};
+use muster_shared::flow::{PlanDraft, Product, RunLimits, Specialty, TaskDraft, TaskOffered, Work};
 
 use super::arithmetic::expressions;
 use super::facets::{facets, title_of};
@@ -18,11 +18,14 @@ pub(super) const COMPUTE: &str = "Compute: ";
 pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
     let expressions = expressions(&offer.goal);
     let facets = questions(&offer.goal, &expressions);
-    let tasks = if offer.corpus.is_some() {
+    let mut tasks = if offer.corpus.is_some() {
         with_documents(&facets, &expressions, &offer.limits)
     } else {
         without_documents(&offer.goal, &facets, &expressions)
     };
+    if let Work::Plan { specialists, .. } = &offer.work {
+        give_to_named(&mut tasks, specialists);
+    }
     let text = format!(
         "The goal asks {} and {}.",
         super::researcher::counted(facets.len(), "question", "questions"),
@@ -35,6 +38,28 @@ pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
     };
     let draft = PlanDraft { goal: offer.goal.clone(), tasks };
     OfflineMove::submit(thought(text, reasoning, "Submit the plan."), &Product::Plan(draft))
+}
+
+/// Gives a question that names a specialist, or something that one can do, to that specialist.
+fn give_to_named(tasks: &mut [TaskDraft], specialists: &[Specialty]) {
+    for task in tasks {
+        give_to_named(&mut task.subtasks, specialists);
+        let goal = format!(" {} ", spoken(&task.goal));
+        let is_named = |one: &&Specialty| {
+            let names =
+                one.capabilities.iter().map(|name| spoken(name)).chain([spoken(&one.role.to_string())]);
+            names.into_iter().any(|name| !name.is_empty() && goal.contains(&format!(" {name} ")))
+        };
+        if let Some(named) = specialists.iter().find(is_named).filter(|_| task.depends_on.is_empty()) {
+            task.role = Some(named.role.to_string());
+        }
+    }
+}
+
+/// The words of a text and nothing else.
+fn spoken(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 /// The questions of a goal that are not mere arithmetic.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{
     Advice, Ending, Finding, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report,
-    RunLimits, TaskDraft, TaskOffered, TaskResult, Usage, Work,
+    RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
@@ -22,6 +22,7 @@ pub(super) struct Fleet {
     pub(super) record: Vec<Entry>,
     pub(super) now: Millis,
     pub(super) slots: BTreeMap<Queue, u32>,
+    pub(super) specialists: Vec<Specialty>,
     /// Offers that no agent has ended.
     pub(super) open: Vec<TaskOffered>,
     pub(super) effects: Vec<Effect>,
@@ -44,6 +45,7 @@ impl Fleet {
             record: Vec::new(),
             now: Millis(1_000_000),
             slots,
+            specialists: Vec::new(),
             open: Vec::new(),
             effects: Vec::new(),
             deferred: Vec::new(),
@@ -100,7 +102,7 @@ impl Fleet {
     }
 
     fn decide(&self, inputs: &[Input], capacity: &BTreeMap<Queue, u32>) -> Decision {
-        let situation = Situation { id: ID, now: self.now, capacity };
+        let situation = Situation { id: ID, now: self.now, capacity, specialists: &self.specialists };
         decide(self.run.as_ref(), inputs, situation).unwrap()
     }
 
@@ -112,7 +114,7 @@ impl Fleet {
     }
 
     fn write(&mut self, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, after, .. } = decision;
+        let Decision { events, offers, effects, after, told_of_specialists, .. } = decision;
         let decided = Decided {
             batch: Uuid::from_u128(self.record.len() as u128),
             by: "orchestrator-1".parse().unwrap(),
@@ -122,6 +124,7 @@ impl Fleet {
             capacity,
             offers: 0,
             continues: false,
+            specialists: if told_of_specialists { self.specialists.clone() } else { Vec::new() },
             events,
             offer: None,
         };

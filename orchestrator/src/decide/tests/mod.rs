@@ -7,5 +7,6 @@ mod fleet;
 mod loss;
 mod nested;
 mod properties;
+mod specialists;
 mod spending;
 mod tables;

@@ -62,7 +62,12 @@ fn replay(fleet: &Fleet) {
     let mut run: Option<RunState> = None;
     for (at, entry) in fleet.record.iter().enumerate() {
         if let RecordEvent::Decided(decided) = &entry.event {
-            let situation = Situation { id: ID, now: decided.now, capacity: &decided.capacity };
+            let situation = Situation {
+                id: ID,
+                now: decided.now,
+                capacity: &decided.capacity,
+                specialists: &decided.specialists,
+            };
             let again = decide(run.as_ref(), &decided.inputs, situation).unwrap();
             assert_eq!(again.events, decided.events);
             let offers = fleet.record[at + 1..].iter().map_while(|entry| match &entry.event {

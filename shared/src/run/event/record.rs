@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, AgentKey, Input, RunEvent};
-use crate::flow::TaskOffered;
+use crate::flow::{Specialty, TaskOffered};
 use crate::ids::{AgentId, Queue, RunId, Seq};
 use crate::time::Millis;
 
@@ -55,6 +55,9 @@ pub struct Decided {
     /// Offers that each queue could still take when this was decided.
     #[serde(default)]
     pub capacity: BTreeMap<Queue, u32>,
+    /// What the roles are for that users defined, where that made a difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub specialists: Vec<Specialty>,
     /// How many offers follow in this batch.
     pub offers: u32,
     /// Whether the decision goes on in the next batch. The batches of such a chain name the same inputs;

@@ -1,0 +1,51 @@
+//! Roles that users defined: planners are told of them, and tasks find them by what they need.
+
+use muster_shared::flow::{RunLimits, Specialty, TaskDraft, Work};
+use muster_shared::ids::Role;
+use muster_shared::run::{RecordEvent, RunStatus};
+
+use super::fleet::{Fleet, good, leaf, queue};
+use crate::replay::replay;
+
+fn auditor() -> Specialty {
+    let role = "security_auditor".parse::<Role>().unwrap();
+    Specialty { role, description: "finds weaknesses".into(), capabilities: vec!["security audit".into()] }
+}
+
+fn tasks() -> Vec<TaskDraft> {
+    let needing = |name: &str, role: Option<&str>| TaskDraft {
+        role: role.map(str::to_owned),
+        needs: vec!["Security audit".into()],
+        ..leaf(name, &[])
+    };
+    vec![needing("doors", None), needing("windows", Some("locksmith")), needing("walls", Some("worker"))]
+}
+
+#[test]
+fn tasks_without_a_role_go_to_the_specialist_that_can_do_what_they_need() {
+    let mut fleet = Fleet::new();
+    fleet.slots.insert(queue(auditor().role), 2);
+    fleet.specialists = vec![auditor()];
+    fleet.submit("is the house safe?", RunLimits::default());
+    let Work::Plan { roles, specialists, .. } = fleet.find("plan").work else { panic!() };
+    assert!(roles.contains(&"security_auditor".to_owned()), "{roles:?}");
+    assert_eq!(specialists, [auditor()]);
+
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    let role = |task: &str| {
+        let task = task.parse().unwrap();
+        fleet.offered().iter().find(|offer| offer.task == task).map(|offer| offer.queue.to_string())
+    };
+    assert_eq!(
+        ["1", "2", "3"].map(|task| role(task).unwrap()),
+        ["security_auditor", "security_auditor", "worker"]
+    );
+    // What was decided by stands in the record, where it made a difference and nowhere else.
+    let told = fleet.record.iter().filter(|entry| match &entry.event {
+        RecordEvent::Decided(decided) => !decided.specialists.is_empty(),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
+    });
+    assert_eq!(told.count(), 2, "the offer of planning, and the plan");
+    replay(super::fleet::ID, &fleet.record).unwrap();
+}

@@ -1,0 +1,93 @@
+//! Follows the folder of specialists: starts and ends their processes as files come, change and go.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::super::member::{Change, Changed, MemberSpec, keep};
+use super::super::specialists::{self, Content, Order};
+use super::super::state::{MemberState, RefusedFile};
+use super::{Watcher, absolute, member};
+
+/// The specialists of the watched folder.
+#[derive(Default)]
+pub(super) struct Specialists {
+    files: specialists::Files,
+    settled: BTreeMap<PathBuf, Content>,
+    running: BTreeMap<PathBuf, CancellationToken>,
+    /// How many were started: each process has a name of its own.
+    started: u32,
+}
+
+impl Watcher {
+    /// Starts a process for each specialist whose file has come, and ends those whose file went or changed.
+    pub(super) async fn follow_folder(
+        &mut self,
+        keepers: &mut JoinSet<()>,
+        changed: &mpsc::Sender<Changed>,
+        stop: &CancellationToken,
+    ) {
+        let folder = self.app.beside_fleet(&self.app.settings().fleet.agents_dir);
+        let files = specialists::look(&folder, &self.specialists.files);
+        let settled = specialists::settle(&files);
+        let orders = specialists::orders(&self.specialists.settled, &settled);
+        (self.specialists.files, self.specialists.settled) = (files, settled);
+        if orders.is_empty() {
+            return;
+        }
+        self.state.refused = refused(&self.specialists.settled);
+        for order in orders {
+            match order {
+                Order::Stop(path) => {
+                    if let Some(running) = self.specialists.running.remove(&path) {
+                        running.cancel();
+                    }
+                    // One that was given up has nothing more to say.
+                    self.state
+                        .members
+                        .retain(|member| member.process.is_some() || member.file.as_ref() != Some(&path));
+                }
+                Order::Start { path, role } => {
+                    if let Some(member) = self.new_specialist(&path, &role) {
+                        let own = stop.child_token();
+                        keepers.spawn(keep(member, changed.clone(), own.clone()));
+                        self.specialists.running.insert(path, own);
+                    }
+                }
+                Order::Refuse { path, reason } => {
+                    tracing::warn!(reason, "an agent file is left out");
+                    self.tell(&path.display().to_string(), Change::Refused { reason }).await;
+                }
+            }
+        }
+        self.write();
+    }
+
+    fn new_specialist(&mut self, path: &Path, role: &str) -> Option<MemberSpec> {
+        let program = std::env::current_exe().ok()?;
+        self.specialists.started += 1;
+        let name = format!("{role}-{}", self.specialists.started);
+        let file = absolute(path).display().to_string();
+        let member = member(&self.app, &program, &self.state.url, &name, &["agent", &file]);
+        self.state.members.push(MemberState {
+            name,
+            process: None,
+            restarts: 0,
+            given_up: false,
+            resident_bytes: 0,
+            file: Some(path.to_owned()),
+        });
+        Some(member)
+    }
+}
+
+fn refused(settled: &BTreeMap<PathBuf, Content>) -> Vec<RefusedFile> {
+    let faulty = settled.iter().filter_map(|(path, content)| match content {
+        Content::Faulty { reason } => Some(RefusedFile { path: path.clone(), reason: reason.clone() }),
+        Content::Specialist { .. } => None,
+    });
+    faulty.collect()
+}

@@ -94,10 +94,6 @@ fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
 }
 
 fn offer(draft: &mut Draft<'_>, task: &TaskId) {
-    let specialists = match task {
-        TaskId::Plan => draft.specialists(),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => &[],
-    };
     let Some(run) = draft.open() else { return };
     let Some(queue) = queue(run, task) else { return };
     if draft.room(&queue) == 0 {
@@ -106,6 +102,11 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
     if draft.is_full() {
         return draft.postpone(queue);
     }
+    let specialists = match task {
+        TaskId::Plan => draft.specialists(),
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => &[],
+    };
+    let Some(run) = draft.open() else { return };
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
     let state = run.tasks.get(task);
     let generation = state.map_or(Generation(0), |state| state.generation).next();

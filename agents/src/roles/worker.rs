@@ -133,13 +133,13 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
 }
 
 /// The result as data, within its limit.
-fn read_data(document: &Document<'_>, faults: &mut Faults) -> Option<Value> {
+fn read_data(document: &Document<'_>, faults: &mut Faults) -> Option<Box<Value>> {
     let data = document.get("data")?;
     let (bytes, most) = (data.to_string().len(), TaskResult::MAX_DATA_BYTES);
     if bytes > most {
         faults.add(format!("`data` has {bytes} bytes, {most} is the most: give less"));
     }
-    Some(data.clone())
+    Some(Box::new(data.clone()))
 }
 
 fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {

@@ -124,7 +124,7 @@ pub struct TaskResult {
     pub advice: Option<Advice>,
     /// The result as data, for programs: what `contract.output` of a specialist describes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<serde_json::Value>,
+    pub data: Option<Box<serde_json::Value>>,
 }
 
 impl TaskResult {

@@ -154,11 +154,11 @@ mod tests {
         write(folder.path(), "a.agent.md", "auditor", "one");
         write(folder.path(), "notes.md", "other", "no agent file");
         let start = Order::Start { path: path("a.agent.md"), role: "auditor".into() };
-        assert_eq!(step(), [start.clone()]);
+        assert_eq!(step(), std::slice::from_ref(&start));
         assert_eq!(step(), []);
 
         write(folder.path(), "a.agent.md", "auditor", "longer words");
-        assert_eq!(step(), [Order::Stop(path("a.agent.md")), start.clone()]);
+        assert_eq!(step(), [Order::Stop(path("a.agent.md")), start]);
 
         write(folder.path(), "b.agent.md", "auditor", "the same role");
         let Some(Order::Refuse { reason, .. }) = step().pop() else { unreachable!() };

@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod keys;
 mod layer;
+mod people;
 mod sections;
 
 use std::collections::BTreeMap;

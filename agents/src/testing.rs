@@ -59,6 +59,7 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::try_from(now).unwrap() + 60_000),
         continues: None,
+        answered: None,
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,
     }

@@ -167,6 +167,7 @@ fn offer(run: RunId) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
         continues: None,
+        answered: None,
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,
     }

@@ -12,7 +12,7 @@ use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
-use muster_shared::run::{Decided, Input, RecordEvent, RunEvent, RunStatus};
+use muster_shared::run::{Decided, EVENT_VERSION, Input, RecordEvent, RunEvent, RunStatus};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -208,7 +208,7 @@ async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
     drop(newer.leases().begin(note).await.unwrap());
     let _this = Orchestrator::start(&fleet.bus, 1);
     let run = submit(&fleet, 1).await.remove(0);
-    assert_eq!(fleet.finished(run).await.event_version, 1);
+    assert_eq!(fleet.finished(run).await.event_version, EVENT_VERSION);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -399,8 +399,19 @@ counter! {
     Attempt(u32)
 }
 counter! {
+    /// A question of a run, from 1.
+    QuestionId(u32)
+}
+counter! {
     /// A position in the record, given by the broker. 0 is before everything.
     Seq(u64)
+}
+
+impl FromStr for QuestionId {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        text.parse().map(Self).map_err(|_| NameError::new(text, "a question (a number from 1)"))
+    }
 }
 
 impl FromStr for Generation {

@@ -11,8 +11,8 @@ use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, 
 use muster_shared::plan::{progress, repair};
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
-    AgentEvent, AgentKey, ApplyError, Decided, Entry, Input, Phase, RecordEvent, RunEvent, RunState,
-    RunStatus, StopReason, apply,
+    AgentEvent, AgentKey, ApplyError, Decided, EVENT_VERSION, Entry, Input, Phase, RecordEvent, RunEvent,
+    RunState, RunStatus, StopReason, apply,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -112,6 +112,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_000),
         continues: None,
+        answered: None,
         nonce: "n".to_owned(),
         encoding: Encoding::Json,
     }
@@ -264,8 +265,8 @@ fn what_cannot_follow_is_named() {
     let mut empty = Record::default();
     assert_eq!(empty.offer(TaskId::Plan, 1), Err(ApplyError::NotCreated(Seq(1))));
     assert_eq!(
-        empty.decide(Vec::new(), vec![created(2)], 0),
-        Err(ApplyError::UnknownVersion { run: RUN, version: 2 })
+        empty.decide(Vec::new(), vec![created(EVENT_VERSION + 1)], 0),
+        Err(ApplyError::UnknownVersion { run: RUN, version: EVENT_VERSION + 1 })
     );
 
     let outcome = planned().outcome(leaf("1-1"), 1);

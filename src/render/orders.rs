@@ -33,6 +33,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::TaskReopened { task, .. } => format!("{task} is done again as well"),
         RunEvent::GoalEdited { task: Some(task), .. } => format!("{task} has a new goal"),
         RunEvent::GoalEdited { task: None, .. } => format!("run {short} has a new goal"),
+        RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
@@ -49,6 +50,12 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }
         | RunEvent::TaskParked { .. }
+        | RunEvent::TaskWaits { .. }
+        | RunEvent::TaskAnswered { .. }
+        | RunEvent::TaskDelegated { .. }
+        | RunEvent::QuestionAsked { .. }
+        | RunEvent::QuestionPassedOn { .. }
+        | RunEvent::QuestionWithdrawn { .. }
         | RunEvent::RequestRefused { .. }
         | RunEvent::Reflected { .. }
         | RunEvent::PlanRefined { .. }

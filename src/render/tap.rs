@@ -81,6 +81,7 @@ fn says(body: &Body) -> String {
         Body::Command(Command::Skip { task, reason, .. }) => format!("skip {task}: {reason}"),
         Body::Command(Command::Redo { task, reason, .. }) => format!("redo {task}: {reason}"),
         Body::Command(Command::Edit { task: Some(task), goal, .. }) => format!("edit {task}: {goal}"),
+        Body::Command(Command::Answer { question, text, .. }) => format!("answer {question}: {text}"),
         Body::Command(Command::Edit { task: None, goal, .. }) => format!("edit: {goal}"),
         Body::Control(ControlMessage::CancelRun { run, reason }) => {
             format!("cancel run {}: {reason}", run.short())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Observation, ObservationStatus, Outcome, Step, TaskOffered};
+use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Request, RunEvent};
 use muster_shared::time::Millis;
@@ -116,6 +116,25 @@ impl Timeline {
             RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
             RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
             RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
+            RunEvent::TaskWaits { task, wait, .. } => {
+                format!("{task} waits for {}", self.brief(&wait.in_words()))
+            }
+            RunEvent::TaskAnswered { task, observation, .. } => {
+                format!("{task} goes on: {}", self.brief(&observation.content))
+            }
+            RunEvent::TaskDelegated { task, to, .. } => {
+                format!("{task} hands work over to the new task {to}")
+            }
+            RunEvent::QuestionAsked { id, about, question, .. } => {
+                format!("question {id} about {about}: {}", self.brief(&question.text))
+            }
+            RunEvent::QuestionAnswered { reply } => self.reply(reply),
+            RunEvent::QuestionPassedOn { id, to, .. } => {
+                format!("question {id} goes to {to}: nobody answered")
+            }
+            RunEvent::QuestionWithdrawn { id, reason } => {
+                format!("question {id} is withdrawn: {}", self.brief(reason))
+            }
             RunEvent::TaskReopened { task, reason } => {
                 format!("{task} is done again: {}", self.brief(reason))
             }
@@ -143,6 +162,24 @@ impl Timeline {
             RunEvent::RunAborted { reason, .. } => format!("run stopped: {}", self.brief(reason)),
         };
         format!("→ {text}")
+    }
+
+    fn reply(&self, reply: &Reply) -> String {
+        let id = reply.question;
+        let text = reply.text.as_deref().map(|text| self.brief(text));
+        match (&reply.by, text) {
+            (Some(by), text) => {
+                format!(
+                    "question {id} answered by {}: {}",
+                    figures::one_line(by, 40),
+                    text.unwrap_or_default()
+                )
+            }
+            (None, Some(text)) => {
+                format!("question {id} was not answered in time; its default is taken: {text}")
+            }
+            (None, None) => format!("question {id} was not answered in time"),
+        }
     }
 
     fn agent(&self, key: &AgentKey, event: &AgentEvent) -> (String, Vec<String>) {
@@ -252,6 +289,9 @@ fn inputs(inputs: &[Input]) -> String {
             Some(task) => format!("a new goal for {task} by {}", who(request)),
             None => format!("a new goal by {}", who(request)),
         },
+        Input::Answer { question, request, .. } => {
+            format!("an answer to question {question} by {}", who(request))
+        }
         Input::Refuse { .. } => "a goal that is refused".to_owned(),
     });
     let words: Vec<String> = words.collect();
@@ -274,11 +314,13 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskFailed { task, .. }
         | RunEvent::TaskAborted { task, .. }
         | RunEvent::TaskParked { task, .. }
+        | RunEvent::TaskWaits { task, .. }
+        | RunEvent::TaskAnswered { task, .. }
         | RunEvent::TaskReopened { task, .. } => Some(task.clone()),
         RunEvent::GoalEdited { task, .. } => task.clone().map(TaskId::Leaf),
-        RunEvent::TaskBlocked { task, .. } | RunEvent::TaskSkipped { task, .. } => {
-            Some(TaskId::Leaf(task.clone()))
-        }
+        RunEvent::TaskBlocked { task, .. }
+        | RunEvent::TaskSkipped { task, .. }
+        | RunEvent::TaskDelegated { task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))
@@ -293,7 +335,11 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::RunAborted { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
-        | RunEvent::RequestRefused { .. } => None,
+        | RunEvent::RequestRefused { .. }
+        | RunEvent::QuestionAsked { .. }
+        | RunEvent::QuestionAnswered { .. }
+        | RunEvent::QuestionPassedOn { .. }
+        | RunEvent::QuestionWithdrawn { .. } => None,
     }
 }
 

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
-use muster_shared::flow::{Budget, RunLimits};
+use muster_shared::flow::{Budget, People, RunLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::people::PeopleSettings;
 
 /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +177,8 @@ pub(crate) struct LimitSettings {
     pub(crate) budget: BudgetSettings,
     /// The most that one task may use.
     pub(crate) task_budget: BudgetSettings,
+    /// What people have a say in.
+    pub(crate) people: PeopleSettings,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -276,6 +280,7 @@ impl Default for LimitSettings {
             writing_reserve_percent,
             budget,
             task_budget,
+            people,
         } = RunLimits::default();
         Self {
             max_width,
@@ -294,6 +299,7 @@ impl Default for LimitSettings {
             writing_reserve: writing_reserve_percent,
             budget: BudgetSettings::from(&budget),
             task_budget: BudgetSettings::from(&task_budget),
+            people: PeopleSettings::from(&people),
         }
     }
 }
@@ -317,6 +323,7 @@ impl From<&LimitSettings> for RunLimits {
             writing_reserve_percent: limits.writing_reserve,
             budget: Budget::from(&limits.budget),
             task_budget: Budget::from(&limits.task_budget),
+            people: People::from(&limits.people),
         }
     }
 }

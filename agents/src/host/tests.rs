@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 mod park;
 mod uncertain;
+mod wait;
 
 use super::*;
 use crate::model::chat::{

@@ -7,14 +7,15 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, Breach, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
+    Action, Awaited, Breach, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
+use self::act::Acted;
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
 use super::decide::{Chosen, NextStep, decide, exhausted};
 use super::equipment::Equipment;
-use super::history::{History, in_brief};
+use super::history::{History, cut, in_brief};
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, Opening, Starter};
 use super::mind::{Asking, Heard, Mind, offline_answer};
@@ -26,6 +27,9 @@ use crate::definition::Contract;
 use crate::model::chat::{ModelError, ModelErrorKind};
 use crate::model::turnstile::Turnstile;
 use crate::roles::{Submission, data_by_rule, refusal};
+
+/// Longest description of what a task waits for that is kept with it, in characters.
+const WAIT_SHOWN: usize = 200;
 
 /// Takes a task to its end, or until `time_is_up`. `equip` makes ready what it needs, once the task is known to be ours.
 pub async fn drive<E>(
@@ -97,6 +101,8 @@ enum Failure {
     Model(ModelError),
     Setup(String),
     HandedOver,
+    /// The task waits: it is put down until what it waits for is there.
+    Waits(Box<Awaited>),
 }
 
 impl From<HandedOver> for Failure {
@@ -214,19 +220,33 @@ impl Course<'_> {
                 }
                 let key = self.idempotency_key();
                 let acting = self.act(&chosen, &key, &bench.equipment, &mut clock);
-                match unless_handed_over(self.handing_over.clone(), acting).await {
-                    Ok(observation) => (self.make_step(chosen, Some(observation), clock), !pure),
-                    Err(handed_over) => {
-                        if pure {
-                            // So that whoever goes on need not ask the model again.
-                            self.announce(journal, &chosen, clock).await?;
-                        }
-                        self.pending.clear();
-                        return Err(handed_over.into());
+                let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
+                    Ok(Acted::Observed(observation)) => {
+                        let step = self.make_step(chosen, Some(observation), clock);
+                        return self.go_on(journal, bench, step, !pure).await;
                     }
+                    Ok(Acted::Waits(wait)) => self.waits(*wait),
+                    Err(handed_over) => handed_over.into(),
+                };
+                if pure {
+                    // So that whoever goes on need not ask the model again.
+                    self.announce(journal, &chosen, clock).await?;
                 }
+                self.pending.clear();
+                return Err(put_down);
             }
         };
+        self.go_on(journal, bench, step, lasting).await
+    }
+
+    /// Journals a step; the task goes on.
+    async fn go_on(
+        &mut self,
+        journal: &mut Journal,
+        bench: &mut Bench,
+        step: Step,
+        lasting: bool,
+    ) -> Result<Option<End>, Failure> {
         self.journal_step(journal, step, lasting).await?;
         if let (Some(conversation), Some(step)) = (&mut bench.conversation, self.history.steps().last()) {
             conversation.step(step);
@@ -364,6 +384,7 @@ impl Course<'_> {
                 Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
                 Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
                 Err(Failure::HandedOver) => return Conclusion::Released(self.released()),
+                Err(Failure::Waits(awaited)) => return Conclusion::Released(self.waiting(awaited)),
             },
             Stopped::Cancelled(reason) => ended(Ending::Cancelled, reason),
             Stopped::DeadlinePassed => {
@@ -391,7 +412,16 @@ impl Course<'_> {
     /// What is said when the task is handed over, with what was used and nobody has counted.
     fn released(&self) -> Released {
         let why = self.handing_over.borrow().clone();
-        let released = released_by(why.as_ref()).unwrap_or_default();
+        self.with_usage(released_by(why.as_ref()).unwrap_or_default())
+    }
+
+    /// What is said when the task is put down until something is there.
+    fn waiting(&self, awaited: Box<Awaited>) -> Released {
+        let reason = format!("it waits for {}", cut(&awaited.wait.in_words(), WAIT_SHOWN));
+        self.with_usage(Released { reason, parked: true, wait: Some(awaited), ..Released::default() })
+    }
+
+    fn with_usage(&self, released: Released) -> Released {
         let mut usage = self.wasted;
         if released.parked {
             usage += self.history.usage();

@@ -1,7 +1,6 @@
 //! What cuts a task in hand short, and how: a cancellation at once, a hand-over at the next wait for something outside,
 //! a departure at the end of the step in hand.
 
-use muster_shared::flow::Usage;
 use muster_shared::run::Released;
 use tokio::sync::watch;
 
@@ -80,5 +79,5 @@ pub(super) fn released_by(why: Option<&Interrupt>) -> Option<Released> {
         Interrupt::Leave(reason) | Interrupt::Release(reason) => (reason.clone(), false),
         Interrupt::Park(reason) => (reason.clone(), true),
     };
-    Some(Released { reason, parked, usage: Usage::default() })
+    Some(Released { reason, parked, ..Released::default() })
 }

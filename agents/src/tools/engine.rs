@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use muster_shared::flow::Wait;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
@@ -50,6 +51,7 @@ struct Ending {
     content: String,
     data: Option<Value>,
     transient: bool,
+    wait: Option<Box<Wait>>,
 }
 
 impl ToolEngine {
@@ -160,12 +162,13 @@ impl ToolEngine {
                 ),
                 data: None,
                 transient: true,
+                wait: None,
             },
         }
     }
 
     fn cut(&self, ending: Ending, took: Duration) -> ToolResult {
-        let Ending { status, mut content, mut data, transient } = ending;
+        let Ending { status, mut content, mut data, transient, wait } = ending;
         let mut truncated = false;
         if content.len() > self.limits.max_content {
             let whole = content.len();
@@ -181,23 +184,23 @@ impl ToolEngine {
             truncated = true;
         }
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        ToolResult { status, content, data, millis, truncated, transient }
+        ToolResult { status, content, data, millis, truncated, transient, wait }
     }
 }
 
 impl Ending {
     fn error(content: String) -> Self {
-        Self { status: ToolStatus::Error, content, data: None, transient: false }
+        Self { status: ToolStatus::Error, content, data: None, transient: false, wait: None }
     }
 
     fn refused(content: String) -> Self {
-        Self { status: ToolStatus::Refused, content, data: None, transient: false }
+        Self { status: ToolStatus::Refused, content, data: None, transient: false, wait: None }
     }
 
     fn of(name: &str, ended: Result<Result<ToolOutput, ToolFailure>, JoinError>) -> Self {
         match ended {
-            Ok(Ok(ToolOutput { content, data })) => {
-                Self { status: ToolStatus::Success, content, data, transient: false }
+            Ok(Ok(ToolOutput { content, data, wait })) => {
+                Self { status: ToolStatus::Success, content, data, transient: false, wait }
             }
             Ok(Err(failure)) => Self::of_failure(&failure),
             Err(broken) => {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use muster_shared::flow::Gate;
+use muster_shared::flow::{Gate, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -243,12 +243,22 @@ pub struct ToolOutput {
     pub content: String,
     /// The same as data, for programs.
     pub data: Option<Value>,
+    /// What the task is to wait for before there is anything to observe. It is put down, frees its slot, and goes on
+    /// with what came of it as the observation of this very call: content and data are of no use then.
+    pub wait: Option<Box<Wait>>,
 }
 
 impl ToolOutput {
     /// An output of words alone.
     pub fn text(content: impl Into<String>) -> Self {
-        Self { content: content.into(), data: None }
+        Self { content: content.into(), data: None, wait: None }
+    }
+
+    /// There is nothing to observe before this is there. A tool that gives this should not be declared pure, and
+    /// should repeat when its end is not known: it has done nothing by itself.
+    #[must_use]
+    pub fn waiting(wait: Wait) -> Self {
+        Self { wait: Some(Box::new(wait)), ..Self::default() }
     }
 
     /// Adds the structured form.
@@ -324,6 +334,9 @@ pub struct ToolResult {
     /// Whether the same call may succeed when tried again later.
     #[serde(default)]
     pub transient: bool,
+    /// What the task is to wait for, see [`ToolOutput::wait`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Box<Wait>>,
 }
 
 impl ToolResult {

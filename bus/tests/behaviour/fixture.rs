@@ -91,11 +91,7 @@ pub(crate) fn started(attempt: u32) -> AgentEvent {
 }
 
 pub(crate) fn released(reason: impl Into<String>) -> AgentEvent {
-    AgentEvent::Released(Released {
-        reason: reason.into(),
-        parked: false,
-        usage: muster_shared::flow::Usage::default(),
-    })
+    AgentEvent::Released(Released { reason: reason.into(), parked: false, ..Released::default() })
 }
 
 pub(crate) fn decided(offers: u32) -> Decided {
@@ -133,6 +129,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(u64::MAX / 2),
         continues: None,
+        answered: None,
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,
     }

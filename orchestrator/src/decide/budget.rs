@@ -134,7 +134,7 @@ fn is_open(run: &RunState, kept: &Allotment) -> bool {
 /// Leaves that were not offered yet or are to be offered again.
 fn waiting_leaves(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
-    leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone())))
+    leaves.filter(|index| survey::is_open(run, &TaskId::Leaf((*index).clone())))
 }
 
 /// Leaves that may still be reflected on; each of them wants a share.

@@ -171,6 +171,13 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskAborted { .. }
         | RunEvent::TaskSkipped { .. }
         | RunEvent::TaskParked { .. }
+        | RunEvent::TaskWaits { .. }
+        | RunEvent::TaskAnswered { .. }
+        | RunEvent::TaskDelegated { .. }
+        | RunEvent::QuestionAsked { .. }
+        | RunEvent::QuestionAnswered { .. }
+        | RunEvent::QuestionPassedOn { .. }
+        | RunEvent::QuestionWithdrawn { .. }
         | RunEvent::TaskReopened { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }

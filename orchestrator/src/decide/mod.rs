@@ -4,6 +4,7 @@
 mod budget;
 mod control;
 mod deadline;
+mod delegate;
 mod draft;
 mod effect;
 mod failure;
@@ -14,9 +15,11 @@ mod nonce;
 mod outcome;
 mod partial;
 mod planning;
+mod questions;
 mod schedule;
 mod settle;
 mod survey;
+mod waits;
 mod work;
 
 #[cfg(test)]
@@ -97,7 +100,9 @@ pub fn decide(
     for input in inputs {
         take_in(&mut draft, input);
     }
+    questions::enforce(&mut draft);
     deadline::enforce(&mut draft);
+    waits::settle(&mut draft);
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
     set_alarm(&mut draft, inputs, deadline_before, was_open);
@@ -135,6 +140,11 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         Input::Edit { task, goal, request } => {
             control::obey(draft, request, |draft, request| {
                 control::edit(draft, request, task.as_ref(), goal)
+            });
+        }
+        Input::Answer { question, text, request } => {
+            control::obey(draft, request, |draft, request| {
+                questions::answer(draft, request, *question, text)
             });
         }
         // These say that the situation changed; what follows from it is decided below in any case.

@@ -13,6 +13,7 @@ use super::failure::{self, Failure};
 use super::loss;
 use super::planning;
 use super::survey;
+use super::waits;
 
 /// Takes in an agent's event from the record. What is about a closed generation is of no interest any more.
 pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
@@ -23,9 +24,10 @@ pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
     match event {
         AgentEvent::Started(started) => began(draft, key, &started),
         AgentEvent::Outcome(outcome) => ended(draft, &key.task, seq, outcome),
-        AgentEvent::Released(released) if released.parked => {
-            control::put_down(draft, key.task, key.generation);
-        }
+        AgentEvent::Released(released) if released.parked => match released.wait {
+            Some(awaited) => waits::begin(draft, key.task, key.generation, *awaited),
+            None => control::put_down(draft, key.task, key.generation),
+        },
         AgentEvent::Released(_) => loss::released(draft, key),
         AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
     }

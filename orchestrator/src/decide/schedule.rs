@@ -55,6 +55,9 @@ const fn most_offers(due: usize, is_new: bool) -> usize {
 /// What is to be offered as soon as its queue has room, in order. Reflections come first, since what was learnt
 /// reaches the tasks after them; leaves follow depth first. What the budget does not allow is not due.
 pub(super) fn due(run: &RunState) -> Vec<TaskId> {
+    if run.is_held() {
+        return Vec::new();
+    }
     match run.phase {
         Phase::Planning => unoffered(run, TaskId::Plan),
         Phase::Executing => {
@@ -126,6 +129,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         budget,
         deadline,
         continues,
+        answered: state.and_then(|state| state.answered.clone()),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,

@@ -32,6 +32,7 @@ fn is_settled(run: &RunState) -> bool {
     run.phase == Phase::Executing
         && run.paused.is_none()
         && !survey::anything_in_work(run)
+        && !survey::anything_waits(run)
         && schedule::due(run).is_empty()
 }
 

@@ -35,7 +35,17 @@ pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
 
 /// Whether a task is to be offered as soon as it is due: never offered, or its last try failed.
 pub(super) fn is_unoffered(run: &RunState, task: &TaskId) -> bool {
+    run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created && task.waiting.is_none())
+}
+
+/// Whether a task has not ended and is in nobody's hands: to be offered, or waiting.
+pub(super) fn is_open(run: &RunState, task: &TaskId) -> bool {
     run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created)
+}
+
+/// Whether a task waits for something.
+pub(super) fn anything_waits(run: &RunState) -> bool {
+    run.is_held() || run.tasks.values().any(|task| task.waiting.is_some())
 }
 
 /// Whether what the task was allowed to use did not suffice.
@@ -182,6 +192,11 @@ pub(super) fn uncovered(run: &RunState) -> Vec<String> {
 fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
     let leaves = run.plan.iter().flat_map(Plan::leaves);
     leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&TaskId::Leaf(index.clone()))?)))
+}
+
+/// What a leaf gave, if it did.
+pub(super) fn result_of<'a>(run: &'a RunState, index: &TaskIndex) -> Option<&'a TaskResult> {
+    result(run.planned(index)?)
 }
 
 fn result(state: &TaskState) -> Option<&TaskResult> {

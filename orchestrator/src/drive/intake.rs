@@ -171,6 +171,9 @@ pub(super) async fn see_to(
         Command::Edit { task, goal, reason, .. } => {
             Input::Edit { task: task.clone(), goal: goal.clone(), request: request(reason) }
         }
+        Command::Answer { question, text, .. } => {
+            Input::Answer { question: *question, text: text.clone(), request: request("") }
+        }
     };
     Ok(ask(office, command.run(), input).await)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Budget, Goal, RunLimits};
+use muster_shared::flow::{Budget, Goal, People, RunLimits};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -50,6 +50,12 @@ impl Default for OrchestratorSettings {
     }
 }
 
+/// The longest deadline of a run, in milliseconds.
+const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
+
+/// Most questions of one run: each is part of its state.
+const MOST_QUESTIONS: u32 = 500;
+
 /// Nobody gains from more than this; each keeps one run from taking more than its share of the fleet.
 const CEILING: RunLimits = RunLimits {
     max_width: 50,
@@ -61,13 +67,14 @@ const CEILING: RunLimits = RunLimits {
     max_refinements: 20,
     max_refine_operations: 20,
     task_deadline_ms: 7 * 24 * 3600 * 1000,
-    run_deadline_ms: 30 * 24 * 3600 * 1000,
+    run_deadline_ms: LONGEST_RUN_MS,
     planning_deadline_ms: None,
     executing_deadline_ms: None,
     writing_deadline_ms: None,
     writing_reserve_percent: 90,
     budget: Budget::UNLIMITED,
     task_budget: Budget::UNLIMITED,
+    people: People::USUAL,
 };
 
 impl OrchestratorSettings {
@@ -92,12 +99,19 @@ impl OrchestratorSettings {
             writing_reserve_percent: wanted.writing_reserve_percent.min(CEILING.writing_reserve_percent),
             budget: goal.budget.or(&wanted.budget),
             task_budget: wanted.task_budget,
+            people: People {
+                review: goal.review.unwrap_or(wanted.people.review),
+                answer_within_ms: wanted.people.answer_within_ms.clamp(1, LONGEST_RUN_MS),
+                max_questions: wanted.people.max_questions.min(MOST_QUESTIONS),
+                max_delegations: wanted.people.max_delegations.min(u32::from(CEILING.max_depth)),
+                ..wanted.people.clone()
+            },
         }
     }
 
     /// The longest deadline that a goal may name, in milliseconds.
     #[must_use]
     pub const fn longest_deadline_ms() -> u64 {
-        CEILING.run_deadline_ms
+        LONGEST_RUN_MS
     }
 }

@@ -130,7 +130,9 @@ impl Post {
 pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mail: Vec<Mail>) -> TurnEnd {
     let Post { signals, orders, wakes, reload } = Post::sort(mail);
     let commands: Vec<Input> = orders.iter().map(|order| order.input.clone()).collect();
-    let done = go(&office, id, book.filter(|_| !reload), &signals, commands, wakes).await;
+    let work = go(&office, id, book.filter(|_| !reload), &signals, commands, wakes);
+    // The state of a run is large, and lives on the heap while others are waited for.
+    let done = Box::pin(work).await;
     let answer = match &done {
         Ok(Done { book, .. }) if book.run.is_none() => Answer::NoSuchRun,
         Ok(_) => Answer::Recorded,
@@ -249,7 +251,8 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Resume { .. }
         | Input::Skip { .. }
         | Input::Redo { .. }
-        | Input::Edit { .. } => None,
+        | Input::Edit { .. }
+        | Input::Answer { .. } => None,
     }
 }
 

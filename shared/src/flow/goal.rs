@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::people::{People, ReviewPolicy};
 use crate::wire::Encoding;
 
 /// Longest goal that is accepted, in bytes.
@@ -36,6 +37,9 @@ pub struct Goal {
     /// The most that this run may use; where it says nothing, the limits' own budget holds.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
+    /// Whether a person looks at the plan first; as the limits have it when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewPolicy>,
 }
 
 /// Why a goal is refused before any work starts.
@@ -67,6 +71,7 @@ impl Goal {
             encoding: Encoding::default(),
             limits: None,
             budget: Budget::UNLIMITED,
+            review: None,
         }
     }
 
@@ -149,6 +154,9 @@ pub struct RunLimits {
     /// The most that one task may use.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub task_budget: Budget,
+    /// What people have a say in.
+    #[serde(skip_serializing_if = "People::is_usual")]
+    pub people: People,
 }
 
 impl Default for RunLimits {
@@ -170,6 +178,7 @@ impl Default for RunLimits {
             writing_reserve_percent: 10,
             budget: Budget::UNLIMITED,
             task_budget: Budget::UNLIMITED,
+            people: People::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::outcome::{Ending, StepDigest, TaskResult};
 use super::plan::{Plan, PlanTask};
 use super::reflection::Reflection;
 use super::specialist::Specialty;
+use super::wait::Answered;
 use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 use crate::wire::Encoding;
@@ -124,6 +125,9 @@ pub struct TaskOffered {
     /// Nothing when the task is begun from its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<Generation>,
+    /// What came of what the task waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Box<Answered>>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.

@@ -96,6 +96,8 @@ fn taken_over(task: &TaskState) -> TaskState {
             agent: None,
             attempt: Attempt(0),
             continues: None,
+            waiting: None,
+            answered: None,
             deaths: Vec::new(),
             ..task.clone()
         },

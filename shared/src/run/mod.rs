@@ -18,10 +18,16 @@ pub use event::{
 };
 pub use fork::{Inherited, Origin};
 pub use snapshot::Snapshot;
-pub use state::{Allotment, Death, Paused, Phase, RunState, RunStatus, Seen, Statuses, TaskState};
+pub use state::{
+    Allotment, Death, Paused, Phase, QuestionEnd, QuestionState, RunState, RunStatus, Seen, Statuses,
+    TaskState, Waiting,
+};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 2;
+
+/// The first version of events in which tasks wait and people are asked.
+pub const WAITS_SINCE: u32 = 2;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -8,9 +8,10 @@ use uuid::Uuid;
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
 use crate::flow::{
-    Budget, Goal, Outcome, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus, Usage,
+    About, Answered, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation, Reply,
+    Report, RunLimits, TaskStatus, Usage, Wait,
 };
-use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, Attempt, Generation, QuestionId, Queue, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 
 /// The state of a run (R3).
@@ -103,6 +104,12 @@ pub struct RunState {
     pub wanted: BTreeMap<u32, Vec<String>>,
     /// Changes of plan: what was changed, and what was refused.
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// What people were asked, and what they answered.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub questions: BTreeMap<QuestionId, QuestionState>,
+    /// Tasks that were handed over, and the task that each was handed over by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub delegated: BTreeMap<TaskIndex, TaskIndex>,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.
@@ -128,11 +135,11 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them.
+    /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them: one that waits is in work.
     #[must_use]
     pub fn statuses(&self) -> Statuses {
         let leaf = |(task, state): (&TaskId, &TaskState)| match task {
-            TaskId::Leaf(index) => Some((index.clone(), state.status)),
+            TaskId::Leaf(index) => Some((index.clone(), state.status_in_plan())),
             TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
         };
         self.tasks.iter().filter_map(leaf).collect()
@@ -145,6 +152,17 @@ impl RunState {
         let offered = self.tasks.get(task).filter(|state| state.status == TaskStatus::Queued)?;
         let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation)?;
         seen.agent.as_ref()
+    }
+
+    /// The questions that wait for an answer.
+    pub fn open_questions(&self) -> impl Iterator<Item = (QuestionId, &QuestionState)> {
+        self.questions.iter().filter(|(_, state)| state.is_open()).map(|(id, state)| (*id, state))
+    }
+
+    /// Whether nothing more is offered until somebody has answered.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.open_questions().any(|(_, state)| state.about.holds_the_run())
     }
 
     /// The state of a planned task.
@@ -197,9 +215,21 @@ pub struct TaskState {
     pub failures: u32,
     /// The first of the earlier generations whose steps the next one goes on from; every one since belongs to it.
     pub continues: Option<Generation>,
+    /// What it waits for. It is in nobody's hands and not offered meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
+    /// What came of what it waited for last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Box<Answered>>,
 }
 
 impl TaskState {
+    /// Its state as the plan sees it: one that waits has begun and is not to be offered.
+    #[must_use]
+    pub const fn status_in_plan(&self) -> TaskStatus {
+        if self.waiting.is_some() { TaskStatus::Processing } else { self.status }
+    }
+
     /// A task that was planned and not offered yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -218,7 +248,65 @@ impl TaskState {
             reasons: Vec::new(),
             failures: 0,
             continues: None,
+            waiting: None,
+            answered: None,
         }
+    }
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Waiting {
+    /// The step that is begun.
+    pub step: u32,
+    /// What is waited for.
+    pub wait: Wait,
+    /// Since when.
+    pub since: Millis,
+    /// The task of the plan whose end is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_task: Option<TaskIndex>,
+}
+
+/// A question of the run, answered or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionState {
+    /// What its answer is for.
+    pub about: About,
+    /// The question.
+    pub question: Question,
+    /// When it was asked.
+    pub asked_at: Millis,
+    /// Who is asked now; whoever looks after the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_of: Option<String>,
+    /// How many people were asked before who did not answer.
+    #[serde(default)]
+    pub passed_on: u32,
+    /// When the time for the answer is up.
+    pub expires: Millis,
+    /// What follows then.
+    pub on_timeout: OnTimeout,
+    /// How it ended; nothing while it waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<QuestionEnd>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// It was answered, or its default was taken.
+    Answered(Reply),
+    /// Nobody needed the answer any more; why.
+    Withdrawn(String),
+}
+
+impl QuestionState {
+    /// Whether it waits for an answer.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.end.is_none()
     }
 }
 

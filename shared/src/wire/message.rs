@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::codec::Encoding;
 use crate::flow::{ContractSchemas, Goal, Usage};
-use crate::ids::{AgentId, Generation, Role, RunId, TaskId, TaskIndex};
+use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
 use crate::run::Origin;
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
@@ -91,6 +91,18 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
+    /// Answer a question of a run.
+    Answer {
+        /// The run.
+        run: RunId,
+        /// The question.
+        question: QuestionId,
+        /// The answer, or one of the choices by its words or its number.
+        text: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
     /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
     Edit {
         /// The run.
@@ -121,7 +133,8 @@ impl Command {
             | Self::Resume { run, .. }
             | Self::Skip { run, .. }
             | Self::Redo { run, .. }
-            | Self::Edit { run, .. } => *run,
+            | Self::Edit { run, .. }
+            | Self::Answer { run, .. } => *run,
         }
     }
 
@@ -135,7 +148,8 @@ impl Command {
             | Self::Resume { id, .. }
             | Self::Skip { id, .. }
             | Self::Redo { id, .. }
-            | Self::Edit { id, .. } => *id,
+            | Self::Edit { id, .. }
+            | Self::Answer { id, .. } => *id,
         }
     }
 
@@ -149,7 +163,8 @@ impl Command {
             | Self::Resume { id, .. }
             | Self::Skip { id, .. }
             | Self::Redo { id, .. }
-            | Self::Edit { id, .. } => {
+            | Self::Edit { id, .. }
+            | Self::Answer { id, .. } => {
                 id.get_or_insert(new);
             }
         }
@@ -168,6 +183,7 @@ impl Command {
             Self::Skip { .. } => "skip",
             Self::Redo { .. } => "redo",
             Self::Edit { .. } => "edit",
+            Self::Answer { .. } => "answer",
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Action, Advice, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall, Observation,
-    ObservationStatus, Outcome, Plan, PlanDraft, PlanTask, Product, RefineOperation, Reflection,
-    RefusedOperation, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
-    TemplateRef, Thought, ToolNote, Usage, Work,
+    About, Action, Advice, Answered, Awaited, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall,
+    Observation, ObservationStatus, OnTimeout, Outcome, Plan, PlanDraft, PlanTask, Product, Question,
+    RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits, Step, StepDigest, StoredMessage,
+    TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Wait, Work,
 };
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
+use muster_shared::ids::{
+    AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
+};
 use muster_shared::run::{
     Decided, Evidence, Inherited, Input, Origin, Phase, Released, Request, RunEvent, Started, StopReason,
     TaskState, ToolStarted,
@@ -42,6 +44,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
             reason: "the agent leaves".to_owned(),
             parked: false,
             usage: Usage::default(),
+            wait: None,
         }),
     );
     for (name, product) in products() {
@@ -58,6 +61,9 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_controlled", Body::Decided(controlled()));
     add("decided_out_of_time", Body::Decided(out_of_time()));
     add("released_parked", Body::Released(parked()));
+    add("released_waiting", Body::Released(waiting()));
+    add("decided_answered", Body::Decided(answered()));
+    add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
     add("profile", Body::Profile(profile()));
     for (name, kind) in live() {
@@ -82,6 +88,7 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("resume", Command::Resume { run, reason: reason.clone(), deadline_ms: Some(60_000), id }),
         ("skip", Command::Skip { run, task: task.clone(), reason: reason.clone(), id }),
         ("redo", Command::Redo { run, task: task.clone(), reason: reason.clone(), id }),
+        ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
 }
@@ -97,8 +104,62 @@ fn out_of_time() -> Decided {
     }
 }
 
+/// A task that waits for a person.
+fn waiting() -> Released {
+    let reason = "it waits for an answer to: Which year?".to_owned();
+    let wait = Some(Box::new(Awaited { step: 2, wait: Wait::Answer(question()) }));
+    Released { reason, parked: true, usage: usage(), wait }
+}
+
+fn question() -> Question {
+    Question {
+        text: "Which year?".to_owned(),
+        reason: "The figures differ from year to year".to_owned(),
+        choices: vec!["2024".to_owned(), "2025".to_owned()],
+        default: Some("2025".to_owned()),
+        to: Some("ada".to_owned()),
+        within_ms: Some(60_000),
+        on_timeout: Some(OnTimeout::AskAnother),
+    }
+}
+
+/// Tasks that wait, and what people answer.
+fn answered() -> Decided {
+    let (id, by) = (QuestionId(1), index("1-2"));
+    let (task, to) = (TaskId::Leaf(by.clone()), index("1-3"));
+    let request = Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: String::new() };
+    let expires = Millis(1_700_000_060_000);
+    let on_timeout = OnTimeout::AskAnother;
+    let reply = Reply { question: id, text: Some("2025".to_owned()), by: Some("ada".to_owned()) };
+    let wait = Wait::Answer(question());
+    Decided {
+        inputs: vec![Input::Answer { question: id, text: "2".to_owned(), request }],
+        events: vec![
+            RunEvent::TaskWaits { task: task.clone(), generation: Generation(1), step: 2, wait },
+            RunEvent::QuestionAsked {
+                id,
+                about: About::Task(task.clone()),
+                question: question(),
+                expires,
+                on_timeout,
+            },
+            RunEvent::QuestionPassedOn { id, to: "grace".to_owned(), expires },
+            RunEvent::QuestionAnswered { reply },
+            RunEvent::QuestionWithdrawn { id, reason: "the task was left out".to_owned() },
+            RunEvent::TaskAnswered { task, step: 2, observation: observation() },
+            RunEvent::TaskDelegated { task: by, to, plan: plan() },
+        ],
+        ..decided()
+    }
+}
+
+fn observation() -> Observation {
+    let content = "ada answers: 2025".to_owned();
+    Observation { status: ObservationStatus::Success, content, millis: 1_200, truncated: false }
+}
+
 fn parked() -> Released {
-    Released { reason: "paused by ada".to_owned(), parked: true, usage: usage() }
+    Released { reason: "paused by ada".to_owned(), parked: true, usage: usage(), wait: None }
 }
 
 /// What people ask of a run, and what follows.
@@ -163,6 +224,7 @@ fn goal() -> Goal {
         encoding: Encoding::Json,
         limits: Some(limits()),
         budget: muster_shared::flow::Budget::UNLIMITED,
+        review: None,
     }
 }
 
@@ -349,6 +411,13 @@ fn outcome(product: Product) -> Outcome {
     }
 }
 
+/// An offer of a task that was answered.
+fn going_on() -> TaskOffered {
+    let (_, work) = works().swap_remove(1);
+    let answered = Some(Box::new(Answered { step: 2, observation: observation() }));
+    TaskOffered { generation: Generation(2), continues: Some(Generation(1)), answered, ..offered(work) }
+}
+
 fn works() -> Vec<(&'static str, Work)> {
     let leaf = || LeafRef {
         index: index("1-1"),
@@ -427,6 +496,7 @@ fn offered(work: Work) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(1_700_000_600_000),
         continues: None,
+        answered: None,
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,
     }

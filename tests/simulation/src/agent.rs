@@ -306,7 +306,7 @@ impl Agent {
 }
 
 fn released(reason: &str, parked: bool, usage: Usage) -> AgentEvent {
-    AgentEvent::Released(Released { reason: reason.to_owned(), parked, usage })
+    AgentEvent::Released(Released { reason: reason.to_owned(), parked, usage, wait: None })
 }
 
 impl Process for Agent {

@@ -41,6 +41,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         budget: muster_shared::flow::Budget::UNLIMITED,
         deadline: Millis(0),
         continues: None,
+        answered: None,
         nonce: String::new(),
         encoding: Encoding::default(),
     }

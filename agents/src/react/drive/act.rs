@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use muster_shared::flow::{Action, Observation, ObservationStatus, Step, TaskOffered};
+use muster_shared::flow::{
+    Action, Answered, Awaited, Observation, ObservationStatus, Step, TaskOffered, Wait,
+};
 use muster_shared::run::{AgentEvent, ToolStarted};
 
 use super::super::decide::Chosen;
@@ -12,6 +14,14 @@ use super::super::journal::Journal;
 use super::super::uncertain::{Resumption, resume};
 use super::{Clock, Course, End, Failure};
 use crate::tools::{ToolResult, ToolStatus};
+
+/// What came of a call.
+pub(super) enum Acted {
+    /// Something to observe.
+    Observed(Observation),
+    /// Nothing before this is there.
+    Waits(Box<Wait>),
+}
 
 impl Course<'_> {
     /// Ends the step whose tool was begun and not ended, as the tool has it; gives the end if that ends the task.
@@ -24,6 +34,10 @@ impl Course<'_> {
             return Ok(None);
         };
         let (name, mut clock) = (step.action.name.clone(), Clock::start());
+        if let Some(answered) = self.offer.answered.as_deref().filter(|answered| answered.step == step.number)
+        {
+            return self.take_answer(journal, step, answered, equipment).await;
+        }
         let (observation, end) = match resume(&step, equipment.when_uncertain(&name)) {
             Resumption::Tell(observation) => (observation, None),
             Resumption::Fail(observation, submission) => {
@@ -33,12 +47,36 @@ impl Course<'_> {
                 let Step { thought, action, notes, .. } = step.clone();
                 let chosen = Chosen { thought, action, left_out: 0, notes };
                 let acting = self.act(&chosen, &idempotency_key, equipment, &mut clock);
-                (unless_handed_over(self.handing_over.clone(), acting).await?, None)
+                match unless_handed_over(self.handing_over.clone(), acting).await? {
+                    Acted::Observed(observation) => (observation, None),
+                    Acted::Waits(wait) => return Err(self.waits(*wait)),
+                }
             }
         };
         let step = Step { observation: Some(observation), ..step };
         self.journal_step(journal, step, !equipment.is_pure(&name)).await?;
         Ok(end)
+    }
+
+    /// Ends the step with what came of what the task waited for.
+    async fn take_answer(
+        &mut self,
+        journal: &mut Journal,
+        step: Step,
+        answered: &Answered,
+        equipment: &Equipment,
+    ) -> Result<Option<End>, Failure> {
+        let mut observation = answered.observation.clone();
+        observation.content = equipment.redactor.redact(&observation.content).into_owned();
+        let lasting = !equipment.is_pure(&step.action.name);
+        let step = Step { observation: Some(observation), ..step };
+        self.journal_step(journal, step, lasting).await?;
+        Ok(None)
+    }
+
+    /// The step that is begun waits.
+    pub(super) fn waits(&self, wait: Wait) -> Failure {
+        Failure::Waits(Box::new(Awaited { step: self.history.next_step(), wait }))
     }
 
     /// Journals the model's answer before its tool has ended.
@@ -60,20 +98,23 @@ impl Course<'_> {
         key: &str,
         equipment: &Equipment,
         clock: &mut Clock,
-    ) -> Observation {
+    ) -> Acted {
         let begun = Instant::now();
         let Action { name, arguments } = &chosen.action;
         let context = equipment.context_for(name, key);
         let result = equipment.engine.call(name, arguments.clone(), &context).await;
         clock.outside += begun.elapsed();
-        let mut observation = observed(result);
+        let mut observation = match result.wait {
+            Some(wait) => return Acted::Waits(wait),
+            None => observed(result),
+        };
         if chosen.left_out > 0 {
             observation
                 .content
                 .push_str("\n(Only the first action of your answer was done: one action per step.)");
         }
         observation.content = equipment.redactor.redact(&observation.content).into_owned();
-        observation
+        Acted::Observed(observation)
     }
 
     pub(super) fn idempotency_key(&self) -> String {

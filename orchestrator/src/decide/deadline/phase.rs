@@ -22,7 +22,10 @@ const OVER: &str = "the time for carrying out the plan is up";
 ///
 /// Time is kept for writing once there is something to write.
 pub(super) fn ends_at(run: &RunState) -> Option<Millis> {
-    let own = |span: Option<u64>| span.map(|span| run.phase_since.after(Duration::from_millis(span)));
+    // While somebody is asked how to go on, the time of the phase stands still.
+    let own = |span: Option<u64>| {
+        span.filter(|_| !run.is_held()).map(|span| run.phase_since.after(Duration::from_millis(span)))
+    };
     let limits = &run.limits;
     match run.phase {
         Phase::Planning => own(limits.planning_deadline_ms),
@@ -123,5 +126,5 @@ fn in_hand(run: &RunState) -> Vec<(TaskId, Generation)> {
 /// Leaves that wait to be offered.
 fn never_done(run: &RunState) -> Vec<TaskIndex> {
     let open = survey::not_ended(run).into_iter().map(|(index, _)| index);
-    open.filter(|index| survey::is_unoffered(run, &TaskId::Leaf(index.clone()))).collect()
+    open.filter(|index| survey::is_open(run, &TaskId::Leaf(index.clone()))).collect()
 }

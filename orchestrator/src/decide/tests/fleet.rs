@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{
     Advice, Ending, Finding, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report,
-    RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Usage, Work,
+    RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Released, Request, RunEvent, RunState,
-    RunStatus, Started, apply,
+    AgentEvent, AgentKey, Decided, EVENT_VERSION, Entry, Input, RecordEvent, Released, Request, RunEvent,
+    RunState, RunStatus, Started, apply,
 };
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -61,7 +61,13 @@ impl Fleet {
 
     pub(super) fn submit(&mut self, goal: &str, limits: RunLimits) {
         let (goal, secret) = (Box::new(Goal::new(goal)), "ab".repeat(32));
-        self.turn(vec![Input::Goal { goal, limits, secret, event_version: 1, lessons: Vec::new() }]);
+        self.turn(vec![Input::Goal {
+            goal,
+            limits,
+            secret,
+            event_version: EVENT_VERSION,
+            lessons: Vec::new(),
+        }]);
     }
 
     pub(super) fn run(&self) -> &RunState {
@@ -201,7 +207,7 @@ impl Fleet {
     /// An agent puts a task down where it stands.
     pub(super) fn park(&mut self, offer: &TaskOffered) {
         self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
-        let released = Released { reason: "paused".into(), parked: true, usage: Usage::default() };
+        let released = Released { reason: "paused".into(), parked: true, ..Released::default() };
         self.report(offer, AgentEvent::Released(released));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus, Usage};
+use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
@@ -155,7 +155,7 @@ fn whoever_takes_a_run_over_has_orphans_given_out_again() {
 fn an_orderly_hand_over_is_no_death_and_nothing_to_hand_on() {
     let (mut fleet, offer) = fleet();
     let handed_over =
-        AgentEvent::Released(Released { reason: "it stops".into(), parked: false, usage: Usage::default() });
+        AgentEvent::Released(Released { reason: "it stops".into(), parked: false, ..Released::default() });
     for number in 1..=5 {
         start(&mut fleet, &offer, number, 0);
         say(&mut fleet, &offer, number, handed_over.clone());

@@ -10,3 +10,4 @@ mod properties;
 mod specialists;
 mod spending;
 mod tables;
+mod waits;

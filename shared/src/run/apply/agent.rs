@@ -27,7 +27,8 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Resume { .. }
             | Input::Skip { .. }
             | Input::Redo { .. }
-            | Input::Edit { .. } => {}
+            | Input::Edit { .. }
+            | Input::Answer { .. } => {}
         }
         if let Some(request) = input.request() {
             note_request(state, request);

@@ -81,6 +81,8 @@ pub(super) fn reopen(
     found.agent = None;
     found.outcome = None;
     found.continues = None;
+    found.waiting = None;
+    found.answered = None;
     found.failures = 0;
     found.reasons.push(reason.to_owned());
     if let TaskId::Reflect(index) = task {

@@ -3,7 +3,7 @@
 use super::super::EVENT_VERSION;
 use super::super::state::Phase;
 use crate::flow::TaskStatus;
-use crate::ids::{Attempt, Generation, RunId, Seq, TaskId, TaskIndex};
+use crate::ids::{Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 
 /// Why an entry cannot be folded. Whoever meets one drops the state and stops owning the run: the record is
 /// not what this build believes it to be.
@@ -95,6 +95,24 @@ pub enum ApplyError {
         last: Attempt,
         /// The attempt that was named.
         found: Attempt,
+    },
+    /// A question that is not there, was there before, or has ended.
+    #[error("{event} cannot be about question {id} of run {run}")]
+    WrongQuestion {
+        /// The run.
+        run: RunId,
+        /// The question.
+        id: QuestionId,
+        /// What was said of it.
+        event: &'static str,
+    },
+    /// A task that does not wait as the event has it.
+    #[error("{event} cannot be about task {task}, which does not wait for that")]
+    NotWaiting {
+        /// The task.
+        task: TaskId,
+        /// What was said of it.
+        event: &'static str,
     },
     /// No outcome of the task waits at the place named.
     #[error("no outcome of task {task} generation {generation} waits at position {seq}")]

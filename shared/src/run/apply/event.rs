@@ -3,13 +3,14 @@
 use super::super::EVENT_VERSION;
 use super::super::event::RunEvent;
 use super::super::fork::Inherited;
-use super::super::state::{Phase, RunState, RunStatus};
+use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
 use super::control;
 use super::error::ApplyError;
 use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents};
 use super::task::{end_generation, end_without_outcome};
+use super::wait;
 use crate::flow::{Goal, TaskStatus, Usage};
 use crate::ids::{RunId, Seq, TaskId};
 use crate::time::Millis;
@@ -65,6 +66,8 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         reflections: std::collections::BTreeMap::new(),
         wanted: std::collections::BTreeMap::new(),
         refinements: Vec::new(),
+        questions: std::collections::BTreeMap::new(),
+        delegated: std::collections::BTreeMap::new(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,
@@ -140,6 +143,23 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Skipped, reason)?;
         }
         RunEvent::TaskParked { task, generation } => control::park(state, name, task, *generation)?,
+        RunEvent::TaskWaits { task, generation, step, wait } => {
+            wait::waits(state, name, (task, *generation), (*step, wait), now)?;
+        }
+        RunEvent::TaskAnswered { task, step, observation } => {
+            wait::answered(state, name, task, *step, observation)?;
+        }
+        RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
+        RunEvent::QuestionAsked { id, about, question, expires, on_timeout } => {
+            wait::asked(state, name, *id, (about, question), (*expires, *on_timeout), now)?;
+        }
+        RunEvent::QuestionAnswered { reply } => {
+            wait::ended(state, name, reply.question, QuestionEnd::Answered(reply.clone()), now)?;
+        }
+        RunEvent::QuestionPassedOn { id, to, expires } => wait::passed_on(state, name, *id, to, *expires)?,
+        RunEvent::QuestionWithdrawn { id, reason } => {
+            wait::ended(state, name, *id, QuestionEnd::Withdrawn(reason.clone()), now)?;
+        }
         RunEvent::TaskReopened { task, reason } => control::reopen(state, name, task, reason, now)?,
         RunEvent::RunPaused { reason } => control::pause(state, name, reason, now)?,
         RunEvent::RunResumed { reason: _, deadline } => control::resume(state, name, *deadline, now)?,
@@ -203,6 +223,7 @@ fn end_run(state: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
         task.agent = None;
         task.reasons.push(reason.to_owned());
     }
+    wait::end_all(state, reason);
     for (key, event) in std::mem::take(&mut state.pending).into_values() {
         count_usage(state, &key, &event);
     }

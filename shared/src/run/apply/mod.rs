@@ -12,6 +12,7 @@ mod loss;
 mod offer;
 mod plan;
 mod task;
+mod wait;
 
 use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
 use super::state::RunState;

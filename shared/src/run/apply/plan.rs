@@ -22,6 +22,8 @@ pub(super) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), Apply
             let task = state.tasks.entry(id.clone()).or_default();
             move_to(task, &id, TaskStatus::Split)?;
             task.agent = None;
+            task.waiting = None;
+            task.answered = None;
         }
     }
     for index in plan.tasks.keys() {

@@ -21,6 +21,7 @@ pub(super) fn end_generation<'a>(
     move_to(found, task, to)?;
     found.agent = None;
     found.continues = None;
+    found.answered = None;
     if outcome.is_some() {
         found.outcome = outcome;
     }
@@ -37,6 +38,8 @@ pub(super) fn end_without_outcome(
     let found = executable(state, task, event)?;
     move_to(found, task, to)?;
     found.agent = None;
+    found.waiting = None;
+    found.answered = None;
     found.reasons.push(reason.to_owned());
     Ok(())
 }

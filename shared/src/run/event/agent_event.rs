@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Outcome, Step, Usage};
+use crate::flow::{Awaited, Outcome, Step, Usage};
 use crate::ids::{AgentId, Attempt, Generation, Role, TaskId};
 
 /// Who writes about which generation of which task: the variable part of an agent's subject.
@@ -130,4 +130,7 @@ pub struct Released {
     /// the step being taken, which no step holds.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
+    /// What the task waits for, when it is put down for that: the generation ends with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Box<Awaited>>,
 }

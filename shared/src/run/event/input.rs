@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::flow::{Goal, RunLimits};
-use crate::ids::{AgentId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, QuestionId, Seq, TaskId, TaskIndex};
 use crate::run::fork::{Inherited, Origin};
 
 /// What a run decides upon. What comes from outside the record is copied into it here.
@@ -128,6 +128,15 @@ pub enum Input {
         /// Who, and why.
         request: Request,
     },
+    /// Somebody answers a question of the run.
+    Answer {
+        /// The question.
+        question: QuestionId,
+        /// The answer, or one of the choices by its words or its number.
+        text: String,
+        /// Who, and why.
+        request: Request,
+    },
 }
 
 impl Input {
@@ -147,7 +156,8 @@ impl Input {
             | Self::Resume { request, .. }
             | Self::Skip { request, .. }
             | Self::Redo { request, .. }
-            | Self::Edit { request, .. } => Some(request.id),
+            | Self::Edit { request, .. }
+            | Self::Answer { request, .. } => Some(request.id),
         }
     }
 }

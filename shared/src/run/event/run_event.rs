@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::flow::{Goal, Plan, Reflection, RefusedOperation, Report, RunLimits};
-use crate::ids::{AgentId, Attempt, Generation, Seq, TaskId, TaskIndex};
+use crate::flow::{
+    About, Goal, Observation, OnTimeout, Plan, Question, Reflection, RefusedOperation, Reply, Report,
+    RunLimits, Wait,
+};
+use crate::ids::{AgentId, Attempt, Generation, QuestionId, Seq, TaskId, TaskIndex};
 use crate::run::fork::{Inherited, Origin};
 use crate::time::Millis;
 
@@ -161,6 +164,69 @@ pub enum RunEvent {
         /// The generation that was put down.
         generation: Generation,
     },
+    /// A task was put down until what it waits for is there.
+    TaskWaits {
+        /// The task.
+        task: TaskId,
+        /// The generation that was put down.
+        generation: Generation,
+        /// The step that is begun.
+        step: u32,
+        /// What is waited for.
+        wait: Wait,
+    },
+    /// What a task waited for is there: its next generation goes on with it.
+    TaskAnswered {
+        /// The task.
+        task: TaskId,
+        /// The step that was begun.
+        step: u32,
+        /// Its observation.
+        observation: Observation,
+    },
+    /// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
+    TaskDelegated {
+        /// The task that waits.
+        task: TaskIndex,
+        /// The task that was added.
+        to: TaskIndex,
+        /// The plan as it stands now.
+        plan: Plan,
+    },
+    /// Somebody is asked.
+    QuestionAsked {
+        /// The question's number in this run.
+        id: QuestionId,
+        /// What its answer is for.
+        about: About,
+        /// The question.
+        question: Question,
+        /// When the time for the answer is up.
+        expires: Millis,
+        /// What follows then.
+        on_timeout: OnTimeout,
+    },
+    /// A question was answered, or its time is up and its default is taken.
+    QuestionAnswered {
+        /// The answer.
+        reply: Reply,
+    },
+    /// Nobody answered in time: somebody else is asked.
+    QuestionPassedOn {
+        /// The question.
+        id: QuestionId,
+        /// Who is asked now.
+        to: String,
+        /// When the time for the answer is up.
+        expires: Millis,
+    },
+    /// Nobody needs the answer any more.
+    QuestionWithdrawn {
+        /// The question.
+        id: QuestionId,
+        /// Why.
+        reason: String,
+    },
     /// A task that was begun, or had ended, is to be done again from its beginning.
     TaskReopened {
         /// The task.
@@ -280,6 +346,13 @@ impl RunEvent {
             Self::TaskAborted { .. } => "task_aborted",
             Self::TaskSkipped { .. } => "task_skipped",
             Self::TaskParked { .. } => "task_parked",
+            Self::TaskWaits { .. } => "task_waits",
+            Self::TaskAnswered { .. } => "task_answered",
+            Self::TaskDelegated { .. } => "task_delegated",
+            Self::QuestionAsked { .. } => "question_asked",
+            Self::QuestionAnswered { .. } => "question_answered",
+            Self::QuestionPassedOn { .. } => "question_passed_on",
+            Self::QuestionWithdrawn { .. } => "question_withdrawn",
             Self::TaskReopened { .. } => "task_reopened",
             Self::RunPaused { .. } => "run_paused",
             Self::RunResumed { .. } => "run_resumed",

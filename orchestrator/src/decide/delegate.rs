@@ -1,0 +1,125 @@
+//! Handing over part of a task: the plan has a task more, done by whoever matches, and its end is what the one that
+//! asked for it goes on with.
+
+use muster_shared::flow::{
+    Observation, ObservationStatus, RefineOperation, RunLimits, TaskDraft, TaskResult, TaskStatus,
+};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::{self, Refined};
+use muster_shared::run::{RunEvent, RunState};
+
+use super::draft::Draft;
+use super::{survey, waits};
+
+/// Adds a task for part of what this one is to do, beside it in the plan.
+pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft) {
+    let added = match (draft.open(), task) {
+        (Some(run), TaskId::Leaf(by)) => add(draft, run, by, part),
+        (None, _) => return,
+        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) => {
+            Err("only a task of the plan can hand work over".to_owned())
+        }
+    };
+    match added {
+        Ok(event) => draft.emit(event),
+        Err(why) => {
+            waits::refuse(draft, task, &format!("It cannot be handed over: {why}. Do it within this task."));
+        }
+    }
+}
+
+fn add(draft: &Draft<'_>, run: &RunState, by: &TaskIndex, part: &TaskDraft) -> Result<RunEvent, String> {
+    let plan = run.plan.as_ref().ok_or("there is no plan")?;
+    check_chain(run, by, part)?;
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let operations = [RefineOperation::Add { after: by.clone(), tasks: vec![part.clone()] }];
+    let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
+    let Refined { plan: changed, refused, .. } =
+        plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles);
+    if let Some(refused) = refused.into_iter().next() {
+        return Err(refused.reason);
+    }
+    let to = changed.tasks.keys().find(|index| !plan.tasks.contains_key(*index)).cloned();
+    let to = to.ok_or("no task was added")?;
+    if changed.tasks.get(&to).is_some_and(|new| !new.depends_on.is_empty()) {
+        return Err("it depends on other tasks: give it all that it needs in its goal".to_owned());
+    }
+    Ok(RunEvent::TaskDelegated { task: by.clone(), to, plan: changed })
+}
+
+/// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
+fn check_chain(run: &RunState, by: &TaskIndex, part: &TaskDraft) -> Result<(), String> {
+    let plan = run.plan.as_ref().ok_or("there is no plan")?;
+    let chain: Vec<&TaskIndex> = std::iter::successors(Some(by), |index| run.delegated.get(*index)).collect();
+    let most = usize::try_from(run.limits.people.max_delegations).unwrap_or(usize::MAX);
+    if chain.len() > most {
+        return Err(format!("it was handed over {} times already, which is the most", chain.len() - 1));
+    }
+    let goal = in_short(&part.goal);
+    let same =
+        chain.iter().find(|index| plan.tasks.get(**index).is_some_and(|task| in_short(&task.goal) == goal));
+    if let Some(index) = same {
+        return Err(format!("it is what {index} is to do, which waits for it"));
+    }
+    let roles = chain.iter().filter_map(|index| Some(plan.tasks.get(*index)?.role.to_string()));
+    let roles: Vec<String> = roles.collect();
+    let wanted = part.role.as_deref().map_or("worker", str::trim);
+    let own = roles.first().is_some_and(|role| role == wanted);
+    if !own && roles.iter().any(|role| role == wanted) {
+        return Err(format!("a {wanted} handed it over before: it would come back to where it was"));
+    }
+    Ok(())
+}
+
+fn in_short(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Tells tasks whose part has ended what came of it.
+pub(super) fn settle(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    let ended: Vec<(TaskId, Observation)> = run
+        .tasks
+        .iter()
+        .filter_map(|(task, state)| {
+            let part = state.waiting.as_ref()?.for_task.as_ref()?;
+            Some((task.clone(), came_of(run, part)?))
+        })
+        .collect();
+    for (task, observation) in ended {
+        waits::answer(draft, &task, observation);
+    }
+}
+
+/// What came of a task that was handed over; nothing while it goes on. One that was split has ended when all of its
+/// parts have.
+fn came_of(run: &RunState, part: &TaskIndex) -> Option<Observation> {
+    let plan = run.plan.as_ref()?;
+    let statuses = run.statuses();
+    let leaves: Vec<&TaskIndex> = plan.leaves_of(part).collect();
+    let has_ended = |leaf: &&TaskIndex| statuses.get(*leaf).is_some_and(|status| status.is_ended());
+    if !leaves.iter().all(has_ended) {
+        return None;
+    }
+    let results: Vec<&TaskResult> = leaves.iter().filter_map(|leaf| survey::result_of(run, leaf)).collect();
+    let (status, content) = if results.is_empty() {
+        let why = leaves.iter().filter_map(|leaf| run.planned(leaf)?.reasons.last());
+        let why: Vec<&str> = why.map(String::as_str).collect();
+        let how = leaves.first().and_then(|leaf| statuses.get(*leaf)).copied().unwrap_or(TaskStatus::Failed);
+        let content = format!(
+            "The task that this was handed over to ({part}) gave nothing: it is {how:?}. {} Do it in another way, or \
+             go on without it.",
+            why.join("; ")
+        );
+        (ObservationStatus::Error, content)
+    } else {
+        let texts: Vec<String> = results.into_iter().map(in_words).collect();
+        (ObservationStatus::Success, format!("Task {part} gives: {}", texts.join("\n\n")))
+    };
+    Some(Observation { status, content, millis: 0, truncated: false })
+}
+
+fn in_words(result: &TaskResult) -> String {
+    let findings = result.findings.iter().map(|found| format!("\n- {}", found.text));
+    format!("{}{}", result.conclusion, findings.collect::<String>())
+}

@@ -1,0 +1,185 @@
+//! Questions to people: asked, answered, passed on, and answered by default when their time is up.
+//!
+//! A question is part of the run's state, so that it outlives whoever asked it; its time limit is one of the run's
+//! deadlines. What its answer is for stands in [`About`]: [`answered`] is the one place that says what follows.
+
+use std::time::Duration;
+
+use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
+use muster_shared::flow::{About, Observation, ObservationStatus, OnTimeout, Question, Reply};
+use muster_shared::ids::{QuestionId, TaskId};
+use muster_shared::run::{QuestionEnd, QuestionState, Request, RunEvent, RunState, StopReason};
+use muster_shared::time::Millis;
+
+use super::draft::Draft;
+use super::{control, waits};
+
+/// Of the time that the run has left, the most that one question may take, in percent: something has to be done with
+/// the answer.
+const MOST_OF_THE_REST: u64 = 75;
+
+/// Asks somebody. The answer comes to [`answered`], at once when no more questions are allowed.
+pub(super) fn ask(draft: &mut Draft<'_>, about: About, question: Question) {
+    let Some(run) = draft.open() else { return };
+    let id = run.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
+    let people = &run.limits.people;
+    let no_more = run.questions.len() >= usize::try_from(people.max_questions).unwrap_or(usize::MAX);
+    let mut question = bounded(question);
+    question.to = question.to.or_else(|| people.ask.first().cloned());
+    let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
+    let expires = expires(run, &question, draft.now());
+    draft.emit(RunEvent::QuestionAsked { id, about, question, expires, on_timeout });
+    if no_more {
+        by_default(draft, id);
+    }
+}
+
+/// Takes a person's answer.
+pub(super) fn answer(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    id: QuestionId,
+    text: &str,
+) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let asked = run.questions.get(&id).ok_or_else(|| no_such(run, id))?;
+    if let Some(end) = &asked.end {
+        return Err(ended_before(id, end));
+    }
+    let text = asked.question.read(text)?;
+    let by = if request.by.is_empty() { "somebody" } else { &request.by };
+    answered(draft, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
+    Ok(())
+}
+
+/// Sees to questions whose time is up.
+pub(super) fn enforce(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+    let late: Vec<QuestionId> =
+        run.open_questions().filter(|(_, asked)| asked.expires <= now).map(|(id, _)| id).collect();
+    for id in late {
+        time_is_up(draft, id);
+    }
+}
+
+fn time_is_up(draft: &mut Draft<'_>, id: QuestionId) {
+    let Some(run) = draft.open() else { return };
+    let Some(asked) = run.questions.get(&id) else { return };
+    match asked.on_timeout {
+        OnTimeout::Proceed => by_default(draft, id),
+        OnTimeout::Abort => {
+            let reason = format!("nobody answered question {id} in time: {}", asked.question.text);
+            by_default(draft, id);
+            control::abort(draft, StopReason::DeadlinePassed, reason);
+        }
+        OnTimeout::AskAnother => match next_person(run, asked) {
+            Some(to) => {
+                let expires = expires(run, &asked.question, draft.now());
+                draft.emit(RunEvent::QuestionPassedOn { id, to, expires });
+            }
+            None => by_default(draft, id),
+        },
+    }
+}
+
+fn by_default(draft: &mut Draft<'_>, id: QuestionId) {
+    let asked = draft.open().and_then(|run| run.questions.get(&id));
+    let text = asked.and_then(|asked| asked.question.default.clone());
+    answered(draft, &Reply { question: id, text, by: None });
+}
+
+/// What follows from an answer, by what the question was about.
+fn answered(draft: &mut Draft<'_>, reply: &Reply) {
+    let asked = draft.open().and_then(|run| run.questions.get(&reply.question));
+    let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
+    draft.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
+    match about {
+        About::Task(task) => waits::answer(draft, &task, observed(reply)),
+        About::Goal | About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {}
+    }
+}
+
+/// Withdraws questions of tasks that do not wait for the answer any more.
+pub(super) fn withdraw(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.waiting.is_some());
+    let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
+        About::Task(task) => !waits(task),
+        About::Goal | About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => false,
+    });
+    let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
+    for id in idle {
+        let reason = "the task does not wait for it any more".to_owned();
+        draft.emit(RunEvent::QuestionWithdrawn { id, reason });
+    }
+}
+
+/// What the task that asked is told.
+fn observed(reply: &Reply) -> Observation {
+    let (status, content) = match (&reply.by, &reply.text) {
+        (Some(by), text) => {
+            (ObservationStatus::Success, format!("{by} answers: {}", text.as_deref().unwrap_or_default()))
+        }
+        (None, Some(default)) => (
+            ObservationStatus::Success,
+            format!("Nobody answered in time. What was given as the default is taken: {default}"),
+        ),
+        (None, None) => (
+            ObservationStatus::Timeout,
+            "Nobody answered in time, and there is no default. Go on as you judge best and say in the result what you \
+             assumed, or end the task if that would be wrong."
+                .to_owned(),
+        ),
+    };
+    Observation { status, content, millis: 0, truncated: false }
+}
+
+fn expires(run: &RunState, question: &Question, now: Millis) -> Millis {
+    let within = question.within_ms.unwrap_or(run.limits.people.answer_within_ms);
+    let left = run.deadline.0.saturating_sub(now.0);
+    let most = left / 100 * MOST_OF_THE_REST;
+    now.after(Duration::from_millis(within.min(most)))
+}
+
+/// Who is asked after the one who did not answer.
+fn next_person(run: &RunState, asked: &QuestionState) -> Option<String> {
+    let people = &run.limits.people.ask;
+    let at = match &asked.asked_of {
+        Some(now) => people.iter().position(|person| person == now).map_or(0, |at| at + 1),
+        None => 0,
+    };
+    let turns_left = usize::try_from(asked.passed_on).unwrap_or(usize::MAX) < people.len();
+    people.get(at).filter(|_| turns_left).cloned()
+}
+
+/// Nothing that an agent sends is longer than a person can be shown.
+fn bounded(mut question: Question) -> Question {
+    for text in [&mut question.text, &mut question.reason] {
+        text.truncate(text.floor_char_boundary(MAX_QUESTION_BYTES));
+    }
+    question.choices.truncate(MAX_CHOICES);
+    question
+}
+
+fn no_such(run: &RunState, id: QuestionId) -> String {
+    let open: Vec<String> = run.open_questions().map(|(id, _)| id.to_string()).collect();
+    if open.is_empty() {
+        format!("there is no question {id}, and none waits for an answer")
+    } else {
+        format!("there is no question {id}: these wait for an answer: {}", open.join(", "))
+    }
+}
+
+fn ended_before(id: QuestionId, end: &QuestionEnd) -> String {
+    match end {
+        QuestionEnd::Answered(Reply { by: Some(by), text, .. }) => {
+            format!("question {id} was answered by {by}: {}", text.as_deref().unwrap_or_default())
+        }
+        QuestionEnd::Answered(Reply { by: None, text, .. }) => format!(
+            "the time for question {id} is up; {} was taken",
+            text.as_deref().map_or_else(|| "no answer".to_owned(), |text| format!("{text:?}"))
+        ),
+        QuestionEnd::Withdrawn(reason) => format!("question {id} was withdrawn: {reason}"),
+    }
+}

@@ -1,0 +1,140 @@
+//! Questions to people, and their answers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{QuestionId, TaskId, TaskIndex};
+
+/// Longest text of a question or an answer, in bytes.
+pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
+
+/// Most choices of one question.
+pub const MAX_CHOICES: usize = 20;
+
+/// What a person is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Question {
+    /// The question itself.
+    pub text: String,
+    /// Why it is asked, and what hangs on it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Answers to choose from; any text will do when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// What is taken for the answer when nobody gives one in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// Who is asked; whoever looks after the run when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Time for the answer, in milliseconds; that of the run's limits when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_ms: Option<u64>,
+    /// What follows when nobody answers in time; that of the run's limits when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<OnTimeout>,
+}
+
+impl Question {
+    /// A question that any text answers.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The answer that a text gives: one of the choices by its number or its words where there are choices.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to say instead.
+    pub fn read(&self, text: &str) -> Result<String, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("the answer is empty".to_owned());
+        }
+        if text.len() > MAX_QUESTION_BYTES {
+            return Err(format!("the answer has {} bytes, {MAX_QUESTION_BYTES} is the most", text.len()));
+        }
+        if self.choices.is_empty() {
+            return Ok(text.to_owned());
+        }
+        let by_number =
+            text.parse::<usize>().ok().and_then(|number| self.choices.get(number.checked_sub(1)?));
+        let by_words =
+            || self.choices.iter().find(|choice| choice.trim().to_lowercase() == text.to_lowercase());
+        by_number.or_else(by_words).cloned().ok_or_else(|| {
+            let choices = (1..).zip(&self.choices).map(|(number, choice)| format!("{number}: {choice}"));
+            format!("{text:?} is none of the choices ({})", choices.collect::<Vec<_>>().join("; "))
+        })
+    }
+}
+
+/// What a question is about, and so what its answer is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// A task waits for the answer: it is the observation of its step.
+    Task(TaskId),
+    /// What the goal means, before there is a plan.
+    Goal,
+    /// Whether the plan is to be carried out.
+    Plan,
+    /// Whether to go on after a task that is a chosen milestone.
+    Milestone(TaskIndex),
+    /// Whether to go on with a result that its agent is not sure of.
+    Confidence(TaskIndex),
+    /// Whether to go on after a severe failure.
+    Failure(TaskIndex),
+}
+
+impl About {
+    /// Whether nothing more is offered until it is answered.
+    #[must_use]
+    pub const fn holds_the_run(&self) -> bool {
+        match self {
+            Self::Task(_) => false,
+            Self::Goal | Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(task) => write!(f, "task {task}"),
+            Self::Goal => f.write_str("the goal"),
+            Self::Plan => f.write_str("the plan"),
+            Self::Milestone(task) => write!(f, "milestone {task}"),
+            Self::Confidence(task) => write!(f, "confidence in {task}"),
+            Self::Failure(task) => write!(f, "the failure of {task}"),
+        }
+    }
+}
+
+/// What follows when nobody answers in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnTimeout {
+    /// Go on with the question's default; without one, it counts as not answered.
+    #[default]
+    Proceed,
+    /// Stop the run.
+    Abort,
+    /// Ask the next person of the run's limits; go on with the default after the last.
+    AskAnother,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Reply {
+    /// The question.
+    pub question: QuestionId,
+    /// What was answered; nothing when nobody did and there was no default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Who answered; nobody when the default was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}

@@ -1,0 +1,57 @@
+//! What a task waits for while it holds no slot.
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::TaskDraft;
+use super::question::Question;
+use super::step::Observation;
+
+/// What a task waits for. It is put down meanwhile, and goes on with what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// An answer to a question: a person's, or the one that is taken when nobody gives any.
+    Answer(Question),
+    /// The end of a task that this one hands over part of its work to.
+    Task(Box<TaskDraft>),
+    /// The end of a run of its own (R6).
+    Run(Box<ChildGoal>),
+}
+
+impl Wait {
+    /// What it is, in a few words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Answer(question) => format!("an answer to: {}", question.text),
+            Self::Task(draft) => format!("a task of its own: {}", draft.name),
+            Self::Run(child) => format!("a run of its own: {}", child.goal),
+        }
+    }
+}
+
+/// The goal of a run that a task waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct ChildGoal {
+    /// What is to be achieved.
+    pub goal: String,
+}
+
+/// What an agent waits for, and the step that it belongs to: begun, and without an observation so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Awaited {
+    /// The step.
+    pub step: u32,
+    /// What is waited for.
+    pub wait: Wait,
+}
+
+/// What came of a wait: the observation of the step that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answered {
+    /// The step.
+    pub step: u32,
+    /// Its observation.
+    pub observation: Observation,
+}

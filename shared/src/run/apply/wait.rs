@@ -1,0 +1,141 @@
+//! What is folded when a task waits, when what it waits for is there, and when people are asked.
+
+use super::super::state::{QuestionEnd, QuestionState, RunState, Waiting};
+use super::error::ApplyError;
+use super::plan::change_plan;
+use super::task::{at_generation, executable};
+use crate::flow::{About, Answered, Observation, OnTimeout, Plan, Question, TaskStatus, Wait};
+use crate::ids::{Generation, QuestionId, TaskId, TaskIndex};
+use crate::time::Millis;
+
+/// A task that was put down waits.
+pub(super) fn waits(
+    state: &mut RunState,
+    event: &'static str,
+    (task, generation): (&TaskId, Generation),
+    (step, wait): (u32, &Wait),
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let found = at_generation(state, task, generation, event)?;
+    if found.status != TaskStatus::Created || found.continues.is_none() {
+        return Err(ApplyError::NotWaiting { task: task.clone(), event });
+    }
+    found.answered = None;
+    found.waiting = Some(Waiting { step, wait: wait.clone(), since: now, for_task: None });
+    Ok(())
+}
+
+/// What it waited for is there.
+pub(super) fn answered(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    step: u32,
+    observation: &Observation,
+) -> Result<(), ApplyError> {
+    let found = executable(state, task, event)?;
+    if found.waiting.take().is_none_or(|waiting| waiting.step != step) {
+        return Err(ApplyError::NotWaiting { task: task.clone(), event });
+    }
+    found.answered = Some(Box::new(Answered { step, observation: observation.clone() }));
+    Ok(())
+}
+
+/// The plan has a task more, for whose end another waits.
+pub(super) fn delegated(
+    state: &mut RunState,
+    event: &'static str,
+    (by, to): (&TaskIndex, &TaskIndex),
+    plan: &Plan,
+) -> Result<(), ApplyError> {
+    let unknown = |task: &TaskIndex| ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event };
+    let is_new = state.plan.as_ref().is_some_and(|plan| !plan.tasks.contains_key(to));
+    if !is_new || !plan.is_leaf(to) {
+        return Err(unknown(to));
+    }
+    change_plan(state, plan)?;
+    let task = TaskId::Leaf(by.clone());
+    let waiting = state.tasks.get_mut(&task).and_then(|found| found.waiting.as_mut());
+    let waiting = waiting.ok_or(ApplyError::NotWaiting { task, event })?;
+    waiting.for_task = Some(to.clone());
+    state.delegated.insert(to.clone(), by.clone());
+    Ok(())
+}
+
+pub(super) fn asked(
+    state: &mut RunState,
+    event: &'static str,
+    id: QuestionId,
+    (about, question): (&About, &Question),
+    (expires, on_timeout): (Millis, OnTimeout),
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let wanted = state.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
+    if id != wanted {
+        return Err(ApplyError::WrongQuestion { run: state.id, id, event });
+    }
+    let asked = QuestionState {
+        about: about.clone(),
+        question: question.clone(),
+        asked_at: now,
+        asked_of: question.to.clone(),
+        passed_on: 0,
+        expires,
+        on_timeout,
+        end: None,
+    };
+    state.questions.insert(id, asked);
+    Ok(())
+}
+
+/// Time during which the whole run waited for an answer is not counted against its phase.
+pub(super) fn ended(
+    state: &mut RunState,
+    event: &'static str,
+    id: QuestionId,
+    end: QuestionEnd,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let was_held = state.is_held();
+    let open = open(state, event, id)?;
+    open.end = Some(end);
+    let since = open.asked_at;
+    if was_held && !state.is_held() {
+        state.phase_since = state.phase_since.after(now.since(since.max(state.phase_since)));
+    }
+    Ok(())
+}
+
+pub(super) fn passed_on(
+    state: &mut RunState,
+    event: &'static str,
+    id: QuestionId,
+    to: &str,
+    expires: Millis,
+) -> Result<(), ApplyError> {
+    let open = open(state, event, id)?;
+    open.asked_of = Some(to.to_owned());
+    open.passed_on = open.passed_on.saturating_add(1);
+    open.expires = expires;
+    Ok(())
+}
+
+/// With the end of the run nobody waits any more.
+pub(super) fn end_all(state: &mut RunState, reason: &str) {
+    for question in state.questions.values_mut().filter(|question| question.is_open()) {
+        question.end = Some(QuestionEnd::Withdrawn(reason.to_owned()));
+    }
+    for task in state.tasks.values_mut() {
+        task.waiting = None;
+    }
+}
+
+fn open<'a>(
+    state: &'a mut RunState,
+    event: &'static str,
+    id: QuestionId,
+) -> Result<&'a mut QuestionState, ApplyError> {
+    let run = state.id;
+    let found = state.questions.get_mut(&id).filter(|question| question.is_open());
+    found.ok_or(ApplyError::WrongQuestion { run, id, event })
+}

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Queue, Seq};
 use muster_shared::run::Decided;
+use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Command, Encoding, Envelope, TraceContext};
 use uuid::Uuid;
 
 use crate::backend::{Ack, Delivery, Pull, QueueSpec, WriteOptions};
-use crate::bus::Core;
+use crate::bus::{Core, now};
 use crate::dead::DeadLetter;
 use crate::error::{AppendError, BusError};
 use crate::record::check_offer;
@@ -222,7 +223,8 @@ impl Commands {
         let run = command.run();
         let subject = Subject::Command(run, command.name().to_owned()).to_string();
         let body = Body::Command(command.clone());
-        let message = self.core.seal(subject, body, About::run(run), encoding).await?;
+        let expires = command.lifetime().map(|lifetime| now().after(lifetime));
+        let message = self.core.seal(subject, body, About { expires, ..About::run(run) }, encoding).await?;
         let dedup = match (command, command.id()) {
             (Command::Submit { .. } | Command::Fork { .. }, _) => Some(format!("{run}.{}", command.name())),
             (_, Some(id)) => Some(format!("{run}.{}.{id}", command.name())),
@@ -270,9 +272,11 @@ impl CommandQueue {
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenCommand>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
             let (id, sender) = (envelope.id, envelope.sender.clone());
+            // Both by the sender's clock: how long it is good for does not depend on whose clock is right.
+            let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
             let command = command_in(&delivery.stored.message.subject, envelope)?;
             let (core, delivered) = (Arc::clone(&self.core), delivery.delivered);
-            Ok(TakenCommand { core, delivery, command, sender, delivered, id })
+            Ok(TakenCommand { core, delivery, command, sender, delivered, id, lifetime })
         })
         .await
     }
@@ -290,6 +294,7 @@ pub struct TakenCommand {
     pub delivered: u64,
     /// The message's own id.
     id: Uuid,
+    lifetime: Option<Duration>,
 }
 
 impl TakenCommand {
@@ -297,6 +302,13 @@ impl TakenCommand {
     #[must_use]
     pub fn id(&self) -> Uuid {
         self.command.id().unwrap_or(self.id)
+    }
+
+    /// For how much longer it is of use, if it says when it is of none any more. `now` goes by the broker's stamps, as
+    /// does the time at which it was stored.
+    #[must_use]
+    pub fn time_left(&self, now: Millis) -> Option<Duration> {
+        Some(self.lifetime?.saturating_sub(now.since(self.delivery.stored.at)))
     }
 
     /// Says that the command is being worked on.

@@ -190,7 +190,7 @@ async fn goals_beyond_the_limit_wait_or_are_refused() {
     fleet.wait(first, |_| true).await;
     let second = fleet.submit(goal()).await;
     let state = fleet.finished(second).await;
-    assert!(state.reason.unwrap().contains("1 runs are still going on"));
+    assert!(state.reason.unwrap().contains("1 run is still going on"));
     assert!(!fleet.fold(first).await.unwrap().status.is_ended());
 }
 

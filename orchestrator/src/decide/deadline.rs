@@ -50,7 +50,12 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
 fn stop_run(draft: &mut Draft<'_>) {
     let Some(run) = draft.open() else { return };
     let span = run.deadline.since(run.created_at);
-    let reason = format!("its time of {} is up; ask again with a longer --deadline", in_words(span));
+    let reason = if span.is_zero() {
+        "its time was up before an orchestrator took it up: see with `muster ps` whether one is there, and ask again"
+            .to_owned()
+    } else {
+        format!("its time of {} is up; ask again with a longer --deadline", in_words(span))
+    };
     control::abort(draft, StopReason::DeadlinePassed, reason);
 }
 

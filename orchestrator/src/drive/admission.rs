@@ -102,18 +102,25 @@ fn seat(settings: &OrchestratorSettings, asked: Asked, others: usize) -> Seat {
     }
     if others >= settings.max_waiting {
         return Seat::None(format!(
-            "{most} runs are going on and {others} goals wait, which is the most: ask again later, start another \
-             orchestrator, or raise `orchestrator.max_runs` or `orchestrator.max_waiting`"
+            "{} going on and {}, which is the most: ask again later, start another orchestrator, or raise \
+             `orchestrator.max_runs` or `orchestrator.max_waiting`",
+            counted(most, "run is", "runs are"),
+            counted(others, "goal waits", "goals wait")
         ));
     }
     if asked.delivered > settings.patience.as_secs() {
         return Seat::None(format!(
-            "it has waited for {} s and {most} runs are still going on, which is the most at once: ask again later, \
-             start another orchestrator, or raise `orchestrator.max_runs`",
-            settings.patience.as_secs()
+            "it has waited for {} s and {} still going on, which is the most at once: ask again later, start another \
+             orchestrator, or raise `orchestrator.max_runs`",
+            settings.patience.as_secs(),
+            counted(most, "run is", "runs are")
         ));
     }
     Seat::Wait
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

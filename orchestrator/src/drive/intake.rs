@@ -47,6 +47,9 @@ const UNKNOWN_TRIES: u64 = 8;
 /// The first version of events in which a run can be given lessons.
 const KNOWS_LESSONS: u32 = 2;
 
+/// Below this a command was taken at once, in milliseconds.
+const AT_ONCE_MS: u64 = 1_000;
+
 /// How much of a goal that is too long is kept, in bytes.
 const KEPT: usize = 200;
 
@@ -94,12 +97,30 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
 }
 
 async fn answer_to(office: &Arc<Office>, taken: &TakenCommand) -> Result<Answer, BusError> {
-    let command = taken.command.clone().with_id(taken.id());
+    let time_left = taken.time_left(office.now());
+    let command = in_the_time_left(taken.command.clone().with_id(taken.id()), time_left);
     let answer = match owners::elsewhere(office, taken.command.run()) {
         Some(owner) => Answer::Elsewhere(owner),
         None => see_to(office, &command, &taken.sender, taken.delivered).await?,
     };
     Ok(with_others(office, answer, &command, &taken.sender).await)
+}
+
+/// A goal with what is left of its time: that counts from when it was asked, also while no orchestrator was there to take
+/// it up. One that has none left becomes a run that ends at once, with the reason on record.
+fn in_the_time_left(command: Command, left: Option<Duration>) -> Command {
+    match (command, left) {
+        (Command::Submit { run, mut goal }, Some(left)) => {
+            let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+            goal.deadline_ms = goal.deadline_ms.map(|whole| match whole.saturating_sub(left) {
+                // The way here is not worth the mention.
+                0..AT_ONCE_MS => whole,
+                _ => left,
+            });
+            Command::Submit { run, goal }
+        }
+        (command, _) => command,
+    }
 }
 
 /// Waits for the answer and tells the queue meanwhile that the command is in hand: one whose orchestrator dies is to be
@@ -311,4 +332,27 @@ fn secret() -> String {
         hash.update(Uuid::new_v4().as_bytes());
     }
     hex::encode(hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_goal_counts_from_when_it_was_asked() {
+        let run = RunId::from_uuid(Uuid::from_u128(1));
+        let left_of = |deadline_ms, left: Option<u64>| {
+            let goal = Box::new(Goal { deadline_ms, ..Goal::new("Why?") });
+            match in_the_time_left(Command::Submit { run, goal }, left.map(Duration::from_millis)) {
+                Command::Submit { goal, .. } => goal.deadline_ms,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(left_of(Some(60_000), Some(59_900)), Some(60_000), "it was taken at once");
+        assert_eq!(left_of(Some(60_000), Some(20_000)), Some(20_000), "nobody was there for 40 s");
+        assert_eq!(left_of(Some(60_000), Some(0)), Some(0));
+        assert_eq!(left_of(Some(60_000), None), Some(60_000), "whoever sent it does not say");
+        assert_eq!(left_of(None, Some(5)), None);
+    }
 }

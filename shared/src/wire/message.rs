@@ -1,5 +1,7 @@
 //! Messages that are not part of the record: commands, heartbeats, and what is watched live.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -169,6 +171,22 @@ impl Command {
             }
         }
         self
+    }
+
+    /// How long it is of use, if that is limited: a goal as long as it may take.
+    #[must_use]
+    pub fn lifetime(&self) -> Option<Duration> {
+        match self {
+            Self::Submit { goal, .. } => goal.deadline_ms.map(Duration::from_millis),
+            Self::Fork { .. }
+            | Self::Cancel { .. }
+            | Self::Pause { .. }
+            | Self::Resume { .. }
+            | Self::Skip { .. }
+            | Self::Redo { .. }
+            | Self::Edit { .. }
+            | Self::Answer { .. } => None,
+        }
     }
 
     /// The last token of its subject.

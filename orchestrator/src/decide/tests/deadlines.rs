@@ -1,6 +1,6 @@
 //! Deadlines of runs and of their phases, and what is delivered when they pass.
 
-use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
+use muster_shared::flow::{Ending, Goal, RunLimits, TaskStatus, Work};
 use muster_shared::ids::TaskId;
 use muster_shared::run::{Input, Phase, RunStatus, StopReason};
 use muster_shared::time::Millis;
@@ -163,4 +163,13 @@ fn a_pause_does_not_count_against_the_phase() {
     fleet.now = after(&fleet, 600_000);
     fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
     assert_eq!(fleet.find("1").deadline, Millis(end.0 + 600_000));
+}
+
+#[test]
+fn a_goal_whose_time_was_up_before_anybody_took_it_up_ends_at_once_and_says_so() {
+    let mut fleet = Fleet::new();
+    fleet.begin(Goal { deadline_ms: Some(0), ..Goal::new("Too late?") }, RunLimits::default());
+    assert_eq!(fleet.status(), OUT_OF_TIME);
+    assert!(fleet.reason().contains("before an orchestrator took it up"), "{}", fleet.reason());
+    assert!(fleet.open.is_empty(), "nothing is offered");
 }

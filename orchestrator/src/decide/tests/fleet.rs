@@ -60,7 +60,11 @@ impl Fleet {
     }
 
     pub(super) fn submit(&mut self, goal: &str, limits: RunLimits) {
-        let (goal, secret) = (Box::new(Goal::new(goal)), "ab".repeat(32));
+        self.begin(Goal::new(goal), limits);
+    }
+
+    pub(super) fn begin(&mut self, goal: Goal, limits: RunLimits) {
+        let (goal, secret) = (Box::new(goal), "ab".repeat(32));
         self.turn(vec![Input::Goal {
             goal,
             limits,

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use muster_bus::{Bus, RecordFilter};
+use muster_bus::RecordFilter;
 use muster_shared::flow::{ModelCall, Step};
 use muster_shared::ids::{Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
@@ -70,10 +70,7 @@ impl Verdict {
         begun: SystemTime,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let entries = runtime.block_on(async {
-            let bus = connect(url).await?;
-            read(&bus).await
-        })?;
+        let entries = runtime.block_on(read(url))?;
         Ok(Self::judge(&entries, seen, victims, log, begun))
     }
 
@@ -182,17 +179,20 @@ impl Verdict {
     }
 }
 
-/// Reads the whole record; once more when a server has only just come back.
-async fn read(bus: &Bus) -> io::Result<Vec<Entry>> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match bus.record().read(&RecordFilter::Everything, Seq(0)).await {
-            Ok(entries) => return Ok(entries),
-            Err(error) if tries >= READS => return Err(io::Error::other(error.to_string())),
-            Err(_) => tokio::time::sleep(PAUSE).await,
+/// Reads the whole record; once more when a server was killed just now, or has only just come back.
+async fn read(url: &str) -> io::Result<Vec<Entry>> {
+    let once = async || {
+        let bus = connect(url).await?;
+        let read = bus.record().read(&RecordFilter::Everything, Seq(0)).await;
+        read.map_err(|error| io::Error::other(error.to_string()))
+    };
+    for _ in 1..READS {
+        if let Ok(entries) = once().await {
+            return Ok(entries);
         }
+        tokio::time::sleep(PAUSE).await;
     }
+    once().await
 }
 
 /// The task that a request belongs to and how far it has come: the brief carries a number that no other task has.

@@ -1,4 +1,4 @@
-//! Killing and freezing processes of a fleet, one every 300 to 800 ms.
+//! Killing and freezing processes of a fleet, one every 300 to 800 ms where all are victims.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -92,7 +92,8 @@ impl Torment {
 
     /// Waits a while, then does something to some process.
     pub(super) fn next(&mut self, fleet: &Fleet, cluster: Option<&mut Cluster>) {
-        std::thread::sleep(Duration::from_millis(300 + self.below(500)));
+        let pause = self.pause();
+        std::thread::sleep(pause);
         self.wake_some();
         let wanted = self.wanted();
         if let Some(cluster) = cluster {
@@ -117,6 +118,17 @@ impl Torment {
         } else {
             self.kill(wanted, pid);
         }
+    }
+
+    /// Who comes back within a moment is killed again soon. A server without which nobody gets on is given the time to
+    /// come back and be of use.
+    fn pause(&mut self) -> Duration {
+        let (least, more) = match self.targets {
+            Targets::All | Targets::Agents => (300, 500),
+            Targets::Orchestrators => (1_000, 1_000),
+            Targets::Server => (2_500, 1_500),
+        };
+        Duration::from_millis(least + self.below(more))
     }
 
     fn wanted(&mut self) -> Kind {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
-use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::flow::{LeafRef, TaskOffered, Work};
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
@@ -217,8 +217,10 @@ impl Kit {
         let mind = (self.minds)(offer.model.as_deref())?;
         let engine = self.engine().clone();
         let abilities = self.abilities(&engine, &rules, offer);
-        let context = self.context(&abilities, offer).await?;
+        let mut context = self.context(&abilities, offer).await?;
+        context.results = Arc::new(results_of(&offer.work));
         let gates = self.settings.gates.get(&self.role).copied().unwrap_or_default();
+        context.gates = gates;
         let toolset = Toolset::new(abilities, rules.submit_schema(offer)).behind(gates);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
@@ -301,6 +303,15 @@ fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let purse = || Arc::new(Purse::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let purse = (!settings.fleet.budget.is_unlimited()).then(purse);
     Common { pacer: Some(Arc::new(pacer)), purse }
+}
+
+/// What the tasks gave that this work builds on.
+fn results_of(work: &Work) -> Vec<LeafRef> {
+    match work {
+        Work::Execute { inputs, .. } => inputs.clone(),
+        // Their prompts hold all results, and they have no tools.
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => Vec::new(),
+    }
 }
 
 fn is_of_corpus(tool: &str) -> bool {

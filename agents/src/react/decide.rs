@@ -2,6 +2,7 @@
 
 use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, TaskOffered, Thought};
 
+use super::consult::{Question, reasons_alike};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::parse::{ParseFailure, ParsedAnswer};
@@ -9,7 +10,9 @@ use super::partial::{best_partial, escalated};
 use super::spin::{refused, spinning};
 use super::submit::{Answer, ask_again};
 use super::toolset::{Toolset, take_thought};
+use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
+use crate::tools::actions;
 
 /// Stands for the thought of a model that gave none, also when asked.
 pub const NO_THOUGHT: &str = "(no thought was given)";
@@ -33,6 +36,8 @@ pub struct Case<'a> {
     pub toolset: &'a Toolset,
     /// What the role may do at all.
     pub gates: Gates,
+    /// Whether there is a language model that can be asked.
+    pub has_model: bool,
     /// The limits.
     pub limits: StepLimits,
 }
@@ -49,6 +54,20 @@ pub enum NextStep {
     },
     /// Do not do it; this is the observation.
     Refuse {
+        /// What the model thought and chose.
+        chosen: Chosen,
+        /// What it is told.
+        observation: Observation,
+    },
+    /// Ask the model something apart from the conversation; what it says decides what becomes of the step.
+    Consult {
+        /// What the model thought and chose.
+        chosen: Chosen,
+        /// What it is asked.
+        question: Question,
+    },
+    /// It was done in thought; this is what came of it.
+    Observe {
         /// What the model thought and chose.
         chosen: Chosen,
         /// What it is told.
@@ -106,6 +125,15 @@ pub fn exhausted(history: &History, case: &Case<'_>) -> Option<Submission> {
     (history.next_step() > case.limits.max_steps).then(|| best_partial(history, case))
 }
 
+/// Does what was chosen: an action that is thought rather than done is put to the model.
+pub(super) fn tool_call(chosen: Chosen, case: &Case<'_>) -> NextStep {
+    if case.has_model && actions::thinking(&chosen.action).is_some() {
+        return NextStep::Consult { chosen, question: Question::Act };
+    }
+    let pure = case.toolset.find(&chosen.action.name).is_some_and(|ability| ability.pure);
+    NextStep::CallTool { chosen, pure }
+}
+
 const fn again(reason: String) -> NextStep {
     NextStep::AskAgain { reason, notes: Vec::new() }
 }
@@ -121,9 +149,18 @@ fn decide_on_action(
     asked: u32,
     case: &Case<'_>,
 ) -> NextStep {
-    let chosen = choose(answer, parsed, case.toolset);
+    decide_on_chosen(history, choose(answer, parsed, case.toolset), asked, case)
+}
+
+/// Decides anew upon an action that was chosen before whoever chose it was stopped, with nothing of it done.
+#[must_use]
+pub fn resumed(history: &History, chosen: Chosen, case: &Case<'_>) -> NextStep {
+    decide_on_chosen(history, chosen, case.limits.max_asks, case)
+}
+
+fn decide_on_chosen(history: &History, chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
     if chosen.action.name == Action::SUBMIT {
-        return decide_on_submission(chosen, asked, case);
+        return decide_on_submission(history, chosen, asked, case);
     }
     if history.next_step() >= case.limits.max_steps {
         return at_the_limit(history, asked, case);
@@ -139,8 +176,13 @@ fn decide_on_action(
             NextStep::Refuse { chosen, observation }
         }
         Some(ability) if !case.gates.is_open(ability.gate) => closed(chosen, ability.gate, case),
-        Some(ability) => spinning(history, &chosen, case)
-            .unwrap_or_else(|| NextStep::CallTool { chosen, pure: ability.pure }),
+        Some(_) => match spinning(history, &chosen, case) {
+            Some(next) => next,
+            None if reasons_alike(history, &chosen, case) => {
+                NextStep::Consult { chosen, question: Question::Reasoning }
+            }
+            None => tool_call(chosen, case),
+        },
     }
 }
 
@@ -161,9 +203,9 @@ fn choose(answer: &Answer, parsed: &ParsedAnswer, toolset: &Toolset) -> Chosen {
 }
 
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
-fn decide_on_submission(chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
+fn decide_on_submission(history: &History, chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
     match case.rules.submission(case.offer, &chosen.action.arguments) {
-        Ok(submission) => NextStep::Submit { chosen, submission },
+        Ok(submission) => verified(history, chosen, submission, case),
         Err(faults) if asked < case.limits.max_asks => {
             again(ask_again(&faults, Some(case.toolset.submit_schema())))
         }

@@ -40,8 +40,14 @@ type Step_ = (&'static str, Value, bool);
 fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -> NextStep {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let case =
-        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
+    let case = Case {
+        offer: &offer,
+        rules: rules_for(&offer.work),
+        toolset: &toolset,
+        gates: Gates::OPEN,
+        has_model: true,
+        limits,
+    };
     decide(history, answer, asked, &case)
 }
 
@@ -53,6 +59,8 @@ fn word(next: &NextStep) -> &'static str {
         NextStep::CallTool { pure: true, .. } => "call pure",
         NextStep::CallTool { pure: false, .. } => "call lasting",
         NextStep::Refuse { .. } => "refuse",
+        NextStep::Consult { .. } => "consult",
+        NextStep::Observe { .. } => "observe",
         NextStep::AskAgain { .. } => "ask again",
         NextStep::Submit { .. } => "submit",
         NextStep::Conclude { submission, .. } => match submission.ending {
@@ -153,8 +161,14 @@ fn a_task_whose_steps_are_used_up_asks_no_model() {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
     let limits = StepLimits { max_steps: 1, ..LIMITS };
-    let case =
-        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
+    let case = Case {
+        offer: &offer,
+        rules: rules_for(&offer.work),
+        toolset: &toolset,
+        gates: Gates::OPEN,
+        has_model: true,
+        limits,
+    };
     assert_eq!(exhausted(&History::default(), &case), None);
     let full = history(vec![(("calculator", json!({}), false), ObservationStatus::Success)]);
     assert_eq!(exhausted(&full, &case).unwrap().ending, Ending::DonePartial);
@@ -207,8 +221,14 @@ fn what_a_gate_closes_is_not_offered_and_not_done() {
     let gates = Gates { tools: false, ..Gates::OPEN };
     let toolset = toolset(&offer).behind(gates);
     assert_eq!(toolset.names(), ["submit"]);
-    let case =
-        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates, limits: LIMITS };
+    let case = Case {
+        offer: &offer,
+        rules: rules_for(&offer.work),
+        toolset: &toolset,
+        gates,
+        has_model: true,
+        limits: LIMITS,
+    };
     let wanted = answer(Some("why"), "corpus.search", json!({"query": "x"}));
     let next = decide(&History::default(), &wanted, 1, &case);
     let NextStep::Refuse { chosen, observation } = next else { panic!("{next:?}") };

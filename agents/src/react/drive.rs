@@ -2,6 +2,7 @@
 //! outcome.
 
 mod act;
+mod consult;
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -171,11 +172,11 @@ impl Course<'_> {
             return Ok(End { submission, chosen: None, clock: Clock::start() });
         }
         self.gate = equipment.gate(self.offer, self.history.usage()).telling(self.voice.waiter());
-        if let Some(end) = self.finish_begun(journal, &equipment).await? {
+        let mut bench = Bench { equipment, conversation: None };
+        if let Some(end) = self.finish_begun(journal, &mut bench).await? {
             return Ok(end);
         }
-        let conversation = self.converse(&equipment);
-        let mut bench = Bench { equipment, conversation };
+        bench.conversation = self.converse(&bench.equipment);
         loop {
             if released_by(self.handing_over.borrow().as_ref()).is_some() {
                 return Err(Failure::HandedOver);
@@ -195,6 +196,18 @@ impl Course<'_> {
         let mut clock = Clock::start();
         self.voice.begin(self.history.next_step());
         let next = self.think(bench, &mut clock).await?;
+        self.settle(journal, bench, next, clock).await
+    }
+
+    /// Carries out what was decided; gives the end if this was the last step.
+    async fn settle(
+        &mut self,
+        journal: &mut Journal,
+        bench: &mut Bench,
+        next: NextStep,
+        mut clock: Clock,
+    ) -> Result<Option<End>, Failure> {
+        let next = self.consult(journal, &bench.equipment, next, &mut clock).await?;
         let (step, lasting) = match next {
             NextStep::Submit { chosen, mut submission } => {
                 self.say(&chosen.action, bench);
@@ -207,9 +220,9 @@ impl Course<'_> {
                 self.remark(notes);
                 return Ok(Some(End { submission, chosen: None, clock }));
             }
-            // Asking again is settled while thinking; should it come here, the next turn asks again.
-            NextStep::AskAgain { .. } => return Ok(None),
-            NextStep::Refuse { chosen, observation } => {
+            // Both are settled before; should they come here, the next turn asks again.
+            NextStep::AskAgain { .. } | NextStep::Consult { .. } => return Ok(None),
+            NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
                 self.say(&chosen.action, bench);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
@@ -230,7 +243,7 @@ impl Course<'_> {
                 };
                 if pure {
                     // So that whoever goes on need not ask the model again.
-                    self.announce(journal, &chosen, clock).await?;
+                    self.keep(journal, &chosen, clock).await?;
                 }
                 self.pending.clear();
                 return Err(put_down);
@@ -257,6 +270,7 @@ impl Course<'_> {
     /// Asks until an answer can be used or the limit of asking is reached.
     async fn think(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<NextStep, Failure> {
         let mut asked = 0;
+        self.check_goal(bench, clock).await?;
         loop {
             asked += 1;
             let handing_over = self.handing_over.clone();

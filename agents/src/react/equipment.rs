@@ -49,7 +49,14 @@ pub struct Equipment {
 impl Equipment {
     /// What stays the same over all steps of this task.
     pub(super) fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
-        Case { offer, rules: &self.rules, toolset: &self.toolset, gates: self.gates, limits: self.limits }
+        Case {
+            offer,
+            rules: &self.rules,
+            toolset: &self.toolset,
+            gates: self.gates,
+            has_model: !self.mind.is_offline(),
+            limits: self.limits,
+        }
     }
 
     /// The gate that every model call of this task passes; `used` is what was used before.

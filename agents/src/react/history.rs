@@ -71,8 +71,9 @@ impl History {
             AgentEvent::Started(_) => self.attempts += 1,
             AgentEvent::ToolStarted(begun) => self.interrupted = Some(begun),
             AgentEvent::Step(step) => {
-                // Only a tool with lasting effect is announced before it runs.
-                let lasting = self.interrupted.take().is_some();
+                // Only a tool with lasting effect is announced under a key before it runs.
+                let announced = self.interrupted.take();
+                let lasting = announced.is_some_and(|begun| !begun.idempotency_key.is_empty());
                 self.push(step, lasting);
             }
             AgentEvent::Released(released) => {

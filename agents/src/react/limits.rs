@@ -22,6 +22,12 @@ pub struct StepLimits {
     pub stale_after: u32,
     /// How often a model is told that it goes in circles before its task is escalated.
     pub max_spins: u32,
+    /// When the model is asked whether a result holds, beside the rules that always look.
+    pub verification: Verification,
+    /// How often a result that does not hold is to be mended.
+    pub max_revisions: u32,
+    /// After every how many steps the model is asked whether the goal is reached; 0 for never.
+    pub goal_check: u32,
     /// Whether the task's budget is what limits its steps. Not a setting.
     #[serde(skip)]
     pub by_budget: bool,
@@ -38,6 +44,21 @@ pub enum AtLimit {
     Escalate,
 }
 
+/// When the model is asked whether a result holds (W8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verification {
+    /// Never: rules alone look.
+    Off,
+    /// Once, for tasks that the plan calls critical.
+    #[default]
+    Critical,
+    /// Once, for every leaf and the report.
+    Brief,
+    /// Once for each of completeness, consistency, correctness and constraints.
+    Full,
+}
+
 impl StepLimits {
     /// What holds where settings say nothing.
     pub const USUAL: Self = Self {
@@ -47,6 +68,9 @@ impl StepLimits {
         at_limit: AtLimit::Partial,
         stale_after: 3,
         max_spins: 2,
+        verification: Verification::Critical,
+        max_revisions: 2,
+        goal_check: 0,
         by_budget: false,
     };
 

@@ -7,15 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef};
 use muster_shared::secret::Redactor;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::decide::StepLimits;
 use super::history::History;
 use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, parse_answer, parse_document};
 use super::prompt::{CallStyle, Conversation};
+use super::record::{RequestHash, stored, stored_system};
 use super::submit::{Answer, arguments_of_product};
 use super::toolset::Toolset;
 use super::voice::Voice;
-use crate::model::chat::{ChatAnswer, ChatModel, FinishReason, ModelError, ModelErrorKind, ToolDecl};
+use crate::model::chat::{
+    ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, ToolDecl, ignore_deltas,
+};
 use crate::model::offline::{MODEL_NAME, OfflineMind};
 use crate::model::turnstile::Turnstile;
 
@@ -143,6 +147,8 @@ impl ChatMind {
             "stale_after": asking.limits.stale_after,
             "max_spins": asking.limits.max_spins,
             "at_limit": asking.limits.at_limit,
+            "verification": asking.limits.verification,
+            "max_revisions": asking.limits.max_revisions,
         });
         // What a user's own role promises stands nowhere else in the record.
         if let Some(promised) = asking.toolset.submit_schema()["properties"].get("data") {
@@ -165,6 +171,46 @@ impl ChatMind {
         };
         let answer = understand(answer, asking.toolset.declarations(), asking.toolset.submit_schema());
         Ok(Heard { answer, call: Some(call), verbatim })
+    }
+}
+
+impl ChatMind {
+    /// Asks the model something apart from the conversation. Nothing of it is said live.
+    ///
+    /// # Errors
+    /// When the model fails for good, or there is no leave to ask it.
+    pub async fn ask_apart(
+        &self,
+        request: &ChatRequest,
+        purpose: &str,
+        redactor: &Redactor,
+        gate: &mut Turnstile,
+    ) -> Result<ModelCall, ModelError> {
+        let mut answer = self.model.ask_with_leave(request, gate, &mut ignore_deltas).await?;
+        redact(&mut answer, redactor);
+        let (answer_text, calls_at) = verbatim(&answer);
+        let mut hash = RequestHash::begin(request);
+        request.messages.iter().for_each(|message| hash.message(message));
+        let messages = std::iter::once(stored_system(&request.system));
+        let system_hash = hex::encode(Sha256::digest(&request.system));
+        Ok(ModelCall {
+            model: format!("{}/{}", answer.provider, answer.model),
+            template: TemplateRef {
+                name: purpose.to_owned(),
+                version: 1,
+                hash: system_hash.chars().take(16).collect(),
+            },
+            request_hash: hash.hex(),
+            same_messages: 0,
+            messages: messages.chain(request.messages.iter().map(stored)).collect(),
+            aside: true,
+            parameters: json!({"temperature": request.temperature, "max_tokens": request.max_tokens}),
+            answer: answer_text,
+            calls_at,
+            cut: answer.finish == FinishReason::Length,
+            usage: gate.take(),
+            millis: answer.millis,
+        })
     }
 }
 

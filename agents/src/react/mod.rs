@@ -4,6 +4,7 @@
 //! question, [`parse`] reads the answer, and [`record`] keeps what was sent.
 
 pub mod close;
+pub mod consult;
 pub mod decide;
 pub mod drive;
 pub mod equipment;
@@ -21,4 +22,8 @@ mod spin;
 pub mod submit;
 pub mod toolset;
 pub mod uncertain;
+pub mod verify;
 pub mod voice;
+
+#[cfg(test)]
+mod transitions_tests;

@@ -6,7 +6,8 @@ use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskO
 use super::decide::{Case, NO_THOUGHT};
 use super::history::History;
 use super::limits::AtLimit;
-use crate::roles::Submission;
+use super::verify::failed_verification;
+use crate::roles::{Submission, rules_for};
 
 /// The best there is when the steps are used up.
 pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
@@ -37,6 +38,9 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
     let learnt = history.steps().iter().any(|step| step.observation.as_ref().is_some_and(succeeded));
     let thought =
         history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
+    if let Some(submission) = last_submitted(history, offer) {
+        return Submission { ending: Ending::DonePartial, reason, ..submission };
+    }
     match (&offer.work, thought) {
         (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
             ending: Ending::DonePartial,
@@ -56,4 +60,10 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             _,
         ) => Submission::without_product(Ending::GaveUp, reason),
     }
+}
+
+/// The last result that was submitted and did not pass verification: better than none.
+fn last_submitted(history: &History, offer: &TaskOffered) -> Option<Submission> {
+    let step = history.steps().iter().rev().find(|step| failed_verification(step))?;
+    rules_for(&offer.work).submission(offer, &step.action.arguments).ok()
 }

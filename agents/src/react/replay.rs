@@ -15,9 +15,10 @@ use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::consult::{ask, consulted, said_before};
 use super::decide::{Case, NextStep, StepLimits, decide};
 use super::history::History;
-use super::limits::AtLimit;
+use super::limits::{AtLimit, Verification};
 use super::mind::{PROMISED, understand};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
@@ -108,8 +109,13 @@ impl Course<'_> {
         let recorded = (&step.thought, &step.action);
         let came = match &next {
             NextStep::CallTool { chosen, .. } => (&chosen.thought, &chosen.action, None),
-            NextStep::Refuse { chosen, observation } => (&chosen.thought, &chosen.action, Some(observation)),
-            NextStep::AskAgain { .. } | NextStep::Submit { .. } | NextStep::Conclude { .. } => {
+            NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
+                (&chosen.thought, &chosen.action, Some(observation))
+            }
+            NextStep::Consult { .. }
+            | NextStep::AskAgain { .. }
+            | NextStep::Submit { .. }
+            | NextStep::Conclude { .. } => {
                 return Err((in_words(&step.thought, &step.action, step.observation.as_ref()), what(&next)));
             }
         };
@@ -145,21 +151,30 @@ impl Course<'_> {
 
     /// What follows from the last answer behind a step, if there is one; every answer before it was not taken.
     fn decide_again(&self, step: &Step, done: &mut Replayed) -> Result<Option<NextStep>, Difference> {
-        let Some(last) = step.calls.last() else {
+        let calls = || step.calls.iter().filter(|call| !call.aside);
+        let Some(last) = calls().last() else {
             done.taken += 1;
             return Ok(None);
         };
         let rules = self.rules(last);
         let toolset = self.toolset(last, &rules);
         let limits = limits_of(last).of_task(self.offer, &rules, true);
-        let case = Case { offer: self.offer, rules: &rules, toolset: &toolset, gates: Gates::OPEN, limits };
+        let (gates, has_model) = (Gates::OPEN, true);
+        let case = Case { offer: self.offer, rules: &rules, toolset: &toolset, gates, has_model, limits };
         let mut next = None;
-        for (asked, call) in (1..).zip(&step.calls) {
+        for (asked, call) in (1..).zip(calls()) {
             if let Some(taken) = next.filter(|next| !matches!(next, NextStep::AskAgain { .. })) {
                 return Err((format!("answer {} was not taken", asked - 1), what(&taken)));
             }
             let answer = understand(heard(call, step), toolset.declarations(), toolset.submit_schema());
             next = Some(decide(&self.history, &answer, asked, &case));
+            done.answers += 1;
+        }
+        while let Some(NextStep::Consult { chosen, question }) = next {
+            let asked = ask(question, &self.history, Some(&chosen), &case);
+            let said =
+                said_before(&step.calls, &asked).unwrap_or_else(|| Err("there was no answer".to_owned()));
+            next = Some(consulted(&self.history, chosen, question, said, &case));
             done.answers += 1;
         }
         done.steps += 1;
@@ -209,6 +224,13 @@ fn limits_of(call: &ModelCall) -> StepLimits {
         // Records of before it was looked for were made without.
         stale_after: kept("stale_after").unwrap_or(0),
         max_spins: kept("max_spins").unwrap_or(u32::MAX),
+        verification: match call.parameters["verification"].as_str() {
+            Some("critical") => Verification::Critical,
+            Some("brief") => Verification::Brief,
+            Some("full") => Verification::Full,
+            Some(_) | None => Verification::Off,
+        },
+        max_revisions: kept("max_revisions").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,
             Some(_) | None => AtLimit::Partial,
@@ -273,7 +295,13 @@ const fn is_from_outside(ending: Ending) -> bool {
 fn what(next: &NextStep) -> String {
     match next {
         NextStep::CallTool { chosen, .. } => in_words(&chosen.thought, &chosen.action, None),
-        NextStep::Refuse { chosen, observation } => {
+        NextStep::Consult { chosen, question } => {
+            format!(
+                "the model is asked apart, {question:?}: {}",
+                in_words(&chosen.thought, &chosen.action, None)
+            )
+        }
+        NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
             in_words(&chosen.thought, &chosen.action, Some(observation))
         }
         NextStep::AskAgain { reason, .. } => format!("the model is asked again: {reason}"),

@@ -28,8 +28,14 @@ fn history(steps: Vec<Step>) -> History {
 fn next(history: &History, chosen: &Chosen, limits: StepLimits) -> Option<NextStep> {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let case =
-        Case { offer: &offer, rules: rules_for(&offer.work), toolset: &toolset, gates: Gates::OPEN, limits };
+    let case = Case {
+        offer: &offer,
+        rules: rules_for(&offer.work),
+        toolset: &toolset,
+        gates: Gates::OPEN,
+        has_model: true,
+        limits,
+    };
     spinning(history, chosen, &case)
 }
 

@@ -12,9 +12,11 @@
 //! | `corpus.search`, `corpus.read` | the documents given with the goal | yes | `read_documents` |
 //! | `workspace.read`, `workspace.list` | files of the run | yes | `read_workspace` |
 //! | `workspace.write`, `workspace.append` | files of the run | no | `write_workspace` |
+//! | see [`actions`] | the standard actions | | |
 
 use std::sync::Arc;
 
+pub mod actions;
 pub mod calculator;
 pub mod corpus;
 pub mod engine;
@@ -40,7 +42,8 @@ pub use self::{
 pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
     let registry = ToolRegistry::new();
     registry.register(Arc::new(Calculator))?;
-    for tool in corpus::corpus_tools().into_iter().chain(workspace::workspace_tools()) {
+    let tools = corpus::corpus_tools().into_iter().chain(workspace::workspace_tools());
+    for tool in tools.chain(actions::tools()) {
         registry.register(tool)?;
     }
     Ok(registry)
@@ -59,9 +62,15 @@ mod tests {
         assert_eq!(
             names,
             [
+                "analyze",
                 "calculator",
+                "compare",
                 "corpus.read",
                 "corpus.search",
+                "generate",
+                "search",
+                "transform",
+                "validate",
                 "workspace.append",
                 "workspace.list",
                 "workspace.read",

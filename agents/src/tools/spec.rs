@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use muster_shared::flow::{Gate, Wait};
+use muster_shared::flow::{Gate, Gates, LeafRef, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -180,6 +180,10 @@ pub struct ToolContext {
     pub permissions: BTreeSet<Permission>,
     /// The documents of the run, if it has any.
     pub corpus: Option<Corpus>,
+    /// Results of the tasks that this one builds on.
+    pub results: Arc<Vec<LeafRef>>,
+    /// What the agent's role may do.
+    pub gates: Gates,
     /// The files of the run, if it has a workspace.
     pub workspace: Option<Arc<dyn Workspace>>,
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects

@@ -4,6 +4,8 @@
 //! the ReAct loop. It keeps nothing between calls and reads no clock, so the same inputs give the same
 //! answer: an agent that takes a task over goes on exactly as the one before it would have.
 
+use std::collections::BTreeMap;
+
 use muster_shared::flow::{Action, Product, Step, TaskOffered, Thought, Work};
 use muster_shared::ids::Role;
 use serde_json::Value;
@@ -25,6 +27,12 @@ mod tests;
 mod text;
 mod worker;
 mod writer;
+
+/// The lines of documents that the steps of a task have shown, by path and number.
+#[must_use]
+pub fn seen_lines(steps: &[Step]) -> BTreeMap<String, BTreeMap<u32, String>> {
+    observed::Observed::of(steps).pages
+}
 
 /// The name of this model in settings (`model = "offline"`) and in the record.
 pub const MODEL_NAME: &str = "offline";

@@ -12,7 +12,7 @@ use super::super::equipment::Equipment;
 use super::super::interrupt::unless_handed_over;
 use super::super::journal::Journal;
 use super::super::uncertain::{Resumption, resume};
-use super::{Clock, Course, End, Failure};
+use super::{Bench, Clock, Course, End, Failure};
 use crate::tools::{ToolResult, ToolStatus};
 
 /// What came of a call.
@@ -28,16 +28,20 @@ impl Course<'_> {
     pub(super) async fn finish_begun(
         &mut self,
         journal: &mut Journal,
-        equipment: &Equipment,
+        bench: &mut Bench,
     ) -> Result<Option<End>, Failure> {
         let Some(ToolStarted { step, idempotency_key }) = self.history.begun().cloned() else {
             return Ok(None);
         };
-        let (name, mut clock) = (step.action.name.clone(), Clock::start());
         if let Some(answered) = self.offer.answered.as_deref().filter(|answered| answered.step == step.number)
         {
-            return self.take_answer(journal, step, answered, equipment).await;
+            return self.take_answer(journal, step, answered, &bench.equipment).await;
         }
+        if idempotency_key.is_empty() {
+            return self.go_on_from(journal, bench, step).await;
+        }
+        let equipment = &bench.equipment;
+        let (name, mut clock) = (step.action.name.clone(), Clock::start());
         let (observation, end) = match resume(&step, equipment.when_uncertain(&name)) {
             Resumption::Tell(observation) => (observation, None),
             Resumption::Fail(observation, submission) => {
@@ -77,6 +81,18 @@ impl Course<'_> {
     /// The step that is begun waits.
     pub(super) fn waits(&self, wait: Wait) -> Failure {
         Failure::Waits(Box::new(Awaited { step: self.history.next_step(), wait }))
+    }
+
+    /// Journals the model's answer, with nothing of it done: whoever goes on need not ask the model again.
+    pub(super) async fn keep(
+        &self,
+        journal: &mut Journal,
+        chosen: &Chosen,
+        clock: Clock,
+    ) -> Result<(), Failure> {
+        let step = self.make_step(chosen.clone(), None, clock);
+        let kept = ToolStarted { step, idempotency_key: String::new() };
+        Ok(journal.append(&AgentEvent::ToolStarted(kept)).await?)
     }
 
     /// Journals the model's answer before its tool has ended.

@@ -114,7 +114,8 @@ pub struct Started {
 pub struct ToolStarted {
     /// The step as far as it is known: the model's answer is journaled with it.
     pub step: Step,
-    /// `run/task/gen/step`, for tools that can tell a repetition by it.
+    /// `run/task/gen/step`, for tools that can tell a repetition by it. Empty when nothing is done yet and the answer alone
+    /// is to be kept.
     pub idempotency_key: String,
 }
 

@@ -1,0 +1,317 @@
+//! The chain of verification (W8): before a result counts, rules look whether it is complete, consistent, correct and
+//! within its constraints. What does not hold is to be mended; what is not mended is said. Pure.
+
+use std::collections::BTreeSet;
+
+use muster_shared::flow::{
+    Action, Check, Citation, Ending, Fault, Finding, Note, PlanTask, Product, Report, Step, TaskOffered,
+    TaskResult, Verifier, Work,
+};
+
+use super::consult::Question;
+use super::decide::{Case, Chosen, NextStep};
+use super::history::History;
+use super::limits::Verification;
+use super::spin::refused;
+use crate::model::offline::seen_lines;
+use crate::roles::Submission;
+
+/// What stands for something that was never written.
+const PLACEHOLDERS: [&str; 6] = ["TODO", "TBD", "FIXME", "lorem ipsum", "[insert", "<insert"];
+/// Lines after a citation's first in which its words may go on.
+const LINES_OF_A_QUOTE: u32 = 14;
+/// Most faults of one check that are told.
+const MAX_TOLD: usize = 5;
+
+/// What follows from a result that was submitted: it counts, is to be mended, or the model is asked about it first.
+pub(super) fn verified(
+    history: &History,
+    mut chosen: Chosen,
+    submission: Submission,
+    case: &Case<'_>,
+) -> NextStep {
+    if submission.product.is_none() || !submission.ending.is_success() {
+        return NextStep::Submit { chosen, submission };
+    }
+    let faults = faults_of(history, &submission, case);
+    let holds = faults.is_empty();
+    chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
+    if !holds {
+        return settle(history, chosen, submission, &faults, case);
+    }
+    match questions(case).first() {
+        Some(first) => NextStep::Consult { chosen, question: Question::Verify(*first) },
+        None => NextStep::Submit { chosen, submission },
+    }
+}
+
+/// What follows from the model's verdict on one link of the chain.
+pub(super) fn judged(
+    history: &History,
+    mut chosen: Chosen,
+    asked: Verify,
+    said: Result<Vec<Fault>, String>,
+    case: &Case<'_>,
+) -> NextStep {
+    let submission = match case.rules.submission(case.offer, &chosen.action.arguments) {
+        Ok(submission) => submission,
+        Err(faults) => {
+            return NextStep::Refuse { chosen, observation: refused(faults.join("; ")) };
+        }
+    };
+    let faults = match said {
+        Ok(faults) => faults,
+        // Without a verdict the result counts, and the record says that nobody vouched for it.
+        Err(why) => {
+            let fault = Fault { check: asked.check(), why: format!("no verdict was given: {why}") };
+            chosen.notes.push(Note::Verified { by: Verifier::Model, faults: vec![fault] });
+            return NextStep::Submit { chosen, submission };
+        }
+    };
+    if !faults.is_empty() {
+        chosen.notes.push(Note::Verified { by: Verifier::Model, faults: faults.clone() });
+        return settle(history, chosen, submission, &faults, case);
+    }
+    let next = questions(case).into_iter().skip_while(|question| *question != asked).nth(1);
+    if let Some(next) = next {
+        return NextStep::Consult { chosen, question: Question::Verify(next) };
+    }
+    chosen.notes.push(Note::Verified { by: Verifier::Model, faults: Vec::new() });
+    NextStep::Submit { chosen, submission }
+}
+
+/// One question to the model about a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// All links of the chain at once.
+    Whole,
+    /// One of them.
+    One(Check),
+}
+
+impl Verify {
+    /// The check that stands for it.
+    const fn check(self) -> Check {
+        match self {
+            Self::Whole => Check::Correctness,
+            Self::One(check) => check,
+        }
+    }
+}
+
+/// What the model is asked about a result, by settings and by what hangs on it.
+fn questions(case: &Case<'_>) -> Vec<Verify> {
+    let (leaf, critical) = match &case.offer.work {
+        Work::Execute { task, .. } => (true, task.critical),
+        Work::Write { .. } => (true, false),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } => (false, false),
+    };
+    if !leaf || !case.has_model {
+        return Vec::new();
+    }
+    match case.limits.verification {
+        Verification::Off => Vec::new(),
+        Verification::Critical if !critical => Vec::new(),
+        Verification::Critical | Verification::Brief => vec![Verify::Whole],
+        Verification::Full => Check::ALL.map(Verify::One).to_vec(),
+    }
+}
+
+/// What does not hold is mended while revisions and steps are left. Then it counts as far as it goes.
+fn settle(
+    history: &History,
+    chosen: Chosen,
+    submission: Submission,
+    faults: &[Fault],
+    case: &Case<'_>,
+) -> NextStep {
+    let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
+    let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
+    if case.has_model && may_revise && history.next_step() < case.limits.max_steps {
+        let mut told = "Your result was verified before it counts, and does not hold yet:\n".to_owned();
+        faults.iter().for_each(|fault| told.push_str(&format!("- {fault}\n")));
+        told.push_str(
+            "Mend it and submit the whole result again. What cannot be mended, leave out: name it in `unanswered` and end \
+             with done_partial.",
+        );
+        return NextStep::Refuse { chosen, observation: refused(told) };
+    }
+    let submission = if case.has_model { as_partial(submission, faults) } else { submission };
+    NextStep::Submit { chosen, submission }
+}
+
+/// Whether a result was submitted in this step that did not hold.
+pub(super) fn failed_verification(step: &Step) -> bool {
+    step.action.name == Action::SUBMIT
+        && step.notes.iter().any(|note| matches!(note, Note::Verified { faults, .. } if !faults.is_empty()))
+}
+
+/// A result that does not hold in every point counts as a part, and says why.
+pub(super) fn as_partial(mut submission: Submission, faults: &[Fault]) -> Submission {
+    let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    let why = format!("verification found, and it was not mended: {}", faults.join("; "));
+    submission.reason =
+        if submission.reason.is_empty() { why } else { format!("{}; {why}", submission.reason) };
+    if submission.ending == Ending::Done {
+        submission.ending = Ending::DonePartial;
+    }
+    submission
+}
+
+fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fault> {
+    match (&case.offer.work, &submission.product) {
+        (Work::Execute { task, inputs, .. }, Some(Product::Result(result))) => {
+            let mut faults = Faults::default();
+            complete(task, submission.ending, result, case.has_model, &mut faults);
+            consistent(result, &mut faults);
+            let known: Vec<&Citation> =
+                inputs.iter().flat_map(|leaf| citations(&leaf.result.findings)).collect();
+            correct(history, case.offer, result, &known, &mut faults);
+            constrained(&result.conclusion, &mut faults);
+            faults.0
+        }
+        (Work::Write { results, .. }, Some(Product::Report(report))) => {
+            let mut faults = Faults::default();
+            let known = results.iter().flat_map(|leaf| citations(&leaf.result.findings));
+            correct_report(report, &known.map(|citation| citation.path.as_str()).collect(), &mut faults);
+            constrained(&report.body, &mut faults);
+            faults.0
+        }
+        // Plans, reflections and refinements are checked by rules of their own.
+        (
+            Work::Plan { .. }
+            | Work::Execute { .. }
+            | Work::Reflect { .. }
+            | Work::Refine { .. }
+            | Work::Write { .. },
+            _,
+        ) => Vec::new(),
+    }
+}
+
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn add(&mut self, check: Check, why: String) {
+        if self.0.iter().filter(|fault| fault.check == check).count() < MAX_TOLD {
+            self.0.push(Fault { check, why });
+        }
+    }
+}
+
+fn complete(task: &PlanTask, ending: Ending, result: &TaskResult, has_model: bool, faults: &mut Faults) {
+    if result.conclusion.is_empty() {
+        let why = "`conclusion` is empty: later tasks read it, so say in a few sentences what came out";
+        faults.add(Check::Completeness, why.to_owned());
+    }
+    if has_model && ending == Ending::Done && !result.unanswered.is_empty() {
+        let why = format!(
+            "`ending` is done, and yet unanswered is: {}. Answer it, or end with done_partial",
+            result.unanswered.join("; ")
+        );
+        faults.add(Check::Completeness, why);
+    }
+    if ending == Ending::Done && result.unanswered.iter().any(|open| open.trim() == task.goal.trim()) {
+        faults.add(Check::Completeness, "the task itself is named as unanswered".to_owned());
+    }
+}
+
+fn consistent(result: &TaskResult, faults: &mut Faults) {
+    for finding in &result.findings {
+        if finding.verified && finding.citations.is_empty() {
+            let why = format!("{:?} is marked as verified and cites no place", brief(&finding.text));
+            faults.add(Check::Consistency, why);
+        }
+        if result.unanswered.iter().any(|open| open.trim() == finding.text.trim()) {
+            let why = format!("{:?} is both found and unanswered", brief(&finding.text));
+            faults.add(Check::Consistency, why);
+        }
+    }
+}
+
+/// A citation must name a document that was seen in this task or by one before it, and words that stand there.
+fn correct(
+    history: &History,
+    offer: &TaskOffered,
+    result: &TaskResult,
+    known: &[&Citation],
+    faults: &mut Faults,
+) {
+    if offer.corpus.is_none() {
+        return;
+    }
+    let pages = seen_lines(history.steps());
+    let shown = |path: &str| history.steps().iter().any(|step| shows(step, path));
+    for citation in citations(&result.findings) {
+        let (path, line) = (&citation.path, citation.line);
+        let page = pages.get(path);
+        let by_others = known.iter().any(|other| other.path == *path);
+        if page.is_none() && !by_others && !shown(path) {
+            faults.add(Check::Correctness, format!("{path}:{line} is cited, and {path} was never read"));
+        }
+        let Some(first) = page.and_then(|page| page.get(&line)) else { continue };
+        let after = (1..=LINES_OF_A_QUOTE).filter_map(|n| page.and_then(|page| page.get(&(line + n))));
+        let there: Vec<&str> = std::iter::once(first).chain(after).map(String::as_str).collect();
+        if !bare(&there.join(" ")).contains(&bare(&citation.quote)) {
+            let quote = brief(&citation.quote);
+            faults.add(Check::Correctness, format!("{quote:?} does not stand at {path}:{line}"));
+        }
+    }
+}
+
+fn shows(step: &Step, path: &str) -> bool {
+    step.observation.as_ref().is_some_and(|seen| seen.content.contains(path))
+}
+
+fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut Faults) {
+    if known.is_empty() {
+        return;
+    }
+    for (path, line) in cited_in(&report.body) {
+        if !known.contains(path) {
+            faults.add(Check::Correctness, format!("{path}:{line} is cited, and no result names {path}"));
+        }
+    }
+}
+
+/// `path.ext:12` in a text. Addresses and times are none.
+fn cited_in(text: &str) -> impl Iterator<Item = (&str, u32)> {
+    let is_part = |c: char| c.is_alphanumeric() || "/._-:".contains(c);
+    text.split(move |c| !is_part(c)).filter_map(|word| {
+        let (path, line) = word.trim_end_matches([':', '.']).rsplit_once(':')?;
+        let line = line.parse().ok()?;
+        let (_, extension) = path.rsplit_once('.')?;
+        let is_file = extension.chars().any(char::is_alphabetic) && !extension.contains('/');
+        (is_file && !path.contains(':')).then_some((path, line))
+    })
+}
+
+fn constrained(text: &str, faults: &mut Faults) {
+    for placeholder in PLACEHOLDERS {
+        let stands = text
+            .split(|c: char| c.is_whitespace())
+            .any(|word| word.trim_end_matches([':', '.']) == placeholder)
+            || placeholder.starts_with(['[', '<', 'l']) && text.to_lowercase().contains(placeholder);
+        if stands {
+            faults.add(Check::Constraints, format!("it holds {placeholder:?} where words should stand"));
+        }
+    }
+}
+
+fn citations(findings: &[Finding]) -> impl Iterator<Item = &Citation> {
+    findings.iter().flat_map(|finding| &finding.citations)
+}
+
+/// Letters and digits alone: markup and white space do not count.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn brief(text: &str) -> String {
+    super::history::cut(text, 80)
+}
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use muster_shared::flow::{CorpusRef, Gates, ObservationStatus, Thought};
+use muster_shared::ids::Role;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::react::consult::consulted;
+use crate::react::limits::StepLimits;
+use crate::react::partial::best_so_far;
+use crate::roles::rules_for;
+use crate::testing::{leaf, step, toolset};
+
+fn offered(critical: bool) -> TaskOffered {
+    let mut offer = leaf(Role::Worker);
+    offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9 });
+    if let Work::Execute { task, .. } = &mut offer.work {
+        task.critical = critical;
+    }
+    offer
+}
+
+fn read() -> Step {
+    let mut step = step(1, "corpus.read", json!({"path": "a.md"}), ObservationStatus::Success);
+    step.observation.as_mut().unwrap().content =
+        "a.md:3-4 of 9 lines\n3| The limit is **20** levels,\n4| no more.".into();
+    step
+}
+
+fn submitting(arguments: Value) -> Chosen {
+    let thought = Thought { text: "done".into(), ..Thought::default() };
+    Chosen {
+        thought,
+        action: Action { name: Action::SUBMIT.into(), arguments },
+        left_out: 0,
+        notes: Vec::new(),
+    }
+}
+
+fn history(steps: Vec<Step>) -> History {
+    let mut history = History::default();
+    steps.into_iter().for_each(|step| history.push(step, false));
+    history
+}
+
+fn with_case<T>(critical: bool, limits: StepLimits, has_model: bool, then: impl FnOnce(&Case<'_>) -> T) -> T {
+    let offer = offered(critical);
+    let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
+    then(&Case { offer: &offer, rules, toolset: &toolset, gates: Gates::OPEN, has_model, limits })
+}
+
+fn next(history: &History, arguments: &Value, case: &Case<'_>) -> NextStep {
+    let submission = case.rules.submission(case.offer, arguments).unwrap();
+    verified(history, submitting(arguments.clone()), submission, case)
+}
+
+fn good() -> Value {
+    let citation = json!({"path": "a.md", "line": 3, "quote": "limit is 20 levels, no more"});
+    json!({"ending": "done", "conclusion": "20", "findings": [{"text": "20 levels", "citations": [citation]}]})
+}
+
+#[test]
+fn each_rule_names_what_does_not_hold() {
+    let finding = |finding: Value| json!({"ending": "done", "conclusion": "c", "findings": [finding]});
+    let cited = |path: &str, line: u32, quote: &str| {
+        finding(json!({"text": "t", "citations": [{"path": path, "line": line, "quote": quote}]}))
+    };
+    let table = [
+        (good(), None),
+        (json!({"ending": "done", "conclusion": "", "findings": [{"text": "t"}]}), Some(Check::Completeness)),
+        (json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]}), Some(Check::Completeness)),
+        (json!({"ending": "done_partial", "reason": "r", "conclusion": "c", "unanswered": ["why"]}), None),
+        (finding(json!({"text": "t", "verified": true})), Some(Check::Consistency)),
+        (cited("b.md", 1, ""), Some(Check::Correctness)),
+        (cited("a.md", 3, "limit is 30 levels"), Some(Check::Correctness)),
+        (cited("a.md", 8, "was not shown"), None),
+        (json!({"ending": "done", "conclusion": "The limit is TODO."}), Some(Check::Constraints)),
+        (json!({"ending": "done", "conclusion": "A todo list was made."}), None),
+    ];
+    with_case(false, StepLimits::USUAL, true, |case| {
+        for (arguments, expected) in &table {
+            let next = next(&history(vec![read()]), arguments, case);
+            let found = match &next {
+                NextStep::Submit { .. } => None,
+                NextStep::Refuse { chosen, .. } => match chosen.notes.as_slice() {
+                    [Note::Verified { by: Verifier::Rules, faults }] => Some(faults[0].check),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(found, *expected, "{arguments}: {next:?}");
+        }
+    });
+}
+
+#[test]
+fn what_is_not_mended_counts_as_a_part_and_says_why() {
+    let bad = json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]});
+    with_case(false, StepLimits::USUAL, true, |case| {
+        let mut steps = vec![read()];
+        for revision in 0..2 {
+            let NextStep::Refuse { chosen, observation } = next(&history(steps.clone()), &bad, case) else {
+                panic!("revision {revision} was not asked for");
+            };
+            assert!(observation.content.contains("completeness"), "{}", observation.content);
+            let number = u32::try_from(steps.len()).unwrap() + 1;
+            let Chosen { action, notes, .. } = chosen;
+            steps.push(Step { action, notes, ..step(number, "", Value::Null, ObservationStatus::Refused) });
+        }
+        let history = history(steps);
+        let NextStep::Submit { submission, .. } = next(&history, &bad, case) else { panic!("not taken") };
+        assert_eq!(submission.ending, Ending::DonePartial);
+        assert!(submission.reason.contains("it was not mended: completeness"), "{}", submission.reason);
+
+        let cut_short = best_so_far(&history, case.offer, "time was up".into());
+        let Some(Product::Result(result)) = cut_short.product else { panic!("nothing is left") };
+        assert_eq!((cut_short.ending, result.conclusion.as_str()), (Ending::DonePartial, "c"));
+    });
+}
+
+#[test]
+fn without_a_model_faults_are_told_and_nothing_is_asked_again() {
+    let bad = json!({"ending": "done", "conclusion": "TBD"});
+    with_case(false, StepLimits::USUAL, false, |case| {
+        let NextStep::Submit { submission, chosen } = next(&History::default(), &bad, case) else {
+            panic!("asked again");
+        };
+        assert_eq!(submission.ending, Ending::Done);
+        assert!(matches!(&chosen.notes[..], [Note::Verified { faults, .. }] if faults.len() == 1));
+    });
+}
+
+#[test]
+fn settings_and_what_hangs_on_it_say_whether_the_model_looks() {
+    use Verification::{Brief, Critical, Full, Off};
+    let whole = Some(Verify::Whole);
+    let first = Some(Verify::One(Check::Completeness));
+    for (verification, critical, asked) in [
+        (Off, true, None),
+        (Critical, false, None),
+        (Critical, true, whole),
+        (Brief, false, whole),
+        (Full, false, first),
+    ] {
+        let limits = StepLimits { verification, ..StepLimits::USUAL };
+        let next = with_case(critical, limits, true, |case| next(&history(vec![read()]), &good(), case));
+        let found = match next {
+            NextStep::Consult { question: Question::Verify(asked), .. } => Some(asked),
+            NextStep::Submit { .. } => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, asked, "{verification:?}, critical: {critical}");
+    }
+}
+
+#[test]
+fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
+    let limits = StepLimits { verification: Verification::Full, ..StepLimits::USUAL };
+    with_case(false, limits, true, |case| {
+        let history = history(vec![read()]);
+        let mut step = next(&history, &good(), case);
+        let mut asked = Vec::new();
+        while let NextStep::Consult { chosen, question } = step {
+            asked.push(question);
+            step = consulted(&history, chosen, question, Ok(json!({"faults": []})), case);
+        }
+        assert_eq!(asked, Check::ALL.map(|check| Question::Verify(Verify::One(check))));
+        let NextStep::Submit { chosen, .. } = step else { panic!("{step:?}") };
+        let holds = |by| Note::Verified { by, faults: Vec::new() };
+        assert_eq!(chosen.notes, [holds(Verifier::Rules), holds(Verifier::Model)]);
+
+        let fault = json!({"faults": [{"check": "completeness", "why": "half is missing"}]});
+        let refused = consulted(&history, submitting(good()), asked[0], Ok(fault), case);
+        let NextStep::Refuse { observation, .. } = refused else { panic!("{refused:?}") };
+        assert!(observation.content.contains("half is missing"), "{}", observation.content);
+        let silent = consulted(&history, submitting(good()), asked[0], Err("no JSON".into()), case);
+        let NextStep::Submit { submission, chosen } = silent else { panic!("{silent:?}") };
+        assert_eq!(submission.ending, Ending::Done, "a verifier that says nothing does not hold a result up");
+        assert!(chosen.notes[0].to_string().contains("no verdict was given"), "{:?}", chosen.notes);
+    });
+}
+
+#[test]
+fn places_are_found_in_a_report() {
+    let text = "It nests (docs/a.md:12), see `b.rs:7`. At 12:30 on http://x.org:80/y:2, ratio 3.5:1.";
+    assert_eq!(cited_in(text).collect::<Vec<_>>(), [("docs/a.md", 12), ("b.rs", 7)]);
+}

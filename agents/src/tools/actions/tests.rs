@@ -1,0 +1,75 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use std::sync::Arc;
+
+use muster_shared::flow::{Citation, Finding, LeafRef, TaskResult};
+use muster_shared::ids::TaskIndex;
+
+use super::*;
+use crate::tools::{ToolContext, ToolEngine, ToolResult, ToolStatus, standard_registry};
+
+fn known() -> ToolContext {
+    let citations = vec![Citation { path: "docs/a.md".into(), line: 12, quote: String::new() }];
+    let finding =
+        Finding { text: "Plans nest at most 20 levels deep.".into(), citations, ..Finding::default() };
+    let result = TaskResult {
+        conclusion: "Depth is limited. Width is limited to 8 tasks.".into(),
+        findings: vec![finding],
+        ..TaskResult::default()
+    };
+    let leaf = LeafRef { index: TaskIndex::top(2), name: "Look".into(), goal: "Look it up".into(), result };
+    ToolContext { results: Arc::new(vec![leaf]), ..ToolContext::new("r", "1") }
+}
+
+async fn call(name: &str, arguments: Value) -> ToolResult {
+    let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
+    engine.call(name, arguments, &known()).await
+}
+
+#[tokio::test]
+async fn results_of_other_tasks_are_searched() {
+    let found = call("search", json!({"query": "How deep do plans nest?"})).await;
+    assert!(
+        found.content.starts_with("- Plans nest at most 20 levels deep. [task 2, docs/a.md:12]"),
+        "{found:?}"
+    );
+    let nothing = call("search", json!({"query": "zebra"})).await;
+    assert!(nothing.content.contains("say anything of it"), "{nothing:?}");
+}
+
+#[tokio::test]
+async fn an_assertion_is_held_against_what_is_known() {
+    for (assertion, verdict) in [
+        ("6 * 7 = 42", "holds"),
+        ("Plans nest at most 20 levels deep", "supported"),
+        ("Plans nest at most 30 levels deep", "contradicted"),
+        ("Zebras are striped", "not decided: nothing is known of it"),
+    ] {
+        let found = call("validate", json!({"assertion": assertion})).await;
+        assert_eq!(found.data.unwrap()["verdict"], verdict, "{assertion}: {}", found.content);
+    }
+}
+
+#[tokio::test]
+async fn without_a_model_only_computations_are_done() {
+    let made = call("transform", json!({"text": "b\na", "into": "sorted lines"})).await;
+    assert_eq!(made.content, "a\nb");
+    for (name, arguments) in [
+        ("transform", json!({"text": "b", "into": "French"})),
+        ("analyze", json!({"material": "x"})),
+        ("generate", json!({"what": "x"})),
+        ("compare", json!({"items": [{"name": "a"}, {"name": "b"}], "criteria": [{"name": "ease"}]})),
+    ] {
+        let made = call(name, arguments).await;
+        assert_eq!(made.status, ToolStatus::Refused, "{name}: {}", made.content);
+    }
+}
+
+#[test]
+fn what_is_thought_becomes_an_observation() {
+    let action = |name: &str| Action { name: name.into(), arguments: json!({"material": "m", "what": "w"}) };
+    assert!(thinking(&action("analyze")).is_some() && thinking(&action("generate")).is_some());
+    assert_eq!(thinking(&action("calculator")), None);
+    let said = json!({"summary": "So.", "parts": ["one"], "open": ["two"]});
+    assert_eq!(in_words(&action("analyze"), &said), "So.\nParts:\n- one\nOpen:\n- two");
+    assert_eq!(in_words(&action("generate"), &json!({"text": "t"})), "t");
+}

@@ -1,6 +1,6 @@
 //! `muster show`.
 
-use muster_shared::flow::{Finding, Outcome, Product, TaskResult};
+use muster_shared::flow::{Ending, Finding, Outcome, Product, TaskResult};
 use muster_shared::ids::TaskId;
 use muster_shared::run::RunState;
 use muster_shared::time::Millis;
@@ -74,12 +74,33 @@ fn results(state: &RunState) -> String {
     let mut lines = Vec::new();
     for (task, found) in &state.tasks {
         let TaskId::Leaf(index) = task else { continue };
-        let Some(Outcome { product: Some(Product::Result(result)), .. }) = &found.outcome else { continue };
+        let Some(outcome) = &found.outcome else { continue };
         let name = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
         lines.push(format!("{index} {}", figures::one_line(name, 90)));
-        lines.push(figures::indent(&result_text(result), 2));
+        lines.extend(how_it_ended(outcome).map(|how| format!("  {}", figures::one_line(&how, 600))));
+        if let Some(Product::Result(result)) = &outcome.product {
+            lines.push(figures::indent(&result_text(result), 2));
+        }
     }
     lines.join("\n")
+}
+
+/// How a task ended, unless it was simply done.
+fn how_it_ended(outcome: &Outcome) -> Option<String> {
+    let how = match outcome.ending {
+        Ending::Done => return None,
+        Ending::DonePartial => "done in part",
+        Ending::Escalate => "a person has to decide",
+        Ending::Delegate => "somebody else should do it",
+        Ending::Blocked => "blocked",
+        Ending::GaveUp => "given up",
+        Ending::ModelFailed => "the model failed",
+        Ending::AgentFailed => "the agent failed",
+        Ending::DeadlinePassed => "its time was up",
+        Ending::Cancelled => "cancelled",
+        Ending::BudgetExhausted => "its budget was used up",
+    };
+    Some(if outcome.reason.is_empty() { how.to_owned() } else { format!("{how}: {}", outcome.reason) })
 }
 
 fn result_text(result: &TaskResult) -> String {
@@ -88,6 +109,11 @@ fn result_text(result: &TaskResult) -> String {
     lines.extend(
         result.unanswered.iter().map(|what| format!("? not answered: {}", figures::one_line(what, 300))),
     );
+    if let Some(advice) = &result.advice {
+        let refine = advice.refine.then(|| format!("advises to change the plan: {}", advice.reason));
+        let suggestions = advice.suggestions.iter().map(|what| format!("for later tasks: {what}"));
+        lines.extend(refine.into_iter().chain(suggestions).map(|line| figures::one_line(&line, 300)));
+    }
     lines.retain(|line| !line.is_empty());
     lines.join("\n")
 }

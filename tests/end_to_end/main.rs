@@ -12,6 +12,7 @@ mod documents;
 mod foreign;
 mod joining;
 mod lessons;
+mod loops;
 mod models;
 mod orchestrators;
 mod secrets;

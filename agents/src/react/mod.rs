@@ -14,7 +14,7 @@ pub mod journal;
 pub mod limits;
 pub mod mind;
 pub mod parse;
-mod partial;
+pub(crate) mod partial;
 pub mod prompt;
 pub mod record;
 pub mod replay;

@@ -9,6 +9,9 @@ use super::limits::AtLimit;
 use super::verify::failed_verification;
 use crate::roles::{Submission, rules_for};
 
+/// What stands before the conclusion of a task that did not end by itself.
+pub(crate) const UNFINISHED: &str = "Unfinished: ";
+
 /// The best there is when the steps are used up.
 pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
     let most = case.limits.max_steps;
@@ -39,13 +42,14 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
     let thought =
         history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
     if let Some(submission) = last_submitted(history, offer) {
-        return Submission { ending: Ending::DonePartial, reason, ..submission };
+        let product = submission.product.map(|product| unfinished(product, &reason));
+        return Submission { ending: Ending::DonePartial, reason, product };
     }
     match (&offer.work, thought) {
         (Work::Execute { task, .. }, Some(thought)) if learnt => Submission {
             ending: Ending::DonePartial,
             product: Some(Product::Result(TaskResult {
-                conclusion: format!("Unfinished: {reason}. The last thought was: {thought}"),
+                conclusion: format!("{UNFINISHED}{reason}. The last thought was: {thought}"),
                 unanswered: vec![task.goal.clone()],
                 ..TaskResult::default()
             })),
@@ -59,6 +63,18 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             | Work::Write { .. },
             _,
         ) => Submission::without_product(Ending::GaveUp, reason),
+    }
+}
+
+fn unfinished(product: Product, reason: &str) -> Product {
+    match product {
+        Product::Result(result) => Product::Result(TaskResult {
+            conclusion: format!("{UNFINISHED}{reason}. {}", result.conclusion),
+            ..result
+        }),
+        other @ (Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_)) => {
+            other
+        }
     }
 }
 

@@ -152,7 +152,7 @@ impl Course<'_> {
     /// What follows from the last answer behind a step, if there is one; every answer before it was not taken.
     fn decide_again(&self, step: &Step, done: &mut Replayed) -> Result<Option<NextStep>, Difference> {
         let calls = || step.calls.iter().filter(|call| !call.aside);
-        let Some(last) = calls().last() else {
+        let Some(last) = calls().next_back() else {
             done.taken += 1;
             return Ok(None);
         };

@@ -27,6 +27,10 @@ const ENDINGS: [(&str, Ending); 6] = [
     ("give_up", Ending::GaveUp),
 ];
 
+/// What a task is escalated for rather than guessed (W6).
+pub(crate) const TRIGGERS: [&str; 5] =
+    ["ambiguity", "business_decision", "security_risk", "conflicting_constraints", "missing_information"];
+
 pub(super) fn schema(_: &TaskOffered) -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     json!({
@@ -38,7 +42,12 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
                 "description": "done; done_partial: part of it; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on; give_up"
             },
             "reason": {"type": "string", "description": "why it ends so; needed unless done"},
-            "conclusion": {"type": "string", "description": "the answer in a few sentences"},
+            "trigger": {
+                "type": "string",
+                "enum": TRIGGERS,
+                "description": "what makes you escalate, when you do"
+            },
+            "conclusion": {"type": "string", "description": "the answer in a few sentences; what was learnt, when it ends otherwise"},
             "findings": {
                 "type": "array",
                 "items": {
@@ -81,7 +90,7 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
 
 pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
     let ending = read_ending(document, faults);
-    let reason = document.text("reason");
+    let reason = reason_of(ending, document);
     let result = read_result(document, faults);
     let empty = result.conclusion.is_empty() && result.findings.is_empty();
     if ending.is_success() {
@@ -96,6 +105,16 @@ pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults
         faults.add("`reason` is empty: say why the task ends so");
     }
     Submission { ending, reason, product: (!empty).then_some(Product::Result(result)) }
+}
+
+/// Why it ends so; what an escalation was triggered by stands before it.
+fn reason_of(ending: Ending, document: &Document<'_>) -> String {
+    let (reason, trigger) = (document.text("reason"), document.text("trigger").replace('_', " "));
+    match (ending == Ending::Escalate, trigger.is_empty(), reason.is_empty()) {
+        (true, false, false) => format!("{trigger}: {reason}"),
+        (true, false, true) => trigger,
+        (true, true, _) | (false, _, _) => reason,
+    }
 }
 
 fn read_ending(document: &Document<'_>, faults: &mut Faults) -> Ending {

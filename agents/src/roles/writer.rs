@@ -1,12 +1,16 @@
 //! The writer: delivers the answer.
 
-use muster_shared::flow::{Product, Report, TaskOffered};
+use muster_shared::flow::{Product, Report, TaskOffered, Work};
 use serde_json::{Value, json};
 
 use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+use crate::react::history::cut;
+use crate::react::partial::UNFINISHED;
 
 /// Longest title that is made from the goal, in characters.
 const TITLE: usize = 100;
+/// Longest note on an unfinished task, in characters.
+const UNFINISHED_SHOWN: usize = 400;
 
 pub(super) static RULES: RoleRules = RoleRules {
     name: "writer",
@@ -34,14 +38,33 @@ fn schema(_: &TaskOffered) -> Value {
 
 fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
     let title = document.text("title");
+    let (body, unanswered) = (document.needed_text("body", faults), document.texts("unanswered"));
+    let body = if body.is_empty() { body } else { saying_what_is_unfinished(body, offer) };
     Submission::done(Product::Report(Report {
         title: if title.is_empty() { title_of(offer) } else { title },
-        body: closed(document.needed_text("body", faults)),
-        unanswered: document.texts("unanswered"),
+        body: closed(body),
+        unanswered,
         // Only the loop knows which mind wrote it.
         offline: false,
         partial: false,
     }))
+}
+
+/// A report says of tasks that did not end by themselves that their answers are partial, whether its author did or not.
+fn saying_what_is_unfinished(mut body: String, offer: &TaskOffered) -> String {
+    let Work::Write { results, .. } = &offer.work else { return body };
+    let unfinished: Vec<String> = results
+        .iter()
+        .filter(|leaf| leaf.result.conclusion.starts_with(UNFINISHED))
+        .map(|leaf| {
+            format!("- {} ({}): {}", leaf.name, leaf.index, cut(&leaf.result.conclusion, UNFINISHED_SHOWN))
+        })
+        .collect();
+    if !unfinished.is_empty() {
+        body.push_str("\n\n## Unfinished\n\n");
+        body.push_str(&unfinished.join("\n"));
+    }
+    body
 }
 
 /// A text ends with the end of a line.
@@ -63,5 +86,5 @@ fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
 }
 
 fn title_of(offer: &TaskOffered) -> String {
-    crate::react::history::cut(&offer.goal, TITLE)
+    cut(&offer.goal, TITLE)
 }

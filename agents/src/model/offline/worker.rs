@@ -1,7 +1,8 @@
 //! Working by rule: computing, looking citations up, and saying what cannot be done.
 
 use muster_shared::flow::{
-    Citation, Finding, LeafRef, ObservationStatus, PlanTask, Product, Step, TaskOffered, TaskResult,
+    Citation, Finding, LeafRef, Note, Observation, ObservationStatus, PlanTask, Product, Step, TaskOffered,
+    TaskResult,
 };
 
 use super::arithmetic::expressions;
@@ -59,7 +60,7 @@ fn compute(wanted: &[String], steps: &[Step], left: usize) -> OfflineMove {
 fn submit_computed(wanted: &[String], done: &[&Step]) -> OfflineMove {
     let mut result = TaskResult::default();
     for (number, expression) in wanted.iter().enumerate() {
-        let observation = done.get(number).and_then(|step| step.observation.as_ref());
+        let observation = done.get(number).and_then(|step| value_of(step, done));
         match observation {
             Some(observation) if observation.status == ObservationStatus::Success => {
                 result.findings.push(Finding {
@@ -80,6 +81,14 @@ fn submit_computed(wanted: &[String], done: &[&Step]) -> OfflineMove {
         if values.is_empty() { "Nothing could be computed.".to_owned() } else { values.join("; ") };
     result.milestones = values.iter().map(|value| format!("computed {value}")).collect();
     OfflineMove::submit(thought(result.conclusion.clone(), "", "Submit."), &Product::Result(result))
+}
+
+/// What a computation gave. One that was not run again, since that would be going in circles, has the value that it had.
+fn value_of<'a>(step: &'a Step, done: &[&'a Step]) -> Option<&'a Observation> {
+    let spun = step.notes.iter().any(|note| matches!(note, Note::Spin { .. }));
+    let same = |earlier: &&&Step| earlier.action == step.action && earlier.number < step.number;
+    let first = if spun { done.iter().find(same).copied() } else { None };
+    first.unwrap_or(step).observation.as_ref()
 }
 
 /// The findings of other tasks that name a place.

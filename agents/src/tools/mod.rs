@@ -67,7 +67,10 @@ mod tests {
                 "compare",
                 "corpus.read",
                 "corpus.search",
+                "delegate",
+                "escalate",
                 "generate",
+                "request_info",
                 "search",
                 "transform",
                 "validate",
@@ -82,7 +85,8 @@ mod tests {
             assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'), "{name}");
             assert_eq!(
                 spec.pure,
-                !matches!(spec.name.as_str(), "workspace.write" | "workspace.append"),
+                !["delegate", "escalate", "request_info", "workspace.append", "workspace.write"]
+                    .contains(&spec.name.as_str()),
                 "{name}"
             );
         }

@@ -21,6 +21,7 @@ use super::spec::Tool;
 
 mod compare;
 mod known;
+mod people;
 mod search;
 mod think;
 mod transform;
@@ -36,6 +37,9 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(compare::Compare),
         Arc::new(search::Search),
         Arc::new(validate::Validate),
+        Arc::new(people::RequestInfo),
+        Arc::new(people::Escalate),
+        Arc::new(people::Delegate),
     ]
 }
 

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::sync::Arc;
 
-use muster_shared::flow::{Citation, Finding, LeafRef, TaskResult};
+use muster_shared::flow::{Citation, Finding, Gates, LeafRef, TaskResult, Wait};
 use muster_shared::ids::TaskIndex;
 
 use super::*;
@@ -72,4 +72,37 @@ fn what_is_thought_becomes_an_observation() {
     let said = json!({"summary": "So.", "parts": ["one"], "open": ["two"]});
     assert_eq!(in_words(&action("analyze"), &said), "So.\nParts:\n- one\nOpen:\n- two");
     assert_eq!(in_words(&action("generate"), &json!({"text": "t"})), "t");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_only_for_what_is_not_known() {
+    let known = call("request_info", json!({"question": "How deep do plans nest?"})).await;
+    assert!(known.content.starts_with("Known already:\n- Plans nest at most 20 levels deep."), "{known:?}");
+    let arguments = json!({"question": "How deep do plans nest?", "ask_person": true, "default": "20"});
+    let asked = call("request_info", arguments).await;
+    let Some(wait) = asked.wait.as_deref() else { panic!("{asked:?}") };
+    let Wait::Answer(question) = wait else { panic!("{wait:?}") };
+    assert_eq!(
+        (question.text.as_str(), question.default.as_deref()),
+        ("How deep do plans nest?", Some("20"))
+    );
+
+    let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
+    let alone = ToolContext { gates: Gates { people: false, ..Gates::OPEN }, ..self::known() };
+    let refused = engine.call("request_info", json!({"question": "Which zebra?"}), &alone).await;
+    assert_eq!(refused.status, ToolStatus::Refused, "{refused:?}");
+}
+
+#[tokio::test]
+async fn who_escalates_or_delegates_waits() {
+    let arguments = json!({"trigger": "business_decision", "question": "Buy it?", "choices": ["yes", "no"]});
+    let escalated = call("escalate", arguments).await;
+    let Some(Wait::Answer(question)) = escalated.wait.as_deref() else { panic!("{escalated:?}") };
+    assert_eq!((question.reason.as_str(), question.choices.len()), ("business decision", 2));
+    let unfounded = call("escalate", json!({"trigger": "mood", "question": "Buy it?"})).await;
+    assert_eq!(unfounded.status, ToolStatus::Error);
+    let delegated =
+        call("delegate", json!({"name": "look", "goal": "Look it up.", "role": "Researcher"})).await;
+    let Some(Wait::Task(draft)) = delegated.wait.as_deref() else { panic!("{delegated:?}") };
+    assert_eq!((draft.name.as_str(), draft.role.as_deref()), ("look", Some("researcher")));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use muster_shared::ids::{Role, TaskId};
+use muster_shared::ids::{AgentId, Role, TaskId};
 
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Dead(DeadArgs),
     /// Be an agent of a role, until told to stop.
     Agent(AgentArgs),
+    /// Check an agent of any language against the protocol, and say what it does wrong.
+    Conform(ConformArgs),
     /// Be an orchestrator, until told to stop.
     Orchestrator,
     /// Print the schemas of everything that travels on the bus.
@@ -362,6 +364,33 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
     }
     let unknown = |wrong| format!("{wrong}; a specialist is named by its file, NAME.agent.md");
     parse_role(text).map(AgentKind::BuiltIn).map_err(unknown)
+}
+
+/// Check an agent of any language against the protocol, and say what it does wrong.
+///
+/// The agent is given four tasks: one like any other, one that somebody else began, one that is closed already, and one
+/// that is cancelled. What it writes is watched. With a command after `--`, a bus of its own is brought up and the command
+/// started, with its address in NATS_URL; else the agent is looked for in the fleet, and the tasks stay in its record.
+/// docs/agents.md has the protocol.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json"
+)]
+pub(crate) struct ConformArgs {
+    /// The agent, by its id; any that is there when left out.
+    pub(crate) agent: Option<AgentId>,
+    /// An agent of this role.
+    #[arg(long, value_name = "ROLE", conflicts_with = "agent")]
+    pub(crate) role: Option<String>,
+    /// Time for each of the tasks.
+    #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "30s")]
+    pub(crate) limit: Duration,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command that starts the agent.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -4,6 +4,7 @@ mod agent_file;
 mod app;
 mod args;
 mod commands;
+mod conform;
 mod exit;
 mod fleet;
 mod logging;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
-use muster_shared::ids::RunId;
+use muster_shared::ids::{RunId, Seq};
 use muster_shared::time::Millis;
 use muster_shared::wire::Envelope;
 
+use crate::backend::Message;
 use crate::bus::{Core, now};
 use crate::error::BusError;
 use crate::seal::open_inline;
 use crate::subject::watched;
+use crate::topology::RUNS;
 
 /// The tap.
 #[derive(Clone)]
@@ -29,6 +31,8 @@ pub struct Tapped {
     pub at: Millis,
     /// The message as it was.
     pub bytes: Bytes,
+    /// Its headers.
+    pub headers: Vec<(String, String)>,
     /// The message decoded, or why it cannot be. A body in the object store stays a reference.
     pub content: Result<Envelope, String>,
 }
@@ -48,12 +52,37 @@ impl Tap {
         for subject in watched(run) {
             all.push(self.core.backend.subscribe(&subject).await?);
         }
-        let tapped = all.map(|message| Tapped {
-            content: open_inline(&message),
-            subject: message.subject,
-            at: now(),
-            bytes: message.payload,
-        });
-        Ok(tapped.boxed())
+        Ok(all.map(tapped).boxed())
+    }
+
+    /// All that passes on these subjects from now on, acknowledgements and buckets among them.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn raw(&self, subjects: &[&str]) -> Result<BoxStream<'static, Tapped>, BusError> {
+        let mut all = SelectAll::new();
+        for subject in subjects {
+            all.push(self.core.backend.subscribe(subject).await?);
+        }
+        Ok(all.map(tapped).boxed())
+    }
+
+    /// What agents wrote into the record of a run, readable or not, with its place.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn stored(&self, run: RunId) -> Result<Vec<(Seq, Tapped)>, BusError> {
+        let stored = self.core.backend.scan(RUNS, &[format!("evt.{run}.>")], Seq(0)).await?;
+        Ok(stored.into_iter().map(|stored| (stored.seq, tapped(stored.message))).collect())
+    }
+}
+
+fn tapped(message: Message) -> Tapped {
+    Tapped {
+        content: open_inline(&message),
+        subject: message.subject,
+        at: now(),
+        bytes: message.payload,
+        headers: message.headers.0,
     }
 }

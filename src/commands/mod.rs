@@ -5,6 +5,7 @@ mod agent;
 mod bench;
 mod cancel;
 mod config;
+mod conform;
 mod dead;
 mod doctor;
 mod down;
@@ -65,6 +66,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Dead(_)
         | Command::Doctor(_)
         | Command::Config(_)
+        | Command::Conform(_)
         | Command::Schema(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,
@@ -97,6 +99,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Bench(args) => bench::bench(&app, &args).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
         Command::Config(args) => config::config(&app, &args)?,
+        Command::Conform(args) => conform::conform(&app, &args).await?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
     };
     Ok(exit)

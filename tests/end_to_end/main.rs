@@ -5,6 +5,7 @@ mod bad_input;
 mod budgets;
 mod bus_loss;
 mod chaos;
+mod citizens;
 mod cluster;
 mod control;
 mod deaths;

@@ -8,4 +8,5 @@ pub mod foreign;
 pub mod growth;
 pub mod model_server;
 pub mod process;
+pub mod python;
 pub mod workload;

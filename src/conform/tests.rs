@@ -1,0 +1,234 @@
+//! An agent that does everything right, and the same with one thing wrong each.
+#![allow(clippy::unwrap_used)]
+
+use muster_shared::run::EventKind;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::*;
+use crate::render::checks::Verdict;
+
+const AGENT: &str = "counter-1";
+const HEADER: &str = "Nats-Expected-Last-Subject-Sequence";
+
+/// A transcript that can be spoilt.
+struct Story {
+    watch: Watch,
+    clock: u64,
+    seq: u64,
+}
+
+impl Story {
+    fn message(
+        &mut self,
+        subject: String,
+        kind: &str,
+        content: &Value,
+        headers: &[(&str, String)],
+        kept: bool,
+    ) {
+        self.clock += 10;
+        let envelope = json!({
+            "v": 1, "id": Uuid::nil(), "sender": AGENT, "sent": self.clock,
+            "body": { "type": kind, "content": content },
+        });
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        self.seq += u64::from(kept);
+        self.watch.passed.push(Passed {
+            at: Millis(self.clock),
+            subject,
+            headers,
+            payload: envelope.to_string().into_bytes(),
+            stored: kept.then_some(Seq(self.seq)),
+        });
+    }
+
+    fn write(&mut self, run: RunId, kind: EventKind, content: &Value) {
+        let body = match kind {
+            EventKind::Tool => "tool_started".to_owned(),
+            other => other.to_string(),
+        };
+        let headers = [
+            (HEADER, self.seq.to_string()),
+            ("Nats-Expected-Last-Subject-Sequence-Subject", format!("evt.{run}.*.*.1.1.>")),
+        ];
+        let subject = format!("evt.{run}.counter.{AGENT}.1.1.{kind}");
+        self.message(subject, &body, content, &headers, true);
+    }
+
+    fn ack(&mut self) {
+        self.clock += 10;
+        self.watch.passed.push(Passed {
+            at: Millis(self.clock),
+            subject: format!("$JS.ACK.TASKS.@{AGENT}.1.1.1.1.0"),
+            headers: Vec::new(),
+            payload: b"+ACK".to_vec(),
+            stored: None,
+        });
+    }
+
+    fn trial(&mut self, kind: Kind) {
+        let run = RunId::from_uuid(Uuid::from_u128(u128::from(self.clock) + 1));
+        let from = Millis(self.clock + 1);
+        let (attempts, done) = if kind == Kind::TakenOver { (1, 1) } else { (0, 0) };
+        let mut cancelled_at = None;
+        if kind != Kind::Closed {
+            let ack = format!("$JS.ACK.TASKS.@{AGENT}.1.1.1.1.0");
+            let started =
+                json!({"attempt": attempts + 1, "ack": ack, "pid": 1, "host": "h", "after_step": done});
+            self.write(run, EventKind::Started, &started);
+            let step = json!({"number": done + 1, "thought": {"text": "t"}, "action": {"name": "count"}});
+            self.write(run, EventKind::Step, &step);
+            cancelled_at = (kind == Kind::Cancelled).then_some(Millis(self.clock));
+            let ending = if cancelled_at.is_some() { "cancelled" } else { "done" };
+            let product = json!({"result": {"conclusion": "7"}});
+            self.write(run, EventKind::Outcome, &json!({"ending": ending, "product": product}));
+        }
+        self.ack();
+        let (task, until) = ("1".parse().unwrap(), Millis(self.clock));
+        let generation = Generation(1);
+        self.watch.trials.push(Trial { kind, run, task, generation, from, until, cancelled_at });
+    }
+}
+
+fn good() -> Watch {
+    let watch = Watch {
+        agent: AGENT.parse().unwrap(),
+        role: "counter".into(),
+        passed: Vec::new(),
+        trials: Vec::new(),
+        until: Millis(0),
+    };
+    let mut story = Story { watch, clock: 1000, seq: 0 };
+    let profile = json!({
+        "agent": AGENT, "role": "counter", "pid": 1, "host": "h", "version": "1", "event_version": 1,
+        "slots": 1, "busy": 0, "model": "m", "started_at": 1,
+    });
+    story.message(format!("$KV.AGENTS.{AGENT}"), "profile", &profile, &[("Nats-TTL", "15s".into())], false);
+    let beat = json!({"agent": AGENT, "busy": 0, "slots": 1});
+    story.message(format!("hb.counter.{AGENT}"), "heartbeat", &beat, &[], false);
+    for kind in [Kind::Plain, Kind::TakenOver, Kind::Closed, Kind::Cancelled] {
+        story.trial(kind);
+    }
+    story.watch.until = Millis(story.clock);
+    story.watch
+}
+
+fn failed(watch: &Watch) -> Vec<(String, String)> {
+    let checks = check::check(watch).into_iter().filter(|check| check.verdict == Verdict::Fail);
+    checks.map(|check| (check.what, check.found)).collect()
+}
+
+/// The messages of one trial and kind.
+fn of<'a>(watch: &'a mut Watch, kind: Kind, end: &str) -> &'a mut Passed {
+    let run = watch.trials.iter().find(|trial| trial.kind == kind).unwrap().run;
+    let start = format!("evt.{run}.");
+    let found =
+        watch.passed.iter_mut().find(|one| one.subject.starts_with(&start) && one.subject.ends_with(end));
+    found.unwrap()
+}
+
+fn edit(passed: &mut Passed, change: impl FnOnce(&mut Value)) {
+    let mut envelope: Value = serde_json::from_slice(&passed.payload).unwrap();
+    change(&mut envelope);
+    passed.payload = envelope.to_string().into_bytes();
+}
+
+#[test]
+fn an_agent_that_keeps_the_protocol_passes() {
+    assert_eq!(failed(&good()), []);
+}
+
+#[test]
+fn every_fault_is_named() {
+    type Spoil = fn(&mut Watch);
+    let cases: [(&str, &str, Spoil); 19] = [
+        ("registry", "nothing was published", |watch| {
+            watch.passed.retain(|one| !one.subject.starts_with("$KV."));
+        }),
+        ("registry", "no Nats-TTL", |watch| watch.passed[0].headers.clear()),
+        ("registry", "no slots", |watch| {
+            edit(&mut watch.passed[0], |entry| entry["body"]["content"]["slots"] = json!(0));
+        }),
+        ("heartbeat", "nothing was heard", |watch| drop(watch.passed.remove(1))),
+        ("heartbeat", "silent for 60 s", |watch| watch.until = Millis(61_010)),
+        ("envelopes", "cannot be read", |watch| {
+            of(watch, Kind::Plain, "step").payload = b"{\"body\": 1}".to_vec();
+        }),
+        ("envelopes", "sender", |watch| {
+            edit(of(watch, Kind::Plain, "step"), |step| step["sender"] = json!("somebody"));
+        }),
+        ("envelopes", "no subject of the protocol", |watch| {
+            of(watch, Kind::Plain, "step").subject = "evt.run.step".into();
+        }),
+        ("fence", "has no header", |watch| of(watch, Kind::Plain, "step").headers.clear()),
+        ("fence", "excludes nobody", |watch| {
+            of(watch, Kind::Plain, "step").headers[1].1 = "evt.>".into();
+        }),
+        ("started", "never started", |watch| {
+            of(watch, Kind::Plain, "started").stored = None;
+            of(watch, Kind::Plain, "step").stored = None;
+            of(watch, Kind::Plain, "outcome").stored = None;
+        }),
+        ("started", "before started", |watch| of(watch, Kind::Plain, "started").stored = None),
+        ("started", "attempt", |watch| {
+            edit(of(watch, Kind::TakenOver, "started"), |one| one["body"]["content"]["attempt"] = json!(1));
+        }),
+        ("steps", "step 3 follows step 1", |watch| {
+            edit(of(watch, Kind::TakenOver, "step"), |one| one["body"]["content"]["number"] = json!(3));
+        }),
+        ("outcome", "gives no result", |watch| {
+            edit(of(watch, Kind::Plain, "outcome"), |one| one["body"]["content"]["product"] = Value::Null);
+        }),
+        ("after the outcome", "step was written after", |watch| {
+            let mut late = of(watch, Kind::Plain, "step").clone();
+            late.stored = None;
+            watch.passed.push(late);
+        }),
+        ("acknowledgement", "not acknowledged", |watch| {
+            let at = watch.passed.iter().position(|one| one.subject.starts_with("$JS.ACK")).unwrap();
+            watch.passed.remove(at);
+        }),
+        ("cancellation", "ended as Done", |watch| {
+            edit(of(watch, Kind::Cancelled, "outcome"), |one| {
+                one["body"]["content"]["ending"] = json!("done")
+            });
+        }),
+        ("closed generation", "not acknowledged", |watch| {
+            let closed = watch.trials[2].clone();
+            let within = |one: &Passed| one.at >= closed.from && one.at <= closed.until;
+            watch.passed.retain(|one| !(one.subject.starts_with("$JS.ACK") && within(one)));
+        }),
+    ];
+    for (what, said, spoil) in cases {
+        let mut watch = good();
+        spoil(&mut watch);
+        let failed = failed(&watch);
+        assert!(
+            failed.iter().any(|(check, found)| check == what && found.contains(said)),
+            "{what}, {said}: {failed:?}"
+        );
+    }
+}
+
+#[test]
+fn going_on_after_a_refused_write_is_a_fault() {
+    let mut watch = good();
+    of(&mut watch, Kind::Plain, "step").stored = None;
+    assert!(failed(&watch).iter().any(|(check, found)| {
+        check == "after a refused write" && found.contains("outcome follows a refused step")
+    }));
+}
+
+#[test]
+fn long_tasks_must_show_progress() {
+    let mut watch = good();
+    let until = Millis(90_000);
+    for one in watch.passed.iter_mut().skip(4) {
+        one.at = until;
+    }
+    watch.trials[0].until = until;
+    watch.passed[0].at = until;
+    watch.until = until;
+    assert!(failed(&watch).iter().any(|(check, found)| check == "progress" && found.contains("no progress")));
+}

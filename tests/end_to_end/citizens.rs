@@ -1,0 +1,156 @@
+//! An agent in another language, with no library of ours: it does tasks, is cancelled, dies, and is checked against the
+//! protocol.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Fleet, Folder, both, wait_until};
+use muster_support::python;
+use serde_json::Value;
+
+use super::support::{folder, of_kind};
+
+const LIMIT: Duration = Duration::from_secs(30);
+const GOAL: &str = "Say the word count of this goal.";
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/examples/specialist.py")
+}
+
+/// The example at work. Dropped, it is killed.
+struct Citizen(Child);
+
+impl Citizen {
+    fn join(python: &Path, fleet: &Fleet, pace: &str) -> Self {
+        let mut command = Command::new(python);
+        command.arg(example()).env("NATS_URL", fleet.url()).env("PACE", pace);
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn is_listed(&self, folder: &Folder) -> bool {
+        let pid = format!("\"pid\":{}", self.0.id());
+        folder.json(&["ps", "--json"]).is_ok_and(|listed| listed.to_string().contains(&pid))
+    }
+
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Citizen {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn submit(folder: &Folder) -> String {
+    folder.output(&["run", GOAL, "--detach"]).unwrap().trim().to_owned()
+}
+
+fn trace(folder: &Folder, run: &str) -> Vec<Value> {
+    folder.json_lines(&["trace", run, "--json"]).unwrap_or_default()
+}
+
+fn by_citizens<'a>(trace: &'a [Value], kind: &'a str) -> Vec<&'a Value> {
+    of_kind(trace, kind).filter(|entry| entry["role"] == "word_counter").collect()
+}
+
+#[test]
+fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let mut first = Citizen::join(&python, &fleet, "0.05");
+    wait_until("the first has joined", LIMIT, || first.is_listed(folder)).unwrap();
+
+    let done = submit(folder);
+    wait_until("the run ends", LIMIT, || {
+        folder.json(&["show", &done, "--json"]).is_ok_and(|run| run["status"] == "completed")
+    })
+    .unwrap();
+    let record = trace(folder, &done);
+    let outcome = by_citizens(&record, "outcome");
+    assert_eq!(outcome.len(), 1, "{record:?}");
+    assert_eq!(outcome[0]["event"]["product"]["result"]["data"]["words"], 7);
+    assert_eq!(by_citizens(&record, "step").len(), 3);
+    first.kill();
+
+    // It dies at work; a second one goes on after its last step.
+    let mut slow = Citizen::join(&python, &fleet, "1");
+    wait_until("the slow one has joined", LIMIT, || slow.is_listed(folder)).unwrap();
+    let orphaned = submit(folder);
+    wait_until("it took a step", LIMIT, || !by_citizens(&trace(folder, &orphaned), "step").is_empty())
+        .unwrap();
+    let second = Citizen::join(&python, &fleet, "0.05");
+    wait_until("the second has joined", LIMIT, || second.is_listed(folder)).unwrap();
+    slow.kill();
+    wait_until("the run ends", LIMIT, || {
+        folder.json(&["show", &orphaned, "--json"]).is_ok_and(|run| run["status"] == "completed")
+    })
+    .unwrap();
+    let record = trace(folder, &orphaned);
+    let numbers: Vec<u64> =
+        by_citizens(&record, "step").iter().map(|entry| entry["event"]["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [1, 2, 3], "no step was taken twice");
+    assert_eq!(by_citizens(&record, "started").len(), 2);
+    drop(second);
+
+    let third = Citizen::join(&python, &fleet, "5");
+    wait_until("the third has joined", LIMIT, || third.is_listed(folder)).unwrap();
+    let cancelled = submit(folder);
+    wait_until("it was started", LIMIT, || !by_citizens(&trace(folder, &cancelled), "started").is_empty())
+        .unwrap();
+    folder.output(&["cancel", &cancelled]).unwrap();
+    wait_until("it has obeyed", LIMIT, || {
+        let record = trace(folder, &cancelled);
+        by_citizens(&record, "outcome").iter().any(|entry| entry["event"]["ending"] == "cancelled")
+    })
+    .unwrap();
+}
+
+/// Checks a file in Python; gives the names of the checks that failed, with what was found.
+fn conform(folder: &Folder, python: &Path, file: &Path) -> (bool, Vec<(String, String)>) {
+    let (python, file) = (python.display().to_string(), file.display().to_string());
+    let output = folder.run(&["conform", "--limit", "6s", "--json", "--", &python, &file]).unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
+    let checks = found["checks"].as_array().unwrap().iter().filter(|check| check["verdict"] == "fail");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let failed = checks.map(|check| (text(&check["what"]), text(&check["found"]))).collect();
+    assert_eq!(output.status.success(), found["conforms"] == true, "{}", both(&output));
+    (found["conforms"] == true, failed)
+}
+
+#[test]
+fn the_example_conforms() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    assert_eq!(conform(&folder(), &python, &example()), (true, Vec::new()));
+}
+
+/// The example with one thing spoilt each: `muster conform` names it.
+#[test]
+fn agents_that_break_the_protocol_are_told_how() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    let good = std::fs::read_to_string(example()).unwrap();
+    let cases = [
+        ("fence + \">\"}", "fence + \"step\"}", "fence", "excludes nobody"),
+        ("{\"number\": number,", "{\"number\": number * 2,", "steps", "follows step"),
+        ("order.get(\"run\") == run", "order.get(\"run\") == \"x\"", "cancellation", "ended as Done"),
+    ];
+    let threads = cases.map(|(from, to, what, said)| {
+        let (spoilt, python) = (good.replace(from, to), python.clone());
+        assert_ne!(spoilt, good, "{from}");
+        std::thread::spawn(move || {
+            let folder = folder();
+            let file = folder.write("spoilt.py", spoilt).unwrap();
+            let (conforms, failed) = conform(&folder, &python, &file);
+            let named = failed.iter().any(|(check, found)| check == what && found.contains(said));
+            assert!(!conforms && named, "{to}: {failed:?}");
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

@@ -46,8 +46,14 @@ impl Drop for Citizen {
     }
 }
 
-fn submit(folder: &Folder) -> String {
-    folder.output(&["run", GOAL, "--detach"]).unwrap().trim().to_owned()
+/// Somebody who waits for a run, and the run.
+fn submit(folder: &Folder) -> (Child, String) {
+    let newest = || folder.json(&["runs", "-n", "1", "--json"]).ok()?[0]["run"].as_str().map(str::to_owned);
+    let before = newest();
+    let mut command = folder.command(&["run", GOAL, "--quiet"]);
+    let asker = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("the run is there", LIMIT, || newest() != before).unwrap();
+    (asker, newest().unwrap())
 }
 
 fn trace(folder: &Folder, run: &str) -> Vec<Value> {
@@ -66,11 +72,8 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
     let mut first = Citizen::join(&python, &fleet, "0.05");
     wait_until("the first has joined", LIMIT, || first.is_listed(folder)).unwrap();
 
-    let done = submit(folder);
-    wait_until("the run ends", LIMIT, || {
-        folder.json(&["show", &done, "--json"]).is_ok_and(|run| run["status"] == "completed")
-    })
-    .unwrap();
+    let (mut asker, done) = submit(folder);
+    assert!(asker.wait().unwrap().success());
     let record = trace(folder, &done);
     let outcome = by_citizens(&record, "outcome");
     assert_eq!(outcome.len(), 1, "{record:?}");
@@ -81,16 +84,13 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
     // It dies at work; a second one goes on after its last step.
     let mut slow = Citizen::join(&python, &fleet, "1");
     wait_until("the slow one has joined", LIMIT, || slow.is_listed(folder)).unwrap();
-    let orphaned = submit(folder);
+    let (mut asker, orphaned) = submit(folder);
     wait_until("it took a step", LIMIT, || !by_citizens(&trace(folder, &orphaned), "step").is_empty())
         .unwrap();
     let second = Citizen::join(&python, &fleet, "0.05");
     wait_until("the second has joined", LIMIT, || second.is_listed(folder)).unwrap();
     slow.kill();
-    wait_until("the run ends", LIMIT, || {
-        folder.json(&["show", &orphaned, "--json"]).is_ok_and(|run| run["status"] == "completed")
-    })
-    .unwrap();
+    assert!(asker.wait().unwrap().success());
     let record = trace(folder, &orphaned);
     let numbers: Vec<u64> =
         by_citizens(&record, "step").iter().map(|entry| entry["event"]["number"].as_u64().unwrap()).collect();
@@ -100,7 +100,7 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
 
     let third = Citizen::join(&python, &fleet, "5");
     wait_until("the third has joined", LIMIT, || third.is_listed(folder)).unwrap();
-    let cancelled = submit(folder);
+    let (mut asker, cancelled) = submit(folder);
     wait_until("it was started", LIMIT, || !by_citizens(&trace(folder, &cancelled), "started").is_empty())
         .unwrap();
     folder.output(&["cancel", &cancelled]).unwrap();
@@ -109,12 +109,13 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
         by_citizens(&record, "outcome").iter().any(|entry| entry["event"]["ending"] == "cancelled")
     })
     .unwrap();
+    assert_eq!(asker.wait().unwrap().code(), Some(4));
 }
 
 /// Checks a file in Python; gives the names of the checks that failed, with what was found.
 fn conform(folder: &Folder, python: &Path, file: &Path) -> (bool, Vec<(String, String)>) {
     let (python, file) = (python.display().to_string(), file.display().to_string());
-    let output = folder.run(&["conform", "--limit", "6s", "--json", "--", &python, &file]).unwrap();
+    let output = folder.run(&["conform", "--limit", "4s", "--json", "--", &python, &file]).unwrap();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
     let checks = found["checks"].as_array().unwrap().iter().filter(|check| check["verdict"] == "fail");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -135,8 +136,8 @@ fn agents_that_break_the_protocol_are_told_how() {
     let Some(python) = python::with_nats().unwrap() else { return };
     let good = std::fs::read_to_string(example()).unwrap();
     let cases = [
-        ("fence + \">\"}", "fence + \"step\"}", "fence", "excludes nobody"),
-        ("{\"number\": number,", "{\"number\": number * 2,", "steps", "follows step"),
+        ("-Subject\": fence + \">\"}", "-Subject\": fence + \"step\"}", "fence", "excludes nobody"),
+        ("number=number,", "number=number * 2,", "steps", "follows step"),
         ("order.get(\"run\") == run", "order.get(\"run\") == \"x\"", "cancellation", "ended as Done"),
     ];
     let threads = cases.map(|(from, to, what, said)| {

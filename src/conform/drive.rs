@@ -232,6 +232,7 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
         limits,
         budget: Budget::default(),
         continues: None,
+        answered: None,
         nonce: "c0ffee00c0ffee00".to_owned(),
         encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },
     })

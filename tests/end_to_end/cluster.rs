@@ -39,7 +39,13 @@ fn a_run_outlives_one_server_of_three() {
     let output = asker.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}\n{}", both(&output), fleet.folder().logs());
     cluster.revive(0).unwrap();
-    let trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap();
+    // Who asks a server that has only just come back is told to ask again.
+    let mut trace = Vec::new();
+    wait_until("the record can be read", LIMIT, || {
+        trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap_or_default();
+        !trace.is_empty()
+    })
+    .unwrap();
     let outcomes: Vec<(&Value, &Value)> =
         of_kind(&trace, "outcome").map(|entry| (&entry["task"], &entry["generation"])).collect();
     let tasks: HashSet<String> = outcomes.iter().map(|(task, _)| task.to_string()).collect();

@@ -14,7 +14,7 @@ use crate::ids::{AgentId, Seq, TaskId};
 
 /// To be raised when [`apply`](super::apply()) comes to another state from the same entries and the types stay the
 /// same: their shape is part of the version by itself.
-const MEANING: u32 = 1;
+const MEANING: u32 = 2;
 
 /// A run's state as it stood at a position of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

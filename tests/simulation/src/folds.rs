@@ -4,7 +4,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use muster_shared::flow::Usage;
-use muster_shared::run::{AgentEvent, ApplyError, Entry, Input, RecordEvent, RunState, apply, apply_late};
+use muster_shared::run::{
+    AgentEvent, ApplyError, Entry, Input, RecordEvent, RunState, Snapshot, apply, apply_late,
+};
+use muster_shared::wire::Encoding;
+use muster_shared::wire::codec::{decode_unbounded, encode};
 
 use crate::random::Random;
 
@@ -17,15 +21,24 @@ pub(crate) fn whole(entries: &[Rc<Entry>]) -> Result<Option<RunState>, ApplyErro
     Ok(state)
 }
 
-/// Folds a part, hands the state on, and folds the rest from an earlier position: what was folded is ignored.
+/// Folds a part, keeps the state aside as an owner does and takes it up again, and folds the rest from an earlier
+/// position: what was folded is ignored.
 pub(crate) fn in_parts(entries: &[Rc<Entry>], random: &mut Random) -> Result<Option<RunState>, ApplyError> {
     let cut = usize::try_from(random.below(entries.len() as u64 + 1)).unwrap_or(0);
     let back = usize::try_from(random.below(cut as u64 + 1)).unwrap_or(0);
-    let mut state = whole(&entries[..cut])?;
+    let mut state = whole(&entries[..cut])?.and_then(|state| kept_aside(&state, entries.first()?));
     for entry in &entries[back..] {
         apply(&mut state, entry)?;
     }
     Ok(state)
+}
+
+/// A state as it comes back from a snapshot; nothing when it does not come back.
+fn kept_aside(state: &RunState, first: &Entry) -> Option<RunState> {
+    let bytes = encode(&Snapshot::of(state, first.seq, None), Encoding::MessagePack).ok()?;
+    let snapshot: Snapshot = decode_unbounded(&bytes, Encoding::MessagePack).ok()?;
+    let (state, _) = snapshot.restore(first)?;
+    Some(state)
 }
 
 /// Folds as an owner does, who knows its own decisions before it has read what agents wrote just before them.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "bench")]
 mod bench;
+mod blueprint;
 mod dead;
 mod orders;
 
@@ -14,6 +15,9 @@ use muster_shared::ids::{AgentId, Role, TaskId};
 
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
+pub(crate) use blueprint::{
+    BlueprintAction, BlueprintArgs, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs,
+};
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 
@@ -100,6 +104,8 @@ pub(crate) enum Command {
     Edit(EditArgs),
     /// Look after what could not be processed: messages nobody understood, tasks that agents kept dying of.
     Dead(DeadArgs),
+    /// Look after blueprints: plans written beforehand, with parameters.
+    Blueprint(BlueprintArgs),
     /// Be an agent of a role, until told to stop.
     Agent(AgentArgs),
     /// Check an agent of any language against the protocol, and say what it does wrong.
@@ -152,12 +158,22 @@ Examples:
   muster run \"Compare the two proposals\" --docs a --docs b --model openai/gpt-4.1-mini
   muster run \"…\" --deadline 10m --json | jq -r .report.body
   echo \"a long goal\" | muster run -
+  muster run --blueprint research_report --param topic=\"tides\" --docs notes
 
 {EXIT_CODES}"))]
 pub(crate) struct RunArgs {
     /// What you want to know or have done; `-` reads it from standard input.
-    #[arg(value_name = "GOAL")]
-    pub(crate) goal: String,
+    #[arg(value_name = "GOAL", required_unless_present = "blueprint", conflicts_with = "blueprint")]
+    pub(crate) goal: Option<String>,
+    /// Work by a blueprint instead of having a plan made: its name, or a file.
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) blueprint: Option<String>,
+    /// A value for a parameter of the blueprint. May be repeated; a list is written `a, b, c` or as JSON.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_assignment, requires = "blueprint")]
+    pub(crate) param: Vec<(String, String)>,
+    /// A file with values for parameters of the blueprint: a JSON object, or TOML.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "blueprint")]
+    pub(crate) params: Option<PathBuf>,
     /// A folder (or file) of documents to work on. May be repeated.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub(crate) docs: Vec<PathBuf>,

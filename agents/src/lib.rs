@@ -5,6 +5,7 @@
 
 pub mod definition;
 pub mod host;
+pub mod library;
 pub mod model;
 pub mod prompts;
 pub mod react;

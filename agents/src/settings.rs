@@ -67,6 +67,9 @@ pub struct AgentSettings {
     pub workspace_dir: PathBuf,
     /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
     pub template_dir: Option<PathBuf>,
+    /// Folders with blueprints, `NAME.toml` each; they lie beside the fleet's folder. Those that come with Muster are
+    /// found without.
+    pub blueprints: Vec<PathBuf>,
     /// How long one question for the next task waits at the broker. Long is cheap.
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
@@ -131,6 +134,7 @@ impl Default for AgentSettings {
             cache_dir: PathBuf::from(".muster/cache"),
             workspace_dir: PathBuf::from(".muster/workspace"),
             template_dir: None,
+            blueprints: vec![PathBuf::from("blueprints")],
             pull_wait: Duration::from_secs(30),
             progress: Duration::from_secs(10),
             patience: Duration::from_secs(60),

@@ -4,6 +4,7 @@
 //! then [`run`] for the record and how it is folded. No clock, randomness, network or runtime lives here:
 //! whatever depends on those comes in as an argument.
 
+pub mod blueprint;
 pub mod flow;
 pub mod ids;
 pub mod plan;

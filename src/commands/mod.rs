@@ -3,6 +3,7 @@
 mod agent;
 #[cfg(feature = "bench")]
 mod bench;
+mod blueprint;
 mod cancel;
 mod config;
 mod conform;
@@ -64,6 +65,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Redo(_)
         | Command::Edit(_)
         | Command::Dead(_)
+        | Command::Blueprint(_)
         | Command::Doctor(_)
         | Command::Config(_)
         | Command::Conform(_)
@@ -93,6 +95,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Redo(args) => redo::redo(&app, &args).await?,
         Command::Edit(args) => edit::edit(&app, &args).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
+        Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, args).await?,
         Command::Orchestrator => orchestrator::orchestrator(&app).await?,
         #[cfg(feature = "bench")]

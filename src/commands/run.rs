@@ -2,6 +2,7 @@
 
 mod deliver;
 mod documents;
+mod filled;
 mod fleet;
 mod screen;
 mod watch;
@@ -86,7 +87,12 @@ async fn ask(
 
 /// The goal as it was asked, checked before anything is started for it.
 fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
-    let text = if args.goal == "-" { from_standard_input()? } else { args.goal.clone() };
+    let blueprint = filled::filled(app, args)?;
+    let text = match (&blueprint, args.goal.as_deref()) {
+        (Some(filled), _) => filled.goal(),
+        (None, Some("-")) => from_standard_input()?,
+        (None, given) => given.unwrap_or_default().to_owned(),
+    };
     // Asked for by name, a model that cannot be made out is better refused here than by every agent.
     if let Some(model) = &args.model {
         super::models::check(app, model)?;
@@ -103,6 +109,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
             steps: None,
         },
         limits: None,
+        blueprint,
         ..Goal::new(app.redactor.redact(text.trim()))
     };
     goal.check().map_err(|error| Failure::usage(error.to_string()))?;

@@ -40,6 +40,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
+        | RunEvent::StepsUnfolded { .. }
         | RunEvent::TaskStarted { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskReleased { .. }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_shared::blueprint::Fate;
 use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Request, RunEvent};
@@ -94,6 +95,12 @@ impl Timeline {
                     text.push_str(&format!("\n  repaired: {}", self.brief(repair)));
                 }
                 text
+            }
+            RunEvent::StepsUnfolded { fates, tasks } => {
+                let lines =
+                    fates.iter().map(|(step, fate)| format!("\n  {}", self.brief(&unfolded(step, fate))));
+                let tasks = figures::plural(tasks.len() as u64, "task");
+                format!("blueprint unfolded by {tasks}{}", lines.collect::<String>())
             }
             RunEvent::TaskStarted { task, agent, attempt, .. } => {
                 format!("{task} is in work with {agent} (attempt {attempt})")
@@ -302,6 +309,20 @@ fn who(request: &Request) -> String {
     figures::one_line(&request.by, 40)
 }
 
+/// What became of a step of a blueprint, in a line.
+fn unfolded(step: &str, fate: &Fate) -> String {
+    let list = |tasks: &[TaskIndex]| tasks.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ");
+    match fate {
+        Fate::Placed { tasks, fallback, note } => {
+            let fallback =
+                if fallback.is_empty() { String::new() } else { format!(", instead {}", list(fallback)) };
+            let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+            format!("{step}: {}{fallback}{note}", list(tasks))
+        }
+        Fate::LeftOut { reason } => format!("{step}: left out, {reason}"),
+    }
+}
+
 /// The task that a change is about.
 fn about(event: &RunEvent) -> Option<TaskId> {
     match event {
@@ -325,9 +346,10 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))
         }
-        RunEvent::LessonsRecalled { .. } | RunEvent::PlanRefused { .. } | RunEvent::PlanAdopted { .. } => {
-            Some(TaskId::Plan)
-        }
+        RunEvent::LessonsRecalled { .. }
+        | RunEvent::PlanRefused { .. }
+        | RunEvent::PlanAdopted { .. }
+        | RunEvent::StepsUnfolded { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }

@@ -163,6 +163,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
+        | RunEvent::StepsUnfolded { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskQuarantined { .. }
         | RunEvent::TaskRetried { .. }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent, StopReason};
 
+use super::blueprint;
 use super::draft::Draft;
 
 /// Creates the run. A goal that was submitted before changes nothing.
@@ -22,7 +23,7 @@ pub(super) fn create(
     let deadline = draft.now().after(span);
     draft.emit(RunEvent::RunCreated {
         goal: Box::new(goal.clone()),
-        limits: limits.clone(),
+        limits: blueprint::limits(goal, limits),
         event_version,
         secret: secret.to_owned(),
         deadline,

@@ -1,6 +1,7 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
+mod blueprint;
 mod budget;
 mod control;
 mod deadline;
@@ -103,6 +104,7 @@ pub fn decide(
     questions::enforce(&mut draft);
     deadline::enforce(&mut draft);
     waits::settle(&mut draft);
+    blueprint::unfold(&mut draft);
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
     set_alarm(&mut draft, inputs, deadline_before, was_open);
@@ -115,6 +117,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
             if draft.run().is_none() {
                 goal::create(draft, goal, limits, secret, *event_version);
                 goal::recall(draft, lessons);
+                blueprint::begin(draft);
             }
         }
         Input::Fork { from, state, goal, limits, secret, event_version } => {

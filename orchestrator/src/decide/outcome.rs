@@ -5,6 +5,7 @@ use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan;
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
+use super::blueprint;
 use super::budget;
 use super::control;
 use super::draft::Draft;
@@ -134,6 +135,8 @@ fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOpe
 fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
     completed(draft, TaskId::Write, seq);
     let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
+    report.unanswered.extend(missing);
+    let missing = draft.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
     report.unanswered.extend(missing);
     if let Some(note) = draft.open().and_then(budget::note) {
         report.body = format!("{}\n\n> {note}\n", report.body.trim_end());

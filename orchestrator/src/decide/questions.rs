@@ -96,7 +96,13 @@ fn answered(draft: &mut Draft<'_>, reply: &Reply) {
     draft.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
     match about {
         About::Task(task) => waits::answer(draft, &task, observed(reply)),
-        About::Goal | About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {}
+        // What follows for a step of a blueprint is decided with the others.
+        About::Goal
+        | About::Plan
+        | About::Milestone(_)
+        | About::Confidence(_)
+        | About::Failure(_)
+        | About::Step(_) => {}
     }
 }
 
@@ -106,7 +112,12 @@ pub(super) fn withdraw(draft: &mut Draft<'_>) {
     let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.waiting.is_some());
     let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
         About::Task(task) => !waits(task),
-        About::Goal | About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => false,
+        About::Goal
+        | About::Plan
+        | About::Milestone(_)
+        | About::Confidence(_)
+        | About::Failure(_)
+        | About::Step(_) => false,
     });
     let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
     for id in idle {

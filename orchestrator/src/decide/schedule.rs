@@ -122,7 +122,7 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         generation,
         queue,
         work,
-        goal: run.goal.text.clone(),
+        goal: goal_told(run, task),
         corpus: run.goal.corpus.clone(),
         model: run.goal.model.clone(),
         limits: run.limits.clone(),
@@ -142,6 +142,17 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
 fn goes_on_from(task: &TaskState) -> Option<Generation> {
     let only_seems_lost = (task.status == TaskStatus::Queued).then_some(task.generation);
     task.continues.or(only_seems_lost)
+}
+
+/// The goal as whoever does the task is told it.
+fn goal_told(run: &RunState, task: &TaskId) -> String {
+    let text = &run.goal.text;
+    match (&run.goal.blueprint, task) {
+        (Some(filled), TaskId::Write) => filled.goal_of_report(text),
+        (_, TaskId::Write | TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_)) => {
+            text.clone()
+        }
+    }
 }
 
 /// The queue that a task waits in; nothing for a leaf that is not in the plan.

@@ -5,16 +5,22 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{budget, schedule, survey};
+use super::{blueprint, budget, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
     budget::stop_if_stuck(draft);
-    if !draft.open().is_some_and(is_settled) {
-        return;
+    loop {
+        if !draft.open().is_some_and(is_settled) {
+            return;
+        }
+        block_the_rest(draft);
+        budget::leave_out_the_rest(draft);
+        // What was blocked or left out may decide on steps of a blueprint that waited for it.
+        if !blueprint::unfold(draft) {
+            break;
+        }
     }
-    block_the_rest(draft);
-    budget::leave_out_the_rest(draft);
     let Some(run) = draft.open() else { return };
     if survey::results(run).is_empty() {
         let reason = nothing_to_write(run);
@@ -31,6 +37,7 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
 fn is_settled(run: &RunState) -> bool {
     run.phase == Phase::Executing
         && run.paused.is_none()
+        && !blueprint::waits_for_approval(run)
         && !survey::anything_in_work(run)
         && !survey::anything_waits(run)
         && schedule::due(run).is_empty()

@@ -199,7 +199,8 @@ pub(super) fn result_of<'a>(run: &'a RunState, index: &TaskIndex) -> Option<&'a 
     result(run.planned(index)?)
 }
 
-fn result(state: &TaskState) -> Option<&TaskResult> {
+/// What a leaf gave, if it ended well.
+pub(super) fn result(state: &TaskState) -> Option<&TaskResult> {
     match (state.status, state.outcome.as_ref()?.product.as_ref()?) {
         (TaskStatus::Completed, Product::Result(result)) => Some(result),
         _ => None,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::people::{People, ReviewPolicy};
+use crate::blueprint::Filled;
 use crate::wire::Encoding;
 
 /// Longest goal that is accepted, in bytes.
@@ -40,6 +41,9 @@ pub struct Goal {
     /// Whether a person looks at the plan first; as the limits have it when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewPolicy>,
+    /// The blueprint that it is worked on by, with its values (R7); a planner makes the plan when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint: Option<Box<Filled>>,
 }
 
 /// Why a goal is refused before any work starts.
@@ -72,6 +76,7 @@ impl Goal {
             limits: None,
             budget: Budget::UNLIMITED,
             review: None,
+            blueprint: None,
         }
     }
 

@@ -87,6 +87,8 @@ pub enum About {
     Confidence(TaskIndex),
     /// Whether to go on after a severe failure.
     Failure(TaskIndex),
+    /// Whether a step of the run's blueprint may begin.
+    Step(String),
 }
 
 impl About {
@@ -94,7 +96,7 @@ impl About {
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {
         match self {
-            Self::Task(_) => false,
+            Self::Task(_) | Self::Step(_) => false,
             Self::Goal | Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) => true,
         }
     }
@@ -109,6 +111,7 @@ impl fmt::Display for About {
             Self::Milestone(task) => write!(f, "milestone {task}"),
             Self::Confidence(task) => write!(f, "confidence in {task}"),
             Self::Failure(task) => write!(f, "the failure of {task}"),
+            Self::Step(step) => write!(f, "step {step}"),
         }
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn plan_task(
 }
 
 /// Lower case, single spaces: how texts are compared.
-pub(super) fn normal(text: &str) -> String {
+pub(crate) fn normal(text: &str) -> String {
     text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 

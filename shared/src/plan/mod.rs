@@ -12,7 +12,8 @@ pub mod repair;
 mod draft;
 mod tree;
 
-pub use check::{PlanProblem, check, check_plan};
+pub use check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check, check_plan};
+pub(crate) use draft::normal;
 pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
 pub use refine::{Refined, refine};

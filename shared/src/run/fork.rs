@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::state::{Phase, RunState, RunStatus, TaskState};
+use crate::blueprint::Fate;
 use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
 use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
 
@@ -25,6 +26,9 @@ pub struct Inherited {
     pub phase: Phase,
     /// The plan as it stood.
     pub plan: Option<Plan>,
+    /// What had become of the steps of its blueprint.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unfolding: BTreeMap<String, Fate>,
     /// Why plans had been refused.
     pub refused_plans: Vec<Vec<String>>,
     /// Its tasks. What was in work is to be offered again, from its beginning.
@@ -51,6 +55,7 @@ impl Inherited {
         Some(Self {
             phase: run.phase,
             plan: run.plan.clone(),
+            unfolding: run.unfolding.clone(),
             refused_plans: run.refused_plans.clone(),
             tasks: tasks.collect(),
             reflections: run.reflections.clone(),
@@ -68,11 +73,12 @@ impl Inherited {
 
     /// Gives it to a run.
     pub(super) fn give_to(&self, run: &mut RunState, from: Origin) {
-        let Self { phase, plan, refused_plans, tasks, reflections, wanted, refinements, lessons } =
+        let Self { phase, plan, unfolding, refused_plans, tasks, reflections, wanted, refinements, lessons } =
             self.clone();
         *run = RunState {
             phase,
             plan,
+            unfolding,
             refused_plans,
             tasks,
             reflections,

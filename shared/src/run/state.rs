@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
+use crate::blueprint::Fate;
 use crate::flow::{
     About, Answered, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation, Reply,
     Report, RunLimits, TaskStatus, Usage, Wait,
@@ -94,6 +95,9 @@ pub struct RunState {
     pub lessons: Vec<String>,
     /// The plan as it stands.
     pub plan: Option<Plan>,
+    /// What became of the steps of its blueprint, as far as that is decided.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unfolding: BTreeMap<String, Fate>,
     /// Why plans were refused.
     pub refused_plans: Vec<Vec<String>>,
     /// Every task that was planned or offered.

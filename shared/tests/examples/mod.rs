@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall,
     Observation, ObservationStatus, OnTimeout, Outcome, Plan, PlanDraft, PlanTask, Product, Question,
@@ -60,6 +61,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     }
     add("decided_controlled", Body::Decided(controlled()));
     add("decided_out_of_time", Body::Decided(out_of_time()));
+    add("decided_unfolded", Body::Decided(unfolded()));
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
@@ -91,6 +93,33 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
+}
+
+/// A run by a blueprint that begins.
+fn unfolded() -> Decided {
+    let text = muster_shared::blueprint::shipped("ticket_triage").unwrap();
+    let params = BTreeMap::from([("tickets".to_owned(), json!(["the door sticks"]))]);
+    let filled =
+        muster_shared::blueprint::fill(&muster_shared::blueprint::parse(text).unwrap(), &params).unwrap();
+    let goal = Goal { blueprint: Some(Box::new(filled)), ..goal() };
+    let input = Input::Goal {
+        goal: Box::new(goal),
+        limits: limits(),
+        secret: "ab".repeat(32),
+        event_version: 2,
+        lessons: Vec::new(),
+    };
+    let (tasks, note) = (vec![index("1-1")], "1 of 2 items are left out".to_owned());
+    let placed = Fate::Placed { tasks, fallback: vec![index("1-2")], note };
+    let left_out = Fate::LeftOut { reason: "it was not approved".to_owned() };
+    let fates = BTreeMap::from([("tickets".to_owned(), placed), ("action".to_owned(), left_out)]);
+    Decided {
+        inputs: vec![input],
+        offers: 0,
+        continues: false,
+        events: vec![RunEvent::StepsUnfolded { fates, tasks: plan().tasks }],
+        ..decided()
+    }
 }
 
 /// A run that is stopped with what there is to report.
@@ -225,6 +254,7 @@ fn goal() -> Goal {
         limits: Some(limits()),
         budget: muster_shared::flow::Budget::UNLIMITED,
         review: None,
+        blueprint: None,
     }
 }
 
@@ -623,6 +653,7 @@ fn inherited() -> Inherited {
     Inherited {
         phase: Phase::Executing,
         plan: Some(plan()),
+        unfolding: BTreeMap::new(),
         refused_plans: Vec::new(),
         tasks: BTreeMap::from([(TaskId::Plan, TaskState::new())]),
         reflections: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use muster_shared::blueprint::REPORT_PARTS;
 use muster_shared::flow::{Finding, LeafRef, Product, Report, TaskOffered};
 use muster_shared::ids::TaskIndex;
 
@@ -25,7 +26,8 @@ pub(super) fn next(
     uncovered: &[String],
 ) -> OfflineMove {
     let material = Material::gather(results, uncovered);
-    let title = shorten(&normalise_space(&offer.goal), 180);
+    let goal = offer.goal.split(REPORT_PARTS).next().unwrap_or(&offer.goal);
+    let title = shorten(&normalise_space(goal), 180);
     let body = body(offer, &title, &material, failed);
     let report = Report { title, body, unanswered: material.unanswered(), offline: true, partial: false };
     OfflineMove::submit(

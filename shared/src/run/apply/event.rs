@@ -8,7 +8,7 @@ use super::agent::count_usage;
 use super::control;
 use super::error::ApplyError;
 use super::loss::{self, Holder};
-use super::plan::{change_plan, derive_parents};
+use super::plan::{change_plan, derive_parents, grow_plan};
 use super::task::{end_generation, end_without_outcome};
 use super::wait;
 use crate::flow::{Goal, TaskStatus, Usage};
@@ -60,6 +60,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         ended_at: None,
         deadline: *deadline,
         plan: None,
+        unfolding: std::collections::BTreeMap::new(),
         refused_plans: Vec::new(),
         lessons: Vec::new(),
         tasks: std::collections::BTreeMap::new(),
@@ -103,6 +104,11 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             require_phase(state, &[Phase::Planning], name)?;
             change_plan(state, plan)?;
             control::enter(state, Phase::Executing, now);
+        }
+        RunEvent::StepsUnfolded { fates, tasks } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            grow_plan(state, tasks);
+            state.unfolding.extend(fates.clone());
         }
         RunEvent::TaskStarted { task, generation, agent, attempt, ack, after_step } => {
             let holder = Holder { task, generation: *generation, agent, attempt: *attempt };

@@ -1,10 +1,12 @@
 //! What a change of plan does to the tasks.
 
+use std::collections::BTreeMap;
+
 use super::super::state::RunState;
 use super::error::ApplyError;
 use super::task::move_to;
-use crate::flow::{Plan, TaskStatus};
-use crate::ids::TaskId;
+use crate::flow::{Plan, PlanTask, TaskStatus};
+use crate::ids::{TaskId, TaskIndex};
 use crate::plan::order;
 
 /// Takes over a plan: new tasks appear, tasks that were not begun may go, leaves may be split.
@@ -31,6 +33,15 @@ pub(super) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), Apply
     }
     state.plan = Some(plan.clone());
     Ok(())
+}
+
+/// Adds tasks to the plan; those that are there stay as they are.
+pub(super) fn grow_plan(state: &mut RunState, tasks: &BTreeMap<TaskIndex, PlanTask>) {
+    let plan = state.plan.get_or_insert_default();
+    for (index, task) in tasks {
+        plan.tasks.entry(index.clone()).or_insert_with(|| task.clone());
+        state.tasks.entry(TaskId::Leaf(index.clone())).or_default();
+    }
 }
 
 /// A parent's state follows from the leaves below it. One that came about by a split stays `Split`.

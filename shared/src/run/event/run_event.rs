@@ -1,11 +1,14 @@
 //! What follows from a decision: the changes of a run's state.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::blueprint::Fate;
 use crate::flow::{
-    About, Goal, Observation, OnTimeout, Plan, Question, Reflection, RefusedOperation, Reply, Report,
-    RunLimits, Wait,
+    About, Goal, Observation, OnTimeout, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply,
+    Report, RunLimits, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, Seq, TaskId, TaskIndex};
 use crate::run::fork::{Inherited, Origin};
@@ -51,6 +54,13 @@ pub enum RunEvent {
         plan: Plan,
         /// What was repaired in the draft, one line each.
         repairs: Vec<String>,
+    },
+    /// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
+    StepsUnfolded {
+        /// What became of each step.
+        fates: BTreeMap<String, Fate>,
+        /// The tasks that came with it.
+        tasks: BTreeMap<TaskIndex, PlanTask>,
     },
     /// An agent started a task.
     TaskStarted {
@@ -335,6 +345,7 @@ impl RunEvent {
             Self::LessonsRecalled { .. } => "lessons_recalled",
             Self::PlanRefused { .. } => "plan_refused",
             Self::PlanAdopted { .. } => "plan_adopted",
+            Self::StepsUnfolded { .. } => "steps_unfolded",
             Self::TaskStarted { .. } => "task_started",
             Self::TaskOrphaned { .. } => "task_orphaned",
             Self::TaskReleased { .. } => "task_released",

@@ -1,0 +1,143 @@
+//! Runs by a blueprint (R7): there is no planner. The plan grows by the tasks of each step as soon as it is known
+//! what becomes of the step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_shared::blueprint::{self, Ended, Fate, Standing};
+use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
+use muster_shared::ids::TaskIndex;
+use muster_shared::run::{Phase, QuestionEnd, RunEvent, RunState};
+
+use super::draft::Draft;
+use super::{questions, survey};
+
+/// The first version of events in which a plan can grow.
+const SINCE_VERSION: u32 = 2;
+
+/// What a person says who lets a step begin.
+const YES: &str = "yes";
+
+/// The limits of a run by its goal: what was planned beforehand is not refined.
+pub(super) fn limits(goal: &Goal, limits: &RunLimits) -> RunLimits {
+    let max_refinements = if goal.blueprint.is_some() { 0 } else { limits.max_refinements };
+    RunLimits { max_refinements, ..limits.clone() }
+}
+
+/// Begins with the run's blueprint, or fails the run with what is wrong with it: nothing has been done yet.
+pub(super) fn begin(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    let Some(filled) = &run.goal.blueprint else { return };
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let mut wrong: Vec<String> = Vec::new();
+    if run.event_version < SINCE_VERSION {
+        wrong.push("an orchestrator of this fleet is too old for blueprints: update it".to_owned());
+    }
+    let problems = blueprint::check(&filled.blueprint).into_iter();
+    let problems = problems.chain(blueprint::check_limits(&filled.blueprint, &run.limits, &roles));
+    wrong.extend(problems.map(|problem| problem.to_string()));
+    if let Err(errors) = blueprint::fill(&filled.blueprint, &filled.params) {
+        wrong.extend(errors.iter().map(ToString::to_string));
+    }
+    if !wrong.is_empty() {
+        let reason =
+            format!("the blueprint {} cannot be used here: {}", filled.blueprint.name, wrong.join("; "));
+        return draft.emit(RunEvent::RunFailed { reason });
+    }
+    let plan = Plan { goal: run.goal.text.clone(), tasks: BTreeMap::new() };
+    draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+}
+
+/// Adds what follows from what has ended. Tells whether anything was decided.
+pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
+    let may = |run: &&RunState| run.phase == Phase::Executing && run.paused.is_none();
+    let Some(run) = draft.open().filter(may) else { return false };
+    let (Some(filled), Some(plan)) = (&run.goal.blueprint, &run.plan) else { return false };
+    if filled.blueprint.steps.iter().all(|step| is_closed(run, &step.id, step.fallback.is_empty())) {
+        return false;
+    }
+    let ended = ended(run, plan);
+    let approvals = approvals(run);
+    let standing =
+        Standing { limits: &run.limits, plan, fates: &run.unfolding, ended: &ended, approvals: &approvals };
+    let found = blueprint::unfold(filled, &standing);
+    let open: BTreeSet<String> =
+        asked(run).filter(|(_, end)| end.is_none()).map(|(step, _)| step.to_owned()).collect();
+    let (is_empty, questions) = (found.is_empty(), found.questions);
+    if !is_empty {
+        draft.emit(RunEvent::StepsUnfolded { fates: found.fates, tasks: found.tasks });
+    }
+    for blueprint::Question { step, text } in
+        questions.into_iter().filter(|asked| !open.contains(&asked.step))
+    {
+        let question = Question {
+            choices: vec![YES.to_owned(), "no".to_owned()],
+            default: Some("no".to_owned()),
+            reason: format!("The step {step} of the blueprint begins only after a yes."),
+            ..Question::new(text)
+        };
+        questions::ask(draft, About::Step(step), question);
+    }
+    !is_empty
+}
+
+/// The questions about steps that were asked, with their ends.
+fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
+    run.questions.values().filter_map(|asked| match &asked.about {
+        About::Step(step) => Some((step.as_str(), asked.end.as_ref())),
+        About::Task(_)
+        | About::Goal
+        | About::Plan
+        | About::Milestone(_)
+        | About::Confidence(_)
+        | About::Failure(_) => None,
+    })
+}
+
+/// What was said to questions about steps.
+fn approvals(run: &RunState) -> BTreeMap<String, bool> {
+    let ended = asked(run).filter_map(|(step, end)| Some((step, end?)));
+    let is_yes = |end: &QuestionEnd| match end {
+        QuestionEnd::Answered(reply) => reply.text.as_deref() == Some(YES),
+        QuestionEnd::Withdrawn(_) => false,
+    };
+    ended.map(|(step, end)| (step.to_owned(), is_yes(end))).collect()
+}
+
+/// Whether a step of the run's blueprint waits for a person's yes.
+pub(super) fn waits_for_approval(run: &RunState) -> bool {
+    asked(run).any(|(_, end)| end.is_none())
+}
+
+/// Whether nothing more can be decided of a step.
+fn is_closed(run: &RunState, step: &str, has_no_fallback: bool) -> bool {
+    match run.unfolding.get(step) {
+        Some(Fate::LeftOut { .. }) => true,
+        Some(Fate::Placed { fallback, .. }) => has_no_fallback || !fallback.is_empty(),
+        None => false,
+    }
+}
+
+fn ended(run: &RunState, plan: &Plan) -> BTreeMap<TaskIndex, Ended> {
+    let states = plan.leaves().filter_map(|(index, _)| Some((index, run.planned(index)?)));
+    let ended = states.filter(|(_, state)| state.status.is_ended());
+    ended
+        .map(|(index, state)| {
+            let ended = Ended {
+                result: survey::result(state).cloned(),
+                skipped: state.status == TaskStatus::Skipped,
+                why: state.reasons.last().cloned().unwrap_or_default(),
+            };
+            (index.clone(), ended)
+        })
+        .collect()
+}
+
+/// What a report by a blueprint lacks: parts that it was to have, items that there was no room for.
+pub(super) fn shortcomings(run: &RunState, report: &Report) -> Vec<String> {
+    let Some(filled) = &run.goal.blueprint else { return Vec::new() };
+    let notes = run.unfolding.iter().filter_map(|(step, fate)| match fate {
+        Fate::Placed { note, .. } if !note.is_empty() => Some(format!("step {step}: {note}")),
+        Fate::Placed { .. } | Fate::LeftOut { .. } => None,
+    });
+    blueprint::missing_parts(filled, report).into_iter().chain(notes).collect()
+}

@@ -1,0 +1,157 @@
+//! Runs by a blueprint: no planner, and a plan that grows.
+
+use std::collections::BTreeMap;
+
+use muster_shared::blueprint::{Fate, Filled, fill, parse};
+use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
+use muster_shared::run::{EVENT_VERSION, Input, RunEvent, RunStatus};
+use serde_json::json;
+
+use super::fleet::{Fleet, failed, good, result};
+
+const STEPS: &str = "
+name = 'b'
+version = '1'
+goal = 'Look into {{params.topics}}.'
+[params.topics]
+type = 'list'
+[output.summary]
+[[steps]]
+id = 'look'
+goal = 'look into {{item}}'
+for_each = 'params.topics'
+[[steps]]
+id = 'dig'
+goal = 'dig into {{look.result}}'
+if = 'look.result contains \"more\"'
+[[steps.fallback]]
+goal = 'ask around'
+[[steps]]
+id = 'sum'
+goal = 'sum up {{dig.result}}'
+";
+
+fn filled(text: &str) -> Filled {
+    let params = BTreeMap::from([("topics".to_owned(), json!(["ants", "bees"]))]);
+    fill(&parse(text).unwrap(), &params).unwrap()
+}
+
+fn begun(filled: Filled, event_version: u32) -> Fleet {
+    let mut fleet = Fleet::new();
+    let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
+    let (limits, secret) = (RunLimits::default(), "ab".repeat(32));
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
+    fleet
+}
+
+/// Goals of the leaves that were done, in the order in which they were offered.
+fn goals(fleet: &Fleet) -> Vec<String> {
+    let goals = fleet.offered().into_iter().filter_map(|offer| match &offer.work {
+        Work::Execute { task, .. } => Some(task.goal.clone()),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+    });
+    goals.collect()
+}
+
+#[test]
+fn steps_come_as_it_becomes_known_what_is_to_be_done() {
+    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    fleet.work(|offer: &TaskOffered| match offer.task.to_string().as_str() {
+        "1-1" => result("ants: there is more"),
+        "1-2" => result("bees: nothing"),
+        _ => good(offer, &[]),
+    });
+    assert_eq!(
+        goals(&fleet),
+        [
+            "look into ants",
+            "look into bees",
+            "dig into ants: there is more\nbees: nothing",
+            "sum up dig is so"
+        ]
+    );
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    let report = fleet.run().report.as_ref().unwrap();
+    assert_eq!(report.unanswered, ["the report was to have a part \"Summary\" and has none"]);
+}
+
+#[test]
+fn a_condition_that_does_not_hold_leaves_the_step_out() {
+    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    fleet.work(|offer| good(offer, &[]));
+    assert!(matches!(fleet.run().unfolding["dig"], Fate::LeftOut { .. }));
+    assert!(goals(&fleet).last().unwrap().contains("was left out"), "{:?}", goals(&fleet));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+#[test]
+fn a_failure_block_is_done_when_a_step_fails_for_good() {
+    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    fleet.work(|offer| match offer.task.to_string().as_str() {
+        "1-1" => result("there is more"),
+        "2-1" => failed(Ending::Escalate, "the spade broke"),
+        "2-2" => result("asked around"),
+        _ => good(offer, &[]),
+    });
+    assert_eq!(goals(&fleet).last().unwrap(), "sum up asked around");
+    assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+#[test]
+fn a_step_waits_for_one_that_can_never_start() {
+    let text = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='list'\n\
+                [[steps]]\nid='a'\ngoal='a'\n[[steps]]\nid='b'\ngoal='use {{a.result}}'\n\
+                [[steps]]\nid='c'\ngoal='c'\nif='not b.ok'";
+    let mut fleet = begun(filled(text), EVENT_VERSION);
+    fleet.work(|offer| match offer.task.to_string().as_str() {
+        "1" => failed(Ending::Escalate, "no"),
+        _ => good(offer, &[]),
+    });
+    assert_eq!(goals(&fleet), ["a", "c"], "what was blocked decides too");
+    assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+#[test]
+fn what_cannot_be_used_here_fails_before_anything_is_offered() {
+    let unknown = STEPS.replace("id = 'sum'", "id = 'sum'\nrole = 'lawyer'");
+    let reasons = [
+        (filled(&unknown), EVENT_VERSION, "no \"lawyer\" is in this fleet: there are researcher, worker"),
+        (filled(STEPS), 1, "too old for blueprints"),
+    ];
+    for (filled, version, why) in reasons {
+        let fleet = begun(filled, version);
+        assert_eq!(fleet.status(), RunStatus::Failed);
+        assert!(fleet.reason().contains(why), "{}", fleet.reason());
+        assert!(fleet.offered().is_empty());
+    }
+}
+
+#[test]
+fn what_was_planned_beforehand_is_not_refined() {
+    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    fleet.work(|offer| match &offer.work {
+        Work::Reflect { .. } => super::fleet::reflection(Some("do more")),
+        _ => good(offer, &[]),
+    });
+    assert!(!fleet.events().iter().any(|event| matches!(event, RunEvent::RefinementWanted { .. })));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+}
+
+#[test]
+fn a_step_that_needs_approval_begins_after_a_yes_alone() {
+    let text = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='list'\n\
+                [[steps]]\nid='draft'\ngoal='draft it'\n\
+                [[steps]]\nid='send'\ngoal='send {{draft.result}}'\napproval='May it be sent?'";
+    for (answer, done) in [("yes", 2), ("no", 1)] {
+        let mut fleet = begun(filled(text), EVENT_VERSION);
+        fleet.work(|offer| good(offer, &[]));
+        assert_eq!(fleet.status(), RunStatus::Processing, "it waits for a person");
+        let (question, asked) =
+            fleet.run().open_questions().next().map(|(id, asked)| (id, asked.clone())).unwrap();
+        assert_eq!(asked.question.text, "May it be sent?");
+        fleet.ask(1, |request| Input::Answer { question, text: answer.to_owned(), request });
+        fleet.work(|offer| good(offer, &[]));
+        assert_eq!(goals(&fleet).len(), done, "{answer}");
+        assert_eq!(fleet.status(), RunStatus::Completed);
+    }
+}

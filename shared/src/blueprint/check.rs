@@ -1,0 +1,414 @@
+//! What is wrong with a blueprint, as far as that can be known without values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::expression::{Expression, Kind};
+use super::names::{Field, Path, RESERVED, hint, is_name};
+use super::template::{Piece, paths, pieces};
+use super::{
+    Blueprint, BlueprintStep, MAX_FALLBACK, MAX_PARAMS, MAX_STEPS, MAX_TEMPLATE_BYTES, Param, ParamKind,
+};
+use crate::flow::RunLimits;
+use crate::ids::Role;
+use crate::plan::normal;
+
+use super::fill::fits;
+use super::layout::Layout;
+
+/// Most references to results in one text.
+const MAX_REFERENCES: usize = 8;
+
+/// Longest description of a part of the report, in bytes.
+const MAX_PART_BYTES: usize = 300;
+
+/// Something wrong with a blueprint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {why}")]
+pub struct Problem {
+    /// Where, such as `steps[2].if`, counted from 1.
+    pub at: String,
+    /// What is wrong, and what to do.
+    pub why: String,
+}
+
+/// What is wrong with a blueprint. One with nothing wrong unfolds into a plan that can be carried out, whatever its
+/// values and whatever its steps give.
+#[must_use]
+pub fn check(blueprint: &Blueprint) -> Vec<Problem> {
+    let mut found = Finder { blueprint, problems: Vec::new() };
+    found.head();
+    found.params();
+    found.output();
+    found.steps();
+    found.cycles();
+    found.problems
+}
+
+/// What of a blueprint does not fit the limits of a run, or the roles that are there.
+#[must_use]
+pub fn check_limits(blueprint: &Blueprint, limits: &RunLimits, roles: &[Role]) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Layout::problem(blueprint, limits)
+        .map(|why| Problem { at: "steps".to_owned(), why })
+        .into_iter()
+        .collect();
+    let known: Vec<String> = roles.iter().map(Role::to_string).collect();
+    for (at, role) in named_roles(blueprint) {
+        if !known.iter().any(|known| *known == role.trim().to_lowercase()) {
+            let near = hint(role, known.iter().map(String::as_str));
+            let why = format!("no {role:?} is in this fleet: there are {}{near}", known.join(", "));
+            problems.push(Problem { at, why });
+        }
+    }
+    problems
+}
+
+fn named_roles(blueprint: &Blueprint) -> impl Iterator<Item = (String, &str)> {
+    blueprint.steps.iter().zip(1..).flat_map(|(step, n)| {
+        let own = step.role.as_deref().map(|role| (format!("steps[{n}].role"), role));
+        let others = step.fallback.iter().zip(1..);
+        let others = others.filter_map(move |(other, m)| {
+            other.role.as_deref().map(|role| (format!("steps[{n}].fallback[{m}].role"), role))
+        });
+        own.into_iter().chain(others)
+    })
+}
+
+/// The steps that must have ended, or have been left out, before a step can be placed.
+pub(super) fn needs(step: &BlueprintStep) -> BTreeSet<String> {
+    let named = used(step).into_iter().chain(step.after.iter().cloned()).chain(reads(step));
+    named.filter(|needed| *needed != step.id).collect()
+}
+
+/// The steps whose results stand in the goals of a step.
+pub(super) fn used(step: &BlueprintStep) -> BTreeSet<String> {
+    let goals = step.fallback.iter().map(|other| &other.goal).chain([&step.goal]);
+    goals.flat_map(|goal| paths(goal)).filter_map(|path| path.step().map(str::to_owned)).collect()
+}
+
+/// The steps whose results must be there before it is known whether, and how often, a step is done.
+pub(super) fn reads(step: &BlueprintStep) -> BTreeSet<String> {
+    let condition = step.condition.iter().filter_map(|text| Expression::read(text).ok());
+    let condition = condition.flat_map(|read| read.paths().into_iter().cloned().collect::<Vec<_>>());
+    let list = step.for_each.iter().filter_map(|text| Path::read(text.trim()).ok());
+    condition.chain(list).filter_map(|path| path.step().map(str::to_owned)).collect()
+}
+
+struct Finder<'a> {
+    blueprint: &'a Blueprint,
+    problems: Vec<Problem>,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, at: impl Into<String>, why: impl Into<String>) {
+        self.problems.push(Problem { at: at.into(), why: why.into() });
+    }
+
+    fn head(&mut self) {
+        let blueprint = self.blueprint;
+        self.name("name", &blueprint.name);
+        if blueprint.version.trim().is_empty() || blueprint.version.len() > 40 {
+            self.add("version", "write a version of at most 40 letters, such as \"1.0\"");
+        }
+        if blueprint.goal.trim().is_empty() {
+            self.add("goal", "the goal is empty: say what a run by this blueprint is for");
+        }
+        self.text("goal", &blueprint.goal, None, false);
+        self.length("description", &blueprint.description);
+    }
+
+    fn params(&mut self) {
+        let blueprint = self.blueprint;
+        if blueprint.params.len() > MAX_PARAMS {
+            self.add("params", format!("{} parameters, {MAX_PARAMS} is the most", blueprint.params.len()));
+        }
+        for (name, param) in &blueprint.params {
+            let at = format!("params.{name}");
+            self.name(&at, name);
+            self.length(&at, &param.description);
+            if !param.choices.is_empty() && !matches!(param.kind, ParamKind::String | ParamKind::List) {
+                self.add(format!("{at}.choices"), "only texts and lists have choices");
+            }
+            if let Some(default) = &param.default {
+                let plain = Param { required: false, ..param.clone() };
+                if let Err(why) = fits(&plain, default) {
+                    self.add(format!("{at}.default"), why);
+                }
+            }
+        }
+    }
+
+    fn output(&mut self) {
+        for (name, part) in &self.blueprint.output {
+            let at = format!("output.{name}");
+            self.name(&at, name);
+            if part.description.len() > MAX_PART_BYTES {
+                self.add(at, format!("the description of a part has {MAX_PART_BYTES} bytes at most"));
+            }
+        }
+        if self.blueprint.output.len() > MAX_PARAMS {
+            self.add("output", format!("{} parts, {MAX_PARAMS} is the most", self.blueprint.output.len()));
+        }
+    }
+
+    fn steps(&mut self) {
+        let steps = &self.blueprint.steps;
+        if steps.is_empty() {
+            self.add("steps", "there is no step: write at least one [[steps]]");
+        }
+        if steps.len() > MAX_STEPS {
+            return self.add("steps", format!("{} steps, {MAX_STEPS} is the most", steps.len()));
+        }
+        let mut seen = BTreeSet::new();
+        let mut goals: BTreeMap<(String, String), &str> = BTreeMap::new();
+        for (step, n) in steps.iter().zip(1..) {
+            let at = format!("steps[{n}]");
+            self.name(&format!("{at}.id"), &step.id);
+            if !seen.insert(&step.id) {
+                self.add(format!("{at}.id"), format!("there is a step {:?} already", step.id));
+            }
+            self.step(&at, step);
+            let key = (step.role.clone().unwrap_or_default(), normal(&step.goal));
+            if let Some(first) = goals.insert(key, &step.id) {
+                self.add(format!("{at}.goal"), format!("this is the same as step {first:?}: leave one out"));
+            }
+        }
+    }
+
+    fn step(&mut self, at: &str, step: &BlueprintStep) {
+        let own = Some(step);
+        self.task(at, step.role.as_deref(), &step.goal, &step.expected_output, own);
+        self.text(&format!("{at}.name"), &step.name, None, false);
+        if step.milestones.len() > crate::plan::MAX_ITEMS {
+            self.add(format!("{at}.milestones"), format!("{} is the most", crate::plan::MAX_ITEMS));
+        }
+        for text in &step.milestones {
+            self.length(&format!("{at}.milestones"), text);
+        }
+        for other in &step.after {
+            self.known_step(&format!("{at}.after"), other, own);
+        }
+        if let Some(condition) = &step.condition {
+            self.condition(&format!("{at}.if"), condition, step);
+        }
+        if let Some(list) = &step.for_each {
+            self.list(&format!("{at}.for_each"), list, step);
+        }
+        if let Some(question) = &step.approval {
+            let at = format!("{at}.approval");
+            if question.trim().is_empty() {
+                self.add(&at, "the question is empty: say what a person is to say yes or no to");
+            }
+            self.text(&at, question, own, false);
+        }
+        if step.fallback.len() > MAX_FALLBACK {
+            self.add(format!("{at}.fallback"), format!("{MAX_FALLBACK} steps are the most"));
+        }
+        for (other, m) in step.fallback.iter().zip(1..) {
+            let at = format!("{at}.fallback[{m}]");
+            // A failure block is done once, also where the step is done for each item of a list.
+            let once = BlueprintStep { for_each: None, ..step.clone() };
+            self.task(&at, other.role.as_deref(), &other.goal, &other.expected_output, Some(&once));
+            self.length(&format!("{at}.name"), &other.name);
+        }
+    }
+
+    fn task(
+        &mut self,
+        at: &str,
+        role: Option<&str>,
+        goal: &str,
+        expected: &str,
+        step: Option<&BlueprintStep>,
+    ) {
+        if goal.trim().is_empty() {
+            self.add(format!("{at}.goal"), "the goal is empty: say what is to be achieved");
+        }
+        self.text(&format!("{at}.goal"), goal, step, true);
+        self.text(&format!("{at}.expected_output"), expected, step, false);
+        let Some(role) = role else { return };
+        let at = format!("{at}.role");
+        let leaves = [Role::Researcher.to_string(), Role::Worker.to_string()];
+        match role.trim().to_lowercase().parse::<Role>() {
+            Ok(Role::Researcher | Role::Worker) => {}
+            Ok(Role::Specialist(_)) => {
+                // Whether there is such a specialist is known where the run begins; a slip of the pen is known here.
+                let near = hint(role, leaves.iter().map(String::as_str));
+                if !near.is_empty() {
+                    self.add(at, format!("{role:?} is no role{near}"));
+                }
+            }
+            Ok(Role::Planner | Role::Reflector | Role::Refiner | Role::Writer) => {
+                self.add(at, format!("a {role} does no steps: write researcher, worker, or a specialist"));
+            }
+            Err(_) => self.add(at, format!("{role:?} is no role: write researcher, worker, or a specialist")),
+        }
+    }
+
+    fn name(&mut self, at: &str, name: &str) {
+        if !is_name(name) {
+            self.add(
+                at,
+                format!(
+                    "{name:?} is no name: begin with a lower case letter, go on with lower case letters, digits and \
+                     _, 40 at most"
+                ),
+            );
+        } else if RESERVED.contains(&name) {
+            self.add(at, format!("{name:?} has a meaning of its own: choose another name"));
+        }
+    }
+
+    fn length(&mut self, at: &str, text: &str) {
+        if text.len() > MAX_TEMPLATE_BYTES {
+            self.add(at, format!("the text has {} bytes, {MAX_TEMPLATE_BYTES} is the most", text.len()));
+        }
+    }
+
+    /// A text with references. Only goals of steps may refer to results: those are put in when the step is offered.
+    fn text(&mut self, at: &str, text: &str, step: Option<&BlueprintStep>, results: bool) {
+        self.length(at, text);
+        if paths(text).filter(|path| path.step().is_some()).count() > MAX_REFERENCES {
+            self.add(
+                at,
+                format!("more than {MAX_REFERENCES} references to results: name other steps in `after`"),
+            );
+        }
+        for piece in pieces(text) {
+            match piece {
+                Piece::Words(_) => {}
+                Piece::Wrong(why) => self.add(at, why),
+                Piece::Path(path) => {
+                    if let Path::Step(_, field) = &path {
+                        let shown = matches!(field, Field::Result | Field::Findings);
+                        if !results || !shown {
+                            let why = if results {
+                                format!("{{{{{path}}}}} cannot stand in a text: write .result or .findings")
+                            } else {
+                                format!("{{{{{path}}}}} can stand in the goal of a step only")
+                            };
+                            self.add(at, why);
+                            continue;
+                        }
+                    }
+                    self.path(at, &path, step);
+                }
+            }
+        }
+    }
+
+    fn condition(&mut self, at: &str, text: &str, step: &BlueprintStep) {
+        let read = match Expression::read(text) {
+            Ok(read) => read,
+            Err(why) => return self.add(at, why),
+        };
+        for path in read.paths() {
+            if *path == Path::Item {
+                self.add(at, "a condition decides on the whole step: `item` means nothing here");
+            } else {
+                self.path(at, path, Some(step));
+            }
+        }
+        if let Err(why) = read.kind(&|path| kind(self.blueprint, path)) {
+            self.add(at, why);
+        }
+    }
+
+    fn list(&mut self, at: &str, text: &str, step: &BlueprintStep) {
+        match Path::read(text.trim()) {
+            Err(why) => self.add(at, why),
+            Ok(Path::Item | Path::Step(_, Field::Ok)) => {
+                self.add(
+                    at,
+                    "this is no list: write params.NAME, STEP.findings, STEP.result or STEP.unanswered",
+                );
+            }
+            Ok(path) => {
+                self.path(at, &path, Some(step));
+                if let Path::Param(name) = &path
+                    && let Some(param) = self.blueprint.params.get(name)
+                    && param.kind != ParamKind::List
+                {
+                    self.add(at, format!("params.{name} is no list: give it `type = \"list\"`"));
+                }
+            }
+        }
+    }
+
+    fn path(&mut self, at: &str, path: &Path, step: Option<&BlueprintStep>) {
+        match path {
+            Path::Param(name) => {
+                if !self.blueprint.params.contains_key(name) {
+                    let near = hint(name, self.blueprint.params.keys().map(String::as_str));
+                    self.add(at, format!("there is no parameter {name:?}{near}"));
+                }
+            }
+            Path::Item => {
+                if step.is_none_or(|step| step.for_each.is_none()) {
+                    self.add(at, "`item` stands for nothing here: only steps with for_each have one");
+                }
+            }
+            Path::Step(id, _) => self.known_step(at, id, step),
+        }
+    }
+
+    fn known_step(&mut self, at: &str, id: &str, own: Option<&BlueprintStep>) {
+        let ids = || self.blueprint.steps.iter().map(|step| step.id.as_str());
+        if own.is_some_and(|own| own.id == id) {
+            self.add(at, format!("step {id:?} cannot use what it gives itself"));
+        } else if !ids().any(|known| known == id) {
+            let near = hint(id, ids());
+            self.add(at, format!("there is no step {id:?}{near}"));
+        }
+    }
+
+    fn cycles(&mut self) {
+        let all: BTreeMap<&str, BTreeSet<String>> =
+            self.blueprint.steps.iter().map(|step| (step.id.as_str(), needs(step))).collect();
+        let mut free: BTreeSet<&str> = BTreeSet::new();
+        loop {
+            let is_free = |needs: &BTreeSet<String>| {
+                needs.iter().all(|need| free.contains(need.as_str()) || !all.contains_key(need.as_str()))
+            };
+            let next: Vec<&str> = all
+                .iter()
+                .filter(|(id, needs)| !free.contains(*id) && is_free(needs))
+                .map(|(id, _)| *id)
+                .collect();
+            if next.is_empty() {
+                break;
+            }
+            free.extend(next);
+        }
+        // What only waits for a knot is none of it: leave out whatever no other stuck step needs.
+        let mut stuck: BTreeSet<&str> = all.keys().copied().filter(|id| !free.contains(id)).collect();
+        loop {
+            let needed: BTreeSet<&str> = stuck.iter().flat_map(|id| &all[id]).map(String::as_str).collect();
+            let next: BTreeSet<&str> = stuck.intersection(&needed).copied().collect();
+            if next.len() == stuck.len() {
+                break;
+            }
+            stuck = next;
+        }
+        if let Some(n) = self.blueprint.steps.iter().position(|step| stuck.contains(step.id.as_str())) {
+            let names: Vec<&str> = stuck.into_iter().collect();
+            self.add(
+                format!("steps[{}].id", n + 1),
+                format!("these steps wait for each other: {}", names.join(", ")),
+            );
+        }
+    }
+}
+
+fn kind(blueprint: &Blueprint, path: &Path) -> Option<Kind> {
+    match path {
+        Path::Param(name) => blueprint.params.get(name).map(|param| match param.kind {
+            ParamKind::String => Kind::Text,
+            ParamKind::Integer | ParamKind::Number => Kind::Number,
+            ParamKind::Boolean => Kind::Flag,
+            ParamKind::List => Kind::List,
+        }),
+        Path::Item | Path::Step(_, Field::Result) => Some(Kind::Text),
+        Path::Step(_, Field::Findings | Field::Unanswered) => Some(Kind::List),
+        Path::Step(_, Field::Ok) => Some(Kind::Flag),
+    }
+}

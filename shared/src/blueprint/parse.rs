@@ -1,0 +1,98 @@
+//! Blueprints as files: TOML, with each problem at its line and column.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::check::check;
+use super::{Blueprint, Problem};
+
+/// Longest file, in bytes.
+pub const MAX_FILE_BYTES: usize = 128 * 1024;
+
+/// A problem, and where in the file it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {}{why}", prefix(at))]
+pub struct Located {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// Which value it is about, such as `steps[2].if`; empty when the file cannot be read at all.
+    pub at: String,
+    /// What is wrong, and what to do.
+    pub why: String,
+}
+
+fn prefix(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!("{at}: ") }
+}
+
+/// Reads a blueprint and checks it.
+///
+/// # Errors
+/// With everything that is wrong with it.
+pub fn parse(text: &str) -> Result<Blueprint, Vec<Located>> {
+    if text.len() > MAX_FILE_BYTES {
+        let why = format!("the file has {} bytes, {MAX_FILE_BYTES} is the most", text.len());
+        return Err(vec![Located { line: 1, column: 1, at: String::new(), why }]);
+    }
+    let blueprint: Blueprint = toml::from_str(text).map_err(|error| {
+        let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+        let why = error.message().lines().collect::<Vec<_>>().join("; ");
+        vec![Located { line, column, at: String::new(), why }]
+    })?;
+    let problems = check(&blueprint);
+    if problems.is_empty() {
+        return Ok(blueprint);
+    }
+    let tree = DeTable::parse(text).ok();
+    Err(problems.into_iter().map(|problem| locate(text, tree.as_ref(), problem)).collect())
+}
+
+/// The blueprint as a file.
+#[must_use]
+pub fn write(blueprint: &Blueprint) -> String {
+    // Every field is a text, a list or a table of these: all of that can be written.
+    toml::to_string_pretty(blueprint).unwrap_or_default()
+}
+
+fn locate(text: &str, tree: Option<&Spanned<DeTable<'_>>>, problem: Problem) -> Located {
+    let start = tree.map_or(0, |tree| start_of(tree, &problem.at));
+    let (line, column) = position(text, start);
+    Located { line, column, at: problem.at, why: problem.why }
+}
+
+/// Where the value begins that a path names, or the nearest one around it.
+fn start_of(tree: &Spanned<DeTable<'_>>, path: &str) -> usize {
+    let mut start = 0;
+    let mut table = Some(tree.get_ref());
+    for part in path.split('.') {
+        let (key, number) = match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
+            Some((key, number)) => (key, number.parse::<usize>().ok()),
+            None => (part, None),
+        };
+        let found = table.and_then(|table| table.iter().find(|(name, _)| name.get_ref() == key));
+        let Some((name, value)) = found else { break };
+        let value = match (value.get_ref(), number) {
+            (DeValue::Array(items), Some(number)) => items.get(number.saturating_sub(1)),
+            _ => Some(value),
+        };
+        let Some(value) = value else { break };
+        // A table begins with its header; a plain value is shown itself.
+        start = if value.get_ref().is_table() && number.is_none() {
+            name.span().start
+        } else {
+            value.span().start
+        };
+        table = value.get_ref().as_table();
+    }
+    start
+}
+
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before =
+        &text[..(0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}

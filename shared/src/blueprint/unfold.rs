@@ -1,0 +1,479 @@
+//! Which tasks follow from what has ended so far. What is decided of a step stays decided: tasks are only added.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::check::{needs, reads, used};
+use super::expression::{Datum, Expression};
+use super::layout::{Layout, is_group, least_tasks, number};
+use super::names::{Field, Path};
+use super::render::{self, cut, harmless};
+use super::{BlueprintStep, Fate, Filled};
+use crate::flow::{Plan, PlanTask, RunLimits, TaskResult};
+use crate::ids::{Role, TaskIndex};
+use crate::plan::{MAX_NAME_BYTES, normal};
+
+/// Longest item of a list, in bytes.
+const MAX_ITEM_BYTES: usize = 600;
+
+/// Longest reason in a text, in bytes.
+const MAX_REASON_BYTES: usize = 150;
+
+/// How a leaf ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// What it gave, if it gave anything.
+    pub result: Option<TaskResult>,
+    /// Whether somebody decided to leave it out.
+    pub skipped: bool,
+    /// Why it gave nothing.
+    pub why: String,
+}
+
+/// What a run by a blueprint has come to.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    /// Limits in force.
+    pub limits: &'a RunLimits,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What was decided of the steps.
+    pub fates: &'a BTreeMap<String, Fate>,
+    /// The leaves that have ended.
+    pub ended: &'a BTreeMap<TaskIndex, Ended>,
+    /// What was said to questions, by step.
+    pub approvals: &'a BTreeMap<String, bool>,
+}
+
+/// A question that a person has to say yes to before a step begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The step.
+    pub step: String,
+    /// The question.
+    pub text: String,
+}
+
+/// What follows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfolded {
+    /// What was decided of steps.
+    pub fates: BTreeMap<String, Fate>,
+    /// The tasks that come with it.
+    pub tasks: BTreeMap<TaskIndex, PlanTask>,
+    /// What has to be asked before more can follow.
+    pub questions: Vec<Question>,
+}
+
+impl Unfolded {
+    /// Whether nothing was decided of any step.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fates.is_empty()
+    }
+}
+
+/// Decides of every step of which that is possible.
+#[must_use]
+pub fn unfold(filled: &Filled, standing: &Standing<'_>) -> Unfolded {
+    let mut work = Work {
+        filled,
+        standing,
+        layout: Layout::of(&filled.blueprint, standing.limits),
+        plan: standing.plan.clone(),
+        fates: standing.fates.clone(),
+        found: Unfolded::default(),
+    };
+    // Each round decides of one step at least, or is the last.
+    while filled
+        .blueprint
+        .steps
+        .iter()
+        .enumerate()
+        .fold(false, |any, (at, step)| work.decide(at, step) || any)
+    {}
+    work.found
+}
+
+struct Work<'a> {
+    filled: &'a Filled,
+    standing: &'a Standing<'a>,
+    layout: Layout,
+    plan: Plan,
+    fates: BTreeMap<String, Fate>,
+    found: Unfolded,
+}
+
+/// What a step gave, all its leaves together.
+#[derive(Default)]
+struct Given {
+    results: Vec<TaskResult>,
+}
+
+impl Work<'_> {
+    /// Decides of a step, if that is possible. Tells whether anything was decided.
+    fn decide(&mut self, position: usize, step: &BlueprintStep) -> bool {
+        match self.fates.get(&step.id) {
+            Some(Fate::Placed { .. }) => return self.fall_back(position, step),
+            Some(Fate::LeftOut { .. }) => return false,
+            None => {}
+        }
+        let reads = reads(step);
+        let must_have_ended = |other: &str| {
+            step.approval.is_some()
+                || reads.contains(other)
+                || self.find(other).is_some_and(|other| !other.fallback.is_empty())
+        };
+        let possible = needs(step).iter().all(|other| {
+            self.fates.contains_key(other) && (!must_have_ended(other) || self.has_ended(other))
+        });
+        if !possible {
+            return false;
+        }
+        if let Some(condition) = &step.condition
+            && !self.holds(condition)
+        {
+            return self.leave_out(step, format!("its condition does not hold: {condition}"));
+        }
+        let items = step.for_each.as_ref().map(|list| self.items(list));
+        if items.as_ref().is_some_and(Vec::is_empty) {
+            return self.leave_out(step, "the list has no item".to_owned());
+        }
+        if let Some(question) = &step.approval {
+            match self.standing.approvals.get(&step.id) {
+                Some(true) => {}
+                Some(false) => return self.leave_out(step, "it was not approved".to_owned()),
+                None => {
+                    let text = render::text(self.filled, question, None, &|_| String::new());
+                    if self.found.questions.iter().all(|asked| asked.step != step.id) {
+                        self.found.questions.push(Question { step: step.id.clone(), text });
+                    }
+                    return false;
+                }
+            }
+        }
+        self.place(position, step, items);
+        true
+    }
+
+    fn find(&self, id: &str) -> Option<&BlueprintStep> {
+        self.filled.blueprint.steps.iter().find(|step| step.id == id)
+    }
+
+    fn leave_out(&mut self, step: &BlueprintStep, reason: String) -> bool {
+        self.settle(step, Fate::LeftOut { reason: cut(&reason, MAX_REASON_BYTES * 2) });
+        true
+    }
+
+    fn settle(&mut self, step: &BlueprintStep, fate: Fate) {
+        self.fates.insert(step.id.clone(), fate.clone());
+        self.found.fates.insert(step.id.clone(), fate);
+    }
+
+    fn leaves(&self, id: &str) -> (&[TaskIndex], &[TaskIndex]) {
+        match self.fates.get(id) {
+            Some(Fate::Placed { tasks, fallback, .. }) => (tasks, fallback),
+            Some(Fate::LeftOut { .. }) | None => (&[], &[]),
+        }
+    }
+
+    fn all_ended(&self, leaves: &[TaskIndex]) -> bool {
+        leaves.iter().all(|leaf| self.standing.ended.contains_key(leaf))
+    }
+
+    fn gave(&self, leaf: &TaskIndex) -> Option<&TaskResult> {
+        self.standing.ended.get(leaf).and_then(|ended| ended.result.as_ref())
+    }
+
+    /// Whether a step has given all that it ever will.
+    fn has_ended(&self, id: &str) -> bool {
+        let (tasks, fallback) = self.leaves(id);
+        self.all_ended(tasks)
+            && self.all_ended(fallback)
+            && (!fallback.is_empty() || !self.needs_fallback(id))
+    }
+
+    /// Whether a step has a failure block, and gave nothing although nobody decided so.
+    fn needs_fallback(&self, id: &str) -> bool {
+        let (tasks, _) = self.leaves(id);
+        let failed = |leaf: &TaskIndex| self.standing.ended.get(leaf).is_some_and(|ended| !ended.skipped);
+        self.find(id).is_some_and(|step| !step.fallback.is_empty())
+            && !tasks.is_empty()
+            && self.all_ended(tasks)
+            && tasks.iter().all(|leaf| self.gave(leaf).is_none())
+            && tasks.iter().any(failed)
+    }
+
+    fn given(&self, id: &str) -> Given {
+        let (tasks, fallback) = self.leaves(id);
+        let last = fallback.last();
+        Given { results: tasks.iter().chain(last).filter_map(|leaf| self.gave(leaf)).cloned().collect() }
+    }
+
+    fn datum(&self, path: &Path) -> Datum {
+        match path {
+            Path::Item => Datum::Nothing,
+            Path::Param(name) => match self.filled.params.get(name) {
+                Some(Value::String(text)) => Datum::Text(text.clone()),
+                Some(Value::Bool(flag)) => Datum::Flag(*flag),
+                Some(Value::Number(number)) => number.as_f64().map_or(Datum::Nothing, Datum::Number),
+                Some(Value::Array(items)) => {
+                    Datum::List(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+                }
+                Some(Value::Null | Value::Object(_)) | None => Datum::Nothing,
+            },
+            Path::Step(id, field) => {
+                let Given { results } = self.given(id);
+                match field {
+                    Field::Ok => Datum::Flag(!results.is_empty()),
+                    Field::Result => {
+                        let conclusions: Vec<String> =
+                            results.into_iter().map(|result| result.conclusion).collect();
+                        Datum::Text(conclusions.join("\n"))
+                    }
+                    Field::Findings => Datum::List(
+                        results
+                            .into_iter()
+                            .flat_map(|result| result.findings)
+                            .map(|found| found.text)
+                            .collect(),
+                    ),
+                    Field::Unanswered => {
+                        Datum::List(results.into_iter().flat_map(|result| result.unanswered).collect())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a condition holds. One that cannot be read never got past the check.
+    fn holds(&self, condition: &str) -> bool {
+        Expression::read(condition).is_ok_and(|read| read.value(&|path| self.datum(path)).holds())
+    }
+
+    /// The items of a list, each once. A text is a list of its lines.
+    fn items(&self, list: &str) -> Vec<String> {
+        let datum = Path::read(list.trim()).map_or(Datum::Nothing, |path| self.datum(&path));
+        let raw: Vec<String> = match datum {
+            Datum::List(items) => items,
+            Datum::Text(text) => text.lines().map(plain_line).collect(),
+            Datum::Number(_) | Datum::Flag(_) | Datum::Nothing => Vec::new(),
+        };
+        let mut seen = BTreeSet::new();
+        let items = raw.into_iter().map(|item| cut(item.trim(), MAX_ITEM_BYTES));
+        items.filter(|item| !item.is_empty() && seen.insert(normal(item))).collect()
+    }
+
+    fn place(&mut self, position: usize, step: &BlueprintStep, items: Option<Vec<String>>) {
+        let place = self.part(position);
+        let depends_on = self.dependencies(step);
+        let title = self.title(step);
+        let task = |work: &Self, item: Option<&str>, critical: bool| PlanTask {
+            name: name(&title, item),
+            goal: work.goal(&step.goal, item, &title),
+            role: role(step.role.as_deref()),
+            milestones: step.milestones.iter().map(|text| harmless(text)).collect(),
+            expected_output: work.text(&step.expected_output, item),
+            depends_on: depends_on.clone(),
+            critical,
+            ..holder(&title)
+        };
+        if !is_group(step) {
+            let task = task(self, None, step.critical);
+            self.add(place.clone(), task, step);
+            return self.settle(
+                step,
+                Fate::Placed { tasks: vec![place], fallback: Vec::new(), note: String::new() },
+            );
+        }
+        let critical = step.critical && step.fallback.is_empty();
+        let mut items: Vec<Option<String>> =
+            items.map_or_else(|| vec![None], |items| items.into_iter().map(Some).collect());
+        let mut note = String::new();
+        let most = self.layout.items(step, self.plan.tasks.len(), self.to_come(step));
+        if items.len() > most {
+            note = format!(
+                "{} of {} items are left out: limits.max_width and limits.max_tasks allow no more",
+                items.len() - most,
+                items.len()
+            );
+            items.truncate(most);
+        }
+        self.insert(place.clone(), holder(&title));
+        let mut tasks = Vec::new();
+        for (item, at) in items.iter().zip(0..) {
+            let index = place.child(number(at));
+            let task = task(self, item.as_deref(), critical);
+            self.add(index.clone(), task, step);
+            tasks.push(index);
+        }
+        self.settle(step, Fate::Placed { tasks, fallback: Vec::new(), note });
+    }
+
+    /// Places the failure block of a step that gave nothing.
+    fn fall_back(&mut self, position: usize, step: &BlueprintStep) -> bool {
+        let Some(Fate::Placed { tasks, fallback, note }) = self.fates.get(&step.id).cloned() else {
+            return false;
+        };
+        if !fallback.is_empty() || !self.needs_fallback(&step.id) {
+            return false;
+        }
+        let place = self.layout.place(position);
+        let why: Vec<&str> = tasks
+            .iter()
+            .filter_map(|leaf| self.standing.ended.get(leaf))
+            .map(|ended| ended.why.as_str())
+            .filter(|why| !why.is_empty())
+            .collect();
+        let why = cut(&harmless(&why.join("; ")), MAX_REASON_BYTES * 2);
+        let depends_on = self.dependencies(step);
+        let mut placed: Vec<TaskIndex> = Vec::new();
+        for (other, at) in step.fallback.iter().zip(tasks.len()..) {
+            let index = place.child(number(at));
+            let title = if other.name.trim().is_empty() {
+                format!("{} in another way", self.title(step))
+            } else {
+                other.name.trim().to_owned()
+            };
+            let mut goal = self.goal(&other.goal, None, &title);
+            if !why.is_empty() {
+                let room = crate::plan::MAX_TEXT_BYTES.saturating_sub(goal.len() + 160);
+                goal =
+                    format!("{goal}\n\nThis is done because {:?} gave nothing: {}", step.id, cut(&why, room));
+            }
+            let task = PlanTask {
+                name: name(&title, None),
+                goal,
+                role: role(other.role.as_deref()),
+                expected_output: self.text(&other.expected_output, None),
+                depends_on: depends_on.iter().chain(placed.last()).cloned().collect(),
+                critical: step.critical && at + 1 == tasks.len() + step.fallback.len(),
+                ..holder(&title)
+            };
+            self.add(index.clone(), task, step);
+            placed.push(index);
+        }
+        self.settle(step, Fate::Placed { tasks, fallback: placed, note });
+        true
+    }
+
+    /// How many tasks may still follow besides those of this step.
+    fn to_come(&self, step: &BlueprintStep) -> usize {
+        let others = self.filled.blueprint.steps.iter().filter(|other| other.id != step.id);
+        let tasks = others.map(|other| match self.fates.get(&other.id) {
+            None => least_tasks(other),
+            Some(Fate::Placed { fallback, .. }) if fallback.is_empty() => other.fallback.len(),
+            Some(Fate::Placed { .. } | Fate::LeftOut { .. }) => 0,
+        });
+        tasks.sum()
+    }
+
+    fn title(&self, step: &BlueprintStep) -> String {
+        let title = render::text(self.filled, step.title(), None, &|_| String::new());
+        if title.is_empty() { step.id.clone() } else { title }
+    }
+
+    /// The place of a step, made ready: with the part that it stands in.
+    fn part(&mut self, position: usize) -> TaskIndex {
+        let place = self.layout.place(position);
+        if let Some(part) = place.parent()
+            && !self.plan.tasks.contains_key(&part)
+        {
+            let title = format!("Part {part}");
+            self.insert(part, holder(&title));
+        }
+        place
+    }
+
+    fn add(&mut self, index: TaskIndex, mut task: PlanTask, step: &BlueprintStep) {
+        let same = |other: &PlanTask| other.role == task.role && normal(&other.goal) == normal(&task.goal);
+        if self.plan.leaves().any(|(_, other)| same(other)) {
+            task.goal = format!("{} (step {}, task {index})", task.goal, step.id);
+        }
+        self.insert(index, task);
+    }
+
+    fn insert(&mut self, index: TaskIndex, task: PlanTask) {
+        self.plan.tasks.insert(index.clone(), task.clone());
+        self.found.tasks.insert(index, task);
+    }
+
+    /// The tasks that those of a step wait for.
+    fn dependencies(&self, step: &BlueprintStep) -> Vec<TaskIndex> {
+        // What has ended for nothing holds up only those that use its result; others were decided with that in mind.
+        let used = used(step);
+        let needed = needs(step);
+        let needed = needed
+            .iter()
+            .filter(|id| used.contains(*id) || !self.has_ended(id) || !self.given(id).results.is_empty());
+        let needed: BTreeSet<TaskIndex> = needed.filter_map(|id| self.stands_for(id)).collect();
+        needed.into_iter().collect()
+    }
+
+    /// The task whose result is that of a step, with all below it: the last of its failure block where that was
+    /// needed.
+    fn stands_for(&self, id: &str) -> Option<TaskIndex> {
+        let (tasks, fallback) = self.leaves(id);
+        let position = self.filled.blueprint.steps.iter().position(|step| step.id == id)?;
+        match (tasks, fallback.last()) {
+            ([], None) => None,
+            (_, Some(last)) => Some(last.clone()),
+            (_, None) => Some(self.layout.place(position)),
+        }
+    }
+
+    /// The goal of a task; its title where the values leave nothing of it.
+    fn goal(&self, template: &str, item: Option<&str>, title: &str) -> String {
+        let goal = self.text(template, item);
+        if goal.is_empty() { harmless(title) } else { goal }
+    }
+
+    fn text(&self, template: &str, item: Option<&str>) -> String {
+        render::text(self.filled, template, item, &|path| self.reference(path))
+    }
+
+    /// What stands for a reference to a step: references to its tasks, resolved when the task is offered.
+    fn reference(&self, path: &Path) -> String {
+        let Path::Step(id, field) = path else { return String::new() };
+        if let Some(Fate::LeftOut { reason }) = self.fates.get(id) {
+            return format!("(step {id} was left out: {})", cut(&harmless(reason), MAX_REASON_BYTES));
+        }
+        self.stands_for(id).map(|task| format!("{{{{{task}.{field}}}}}")).unwrap_or_default()
+    }
+}
+
+/// A task that only holds others together.
+fn holder(title: &str) -> PlanTask {
+    PlanTask {
+        name: name(title, None),
+        goal: title.to_owned(),
+        role: Role::Worker,
+        criticism: String::new(),
+        milestones: Vec::new(),
+        expected_output: String::new(),
+        needs: Vec::new(),
+        depends_on: Vec::new(),
+        critical: false,
+        max_steps: None,
+    }
+}
+
+fn name(title: &str, item: Option<&str>) -> String {
+    let whole = item.map_or_else(|| title.to_owned(), |item| format!("{title}: {item}"));
+    let line = whole.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(&harmless(&line), MAX_NAME_BYTES)
+}
+
+fn role(text: Option<&str>) -> Role {
+    text.and_then(|text| text.trim().to_lowercase().parse().ok()).unwrap_or(Role::Worker)
+}
+
+/// A line of a list without its mark.
+fn plain_line(line: &str) -> String {
+    let line = line.trim();
+    let rest = line.trim_start_matches(|mark: char| mark.is_ascii_digit());
+    let numbered = rest.len() < line.len() && rest.starts_with(['.', ')']);
+    let line = if numbered { &rest[1..] } else { line };
+    line.trim_start_matches(['-', '*', '•', ' ']).trim().to_owned()
+}

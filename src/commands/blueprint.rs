@@ -1,0 +1,150 @@
+//! `muster blueprint`: plans written beforehand are listed, checked, shown, and made of runs that went well.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use muster_agents::library::{self, Library, LibraryError, Listed};
+use muster_shared::blueprint::{self, Blueprint, check_limits, save, write};
+use muster_shared::flow::RunLimits;
+use muster_shared::ids::Role;
+use serde_json::{Value, json};
+
+use super::select;
+use crate::app::App;
+use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs};
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::{output, render};
+
+/// Looks after blueprints.
+pub(super) async fn blueprint(app: &App, action: &BlueprintAction) -> Result<Exit, Failure> {
+    match action {
+        BlueprintAction::List(args) => list(app, args),
+        BlueprintAction::Check(args) => check(app, args),
+        BlueprintAction::Show(args) => show(app, args),
+        BlueprintAction::Save(args) => keep(app, args).await,
+    }
+}
+
+/// The folders in which blueprints lie.
+pub(crate) fn folders(app: &App) -> Vec<PathBuf> {
+    app.settings().agent.blueprints.iter().map(|folder| app.beside_fleet(folder)).collect()
+}
+
+/// The blueprint of that name, or in that file.
+pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
+    let path = Path::new(wanted);
+    let is_file =
+        wanted.contains(std::path::MAIN_SEPARATOR) || path.extension().is_some_and(|end| end == "toml");
+    let found = if is_file { library::read(path) } else { Library::new(folders(app)).find(wanted) };
+    found.map_err(|error| {
+        let help = match &error {
+            LibraryError::Unknown { .. } => {
+                "`muster blueprint list` shows them; a file is named with its path"
+            }
+            LibraryError::Unreadable { .. } => "name a TOML file, or a blueprint of `muster blueprint list`",
+            LibraryError::Wrong { .. } => {
+                "mend what is named and ask again; `muster blueprint check` looks at it"
+            }
+        };
+        Failure::usage(error.to_string()).help(help)
+    })
+}
+
+fn list(app: &App, args: &BlueprintListArgs) -> Result<Exit, Failure> {
+    let listed = Library::new(folders(app)).list();
+    if args.json {
+        output::json(&listed.iter().map(brief).collect::<Vec<Value>>())?;
+    } else {
+        output::line(&render::blueprints::table(&listed))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn brief(listed: &Listed) -> Value {
+    let file = listed.file.as_ref().map(|file| file.display().to_string());
+    match &listed.blueprint {
+        Ok(found) => json!({
+            "name": listed.name, "file": file, "version": found.version, "description": found.description,
+            "params": blueprint::schema(found),
+        }),
+        Err(wrong) => json!({ "name": listed.name, "file": file, "wrong": wrong.to_string() }),
+    }
+}
+
+fn check(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
+    let found = find(app, &args.blueprint)?;
+    // Which specialists there are is known to the fleet alone.
+    let specialists = found.steps.iter().flat_map(|step| {
+        step.role.iter().chain(step.fallback.iter().filter_map(|other| other.role.as_ref()))
+    });
+    let specialists = specialists.filter_map(|role| role.trim().to_lowercase().parse::<Role>().ok());
+    let roles: Vec<Role> = [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect();
+    let limits = RunLimits::from(&app.settings().limits);
+    if let Some(problem) = check_limits(&found, &limits, &roles).first() {
+        return Err(Failure::usage(format!("{} does not fit the limits of runs: {problem}", args.blueprint))
+            .help("set what it needs with --set limits.KEY=VALUE, or in muster.toml"));
+    }
+    if args.json {
+        output::json(&json!({ "name": found.name, "version": found.version, "steps": found.steps.len() }))?;
+    } else {
+        output::line(&format!("{} {} is in order: {} steps", found.name, found.version, found.steps.len()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn show(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
+    let found = find(app, &args.blueprint)?;
+    if args.json {
+        output::json(&found)?;
+    } else {
+        output::text(&blueprint::shipped(&args.blueprint).map_or_else(|| write(&found), str::to_owned))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
+    let file = match &args.output {
+        Some(file) => file.clone(),
+        None => {
+            let folder = folders(app).into_iter().next().unwrap_or_else(|| PathBuf::from("blueprints"));
+            folder.join(format!("{}.toml", args.name))
+        }
+    };
+    if file.exists() {
+        return Err(Failure::usage(format!("{} is there already", file.display()))
+            .help("choose another name, or remove it first"));
+    }
+    let reading = Reading::open(app).await?;
+    let found = async {
+        let run = select::run(&reading.bus, &args.run).await?;
+        select::fold(run, &select::entries(&reading.bus, run).await?)
+    };
+    let found = found.await;
+    reading.close().await;
+    let made = save(&found?, &args.name).map_err(|error| {
+        Failure::failed(format!("no blueprint can be made of run {}: {error}", args.run))
+            .help("`muster show` tells how the run went; names are lower case letters, digits and _")
+    })?;
+    keep_file(&file, &write(&made))?;
+    if args.json {
+        output::json(&json!({ "name": made.name, "file": file, "steps": made.steps.len() }))?;
+    } else {
+        output::line(&format!(
+            "{}: {} steps; put parameters in where runs are to differ, then `muster run --blueprint {}`",
+            file.display(),
+            made.steps.len(),
+            made.name
+        ))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn keep_file(file: &Path, text: &str) -> Result<(), Failure> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let made = folder.map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(file, text));
+    made.map_err(|error| {
+        Failure::failed(format!("cannot write {}: {error}", file.display()))
+            .help("give --output another file")
+    })
+}

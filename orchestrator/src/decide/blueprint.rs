@@ -66,6 +66,7 @@ pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
     if !is_empty {
         draft.emit(RunEvent::StepsUnfolded { fates: found.fates, tasks: found.tasks });
     }
+    let mut anything = !is_empty;
     for blueprint::Question { step, text } in
         questions.into_iter().filter(|asked| !open.contains(&asked.step))
     {
@@ -76,8 +77,9 @@ pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
             ..Question::new(text)
         };
         questions::ask(draft, About::Step(step), question);
+        anything = true;
     }
-    !is_empty
+    anything
 }
 
 /// The questions about steps that were asked, with their ends.

@@ -134,16 +134,16 @@ impl Work<'_> {
         if let Some(condition) = &step.condition
             && !self.holds(condition)
         {
-            return self.leave_out(step, format!("its condition does not hold: {condition}"));
+            return self.leave_out(step, &format!("its condition does not hold: {condition}"));
         }
         let items = step.for_each.as_ref().map(|list| self.items(list));
         if items.as_ref().is_some_and(Vec::is_empty) {
-            return self.leave_out(step, "the list has no item".to_owned());
+            return self.leave_out(step, "the list has no item");
         }
         if let Some(question) = &step.approval {
             match self.standing.approvals.get(&step.id) {
                 Some(true) => {}
-                Some(false) => return self.leave_out(step, "it was not approved".to_owned()),
+                Some(false) => return self.leave_out(step, "it was not approved"),
                 None => {
                     let text = render::text(self.filled, question, None, &|_| String::new());
                     if self.found.questions.iter().all(|asked| asked.step != step.id) {
@@ -161,8 +161,8 @@ impl Work<'_> {
         self.filled.blueprint.steps.iter().find(|step| step.id == id)
     }
 
-    fn leave_out(&mut self, step: &BlueprintStep, reason: String) -> bool {
-        self.settle(step, Fate::LeftOut { reason: cut(&reason, MAX_REASON_BYTES * 2) });
+    fn leave_out(&mut self, step: &BlueprintStep, reason: &str) -> bool {
+        self.settle(step, Fate::LeftOut { reason: cut(reason, MAX_REASON_BYTES * 2) });
         true
     }
 

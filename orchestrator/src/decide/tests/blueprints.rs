@@ -36,7 +36,7 @@ fn filled(text: &str) -> Filled {
     fill(&parse(text).unwrap(), &params).unwrap()
 }
 
-fn begun(filled: Filled, event_version: u32) -> Fleet {
+fn begun(filled: &Filled, event_version: u32) -> Fleet {
     let mut fleet = Fleet::new();
     let goal = Box::new(Goal { blueprint: Some(Box::new(filled.clone())), ..Goal::new(filled.goal()) });
     let (limits, secret) = (RunLimits::default(), "ab".repeat(32));
@@ -55,7 +55,7 @@ fn goals(fleet: &Fleet) -> Vec<String> {
 
 #[test]
 fn steps_come_as_it_becomes_known_what_is_to_be_done() {
-    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer: &TaskOffered| match offer.task.to_string().as_str() {
         "1-1" => result("ants: there is more"),
         "1-2" => result("bees: nothing"),
@@ -77,7 +77,7 @@ fn steps_come_as_it_becomes_known_what_is_to_be_done() {
 
 #[test]
 fn a_condition_that_does_not_hold_leaves_the_step_out() {
-    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| good(offer, &[]));
     assert!(matches!(fleet.run().unfolding["dig"], Fate::LeftOut { .. }));
     assert!(goals(&fleet).last().unwrap().contains("was left out"), "{:?}", goals(&fleet));
@@ -86,7 +86,7 @@ fn a_condition_that_does_not_hold_leaves_the_step_out() {
 
 #[test]
 fn a_failure_block_is_done_when_a_step_fails_for_good() {
-    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| match offer.task.to_string().as_str() {
         "1-1" => result("there is more"),
         "2-1" => failed(Ending::Escalate, "the spade broke"),
@@ -102,7 +102,7 @@ fn a_step_waits_for_one_that_can_never_start() {
     let text = "name='b'\nversion='1'\ngoal='g'\n[params.topics]\ntype='list'\n\
                 [[steps]]\nid='a'\ngoal='a'\n[[steps]]\nid='b'\ngoal='use {{a.result}}'\n\
                 [[steps]]\nid='c'\ngoal='c'\nif='not b.ok'";
-    let mut fleet = begun(filled(text), EVENT_VERSION);
+    let mut fleet = begun(&filled(text), EVENT_VERSION);
     fleet.work(|offer| match offer.task.to_string().as_str() {
         "1" => failed(Ending::Escalate, "no"),
         _ => good(offer, &[]),
@@ -119,7 +119,7 @@ fn what_cannot_be_used_here_fails_before_anything_is_offered() {
         (filled(STEPS), 1, "too old for blueprints"),
     ];
     for (filled, version, why) in reasons {
-        let fleet = begun(filled, version);
+        let fleet = begun(&filled, version);
         assert_eq!(fleet.status(), RunStatus::Failed);
         assert!(fleet.reason().contains(why), "{}", fleet.reason());
         assert!(fleet.offered().is_empty());
@@ -128,7 +128,7 @@ fn what_cannot_be_used_here_fails_before_anything_is_offered() {
 
 #[test]
 fn what_was_planned_beforehand_is_not_refined() {
-    let mut fleet = begun(filled(STEPS), EVENT_VERSION);
+    let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| match &offer.work {
         Work::Reflect { .. } => super::fleet::reflection(Some("do more")),
         _ => good(offer, &[]),
@@ -143,7 +143,7 @@ fn a_step_that_needs_approval_begins_after_a_yes_alone() {
                 [[steps]]\nid='draft'\ngoal='draft it'\n\
                 [[steps]]\nid='send'\ngoal='send {{draft.result}}'\napproval='May it be sent?'";
     for (answer, done) in [("yes", 2), ("no", 1)] {
-        let mut fleet = begun(filled(text), EVENT_VERSION);
+        let mut fleet = begun(&filled(text), EVENT_VERSION);
         fleet.work(|offer| good(offer, &[]));
         assert_eq!(fleet.status(), RunStatus::Processing, "it waits for a person");
         let (question, asked) =

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    Citation, CorpusRef, Ending, Finding, LeafRef, ObservationStatus, Plan, Reflection, StepDigest,
-    TaskResult, Work,
+    Citation, CorpusRef, Ending, Finding, LeafRef, ObservationStatus, Plan, Reflection, Specialty,
+    StepDigest, TaskResult, Work,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
@@ -29,6 +29,7 @@ fn hostile_offers() -> Vec<TaskOffered> {
             ..Finding::default()
         }],
         unanswered: vec![hostile()],
+        data: Some(Box::new(serde_json::json!({ "said": hostile() }))),
         ..TaskResult::default()
     };
     let index = TaskIndex::top(1);
@@ -45,7 +46,11 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 refused: vec![hostile()],
                 roles: vec!["worker".into(), "researcher".into()],
                 lessons: vec![hostile()],
-                specialists: Vec::new(),
+                specialists: vec![Specialty {
+                    role: "security_auditor".parse().unwrap(),
+                    description: hostile(),
+                    capabilities: vec![hostile()],
+                }],
             },
         ),
         (
@@ -156,4 +161,28 @@ fn a_faulty_template_is_named() {
         let fault = templates.brief(rules_for(&offer.work), &offer).unwrap_err();
         assert!(fault.to_string().contains("worker"), "{fault}");
     }
+}
+
+#[test]
+fn the_words_of_a_definition_make_the_system_prompt_and_tell_its_version() {
+    let templates = Templates::load(None).unwrap();
+    let text = include_str!("../../../deploy/examples/fact-checker.agent.md");
+    let offer = leaf("fact_checker".parse().unwrap());
+    let brief = |text: &str| {
+        let definition = Definition::parse(text).unwrap();
+        templates.brief(&crate::roles::rules_of(definition.into()), &offer).unwrap()
+    };
+    let (made, reference) = brief(text);
+    for words in [
+        "fact_checker",
+        "nearly right is wrong",
+        "What exactly is claimed",
+        "`look_up`",
+        "End with `escalate`",
+    ] {
+        assert!(made.system.contains(words), "{words}: {}", made.system);
+    }
+    let (_, other) = brief(&text.replace("nearly right", "almost right"));
+    assert_eq!((reference.name.as_str(), other.name.as_str()), ("specialist", "specialist"));
+    assert_ne!(reference.hash, other.hash);
 }

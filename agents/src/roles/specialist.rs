@@ -126,3 +126,82 @@ pub fn data_by_rule(contract: &Contract, arguments: &Value) -> Option<Value> {
     let data = properties.keys().filter_map(|name| Some((name.clone(), known(name)?.clone())));
     Some(Value::Object(data.collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::flow::TaskResult;
+
+    use super::*;
+    use crate::testing::leaf;
+
+    const TEXT: &str = "\
+---
+role: counter
+description: counts
+contract:
+  input: {properties: {documents: {minimum: 1}}}
+  output: {type: object, required: [words], properties: {words: {type: integer}, summary: {type: string}}}
+---
+";
+
+    fn rules() -> RoleRules {
+        rules_of(Arc::new(Definition::parse(TEXT).unwrap()))
+    }
+
+    fn submitted(data: &Value) -> Result<Submission, Vec<String>> {
+        let offer = leaf("counter".parse().unwrap());
+        rules().submission(&offer, &json!({"ending": "done", "conclusion": "c", "data": data}))
+    }
+
+    /// What is wrong is said in words that a model can act on.
+    #[test]
+    fn a_result_must_fit_what_is_promised() {
+        assert!(submitted(&json!({"words": 7})).is_ok());
+        for (data, said) in [
+            (json!(null), "`data` is missing"),
+            (json!({"words": "seven"}), "`data.words`"),
+            (json!({}), "\"words\" is a required property"),
+        ] {
+            let faults = submitted(&data).unwrap_err();
+            assert!(faults[0].contains(said), "{faults:?}");
+        }
+        let given_up = json!({"ending": "give_up", "reason": "no text", "conclusion": ""});
+        assert!(rules().submission(&leaf("counter".parse().unwrap()), &given_up).is_ok());
+    }
+
+    #[test]
+    fn the_model_is_told_the_schema_and_prose_does_not_count() {
+        let schema = rules().submit_schema(&leaf("counter".parse().unwrap()));
+        assert_eq!(schema["properties"]["data"]["required"], json!(["words"]));
+        assert!(schema["required"].as_array().unwrap().contains(&json!("data")));
+        assert!(rules().from_prose.is_none());
+    }
+
+    #[test]
+    fn what_was_cut_short_does_not_count_without_its_data() {
+        let contract = rules().contract.unwrap();
+        let result = TaskResult { conclusion: "so far".into(), ..TaskResult::default() };
+        let partial = Submission::done(Product::Result(result)).ending(Ending::DonePartial);
+        let (held, breach) = contract.hold(partial);
+        assert_eq!((held.ending, held.product), (Ending::GaveUp, None));
+        assert_eq!(breach.unwrap().side, ContractSide::Output);
+    }
+
+    #[test]
+    fn a_task_that_does_not_fit_is_refused_with_the_reason() {
+        let mut offer = leaf("counter".parse().unwrap());
+        offer.corpus = None;
+        let breach = rules().contract.unwrap().refused(&offer).unwrap();
+        assert_eq!(breach.side, ContractSide::Input);
+        assert!(breach.faults[0].contains("`input.documents`"), "{breach:?}");
+        assert_eq!(refusal(&breach).ending, Ending::Blocked);
+    }
+
+    #[test]
+    fn rules_give_as_data_only_what_they_have() {
+        let contract = rules().contract.unwrap();
+        let data = data_by_rule(&contract, &json!({"conclusion": "c", "findings": []}));
+        assert_eq!(data, Some(json!({"summary": "c"})));
+    }
+}

@@ -5,13 +5,14 @@ mod bench;
 mod blueprint;
 mod dead;
 mod orders;
+mod prompt;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use muster_shared::ids::{AgentId, Role, TaskId};
+use muster_shared::ids::{AgentId, Role, TaskId, TaskIndex};
 
 #[cfg(feature = "bench")]
 pub(crate) use bench::{Bench, BenchArgs, Servers as BenchServers};
@@ -20,6 +21,7 @@ pub(crate) use blueprint::{
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
+pub(crate) use prompt::PromptArgs;
 
 use crate::settings::Dollars;
 
@@ -84,6 +86,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Show everything that happened in a run, in order.
     Trace(TraceArgs),
+    /// Show exactly what a model was sent for a step.
+    Prompt(PromptArgs),
     /// Make every decision of a run again from its record, and compare.
     Replay(ReplayArgs),
     /// Begin a run from where another one stood.
@@ -254,10 +258,24 @@ pub(crate) struct RunsArgs {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster show last
+  muster show last 1-2
+  muster show last 1-2 --reflection
+  muster show last --refinements")]
 pub(crate) struct ShowArgs {
     /// The run: its id, the unique beginning of one, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
+    /// Only this task, by its index, such as 1-2.
+    pub(crate) task: Option<TaskIndex>,
+    /// Only what was learnt, from the whole run or from that task.
+    #[arg(long, conflicts_with = "refinements")]
+    pub(crate) reflection: bool,
+    /// Only the changes of plan, with what was refused and why.
+    #[arg(long, conflicts_with = "task")]
+    pub(crate) refinements: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -293,6 +311,9 @@ pub(crate) struct ReplayArgs {
     /// The run: its id, the unique beginning of one, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
+    /// Render every prompt anew as well, by the templates at hand, and compare it with what was sent.
+    #[arg(long)]
+    pub(crate) rerender: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -159,7 +159,12 @@ fn offer(run: RunId) -> TaskOffered {
         task: TaskId::Write,
         generation: Generation(1),
         queue: Queue::Role(Role::Worker),
-        work: Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: Vec::new() },
+        work: Work::Write {
+            results: Vec::new(),
+            failed: Vec::new(),
+            uncovered: Vec::new(),
+            stale: Vec::new(),
+        },
         goal: Goal::new("Delegate.").text,
         corpus: None,
         model: None,

@@ -17,6 +17,7 @@ mod models;
 mod orchestrator;
 mod order;
 mod pause;
+mod prompt;
 mod ps;
 mod redo;
 mod replay;
@@ -55,6 +56,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Runs(_)
         | Command::Show(_)
         | Command::Trace(_)
+        | Command::Prompt(_)
         | Command::Replay(_)
         | Command::Fork(_)
         | Command::Tap(_)
@@ -85,6 +87,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Runs(args) => runs::runs(&app, &args).await?,
         Command::Show(args) => show::show(&app, &args).await?,
         Command::Trace(args) => trace::trace(&app, &args).await?,
+        Command::Prompt(args) => prompt::prompt(&app, &args).await?,
         Command::Fork(args) => fork::fork(&app, args).await?,
         Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,

@@ -1,5 +1,7 @@
 //! `muster replay`: every decision of a run made again from its record, and compared.
 
+use muster_agents::prompts::Templates;
+use muster_agents::react::rerender::{Rerendered, rerender};
 use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
@@ -22,13 +24,21 @@ pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure
     reading.close().await;
     let (run, entries) = found?;
     let difference = match compare(run, &entries) {
-        Ok(same) => {
+        Ok(mut same) => {
+            let prompts = if args.rerender { Some(rerendered(app, &entries)?) } else { None };
+            if let Some(prompts) = &prompts {
+                same["prompts"] = json!(prompts);
+            }
             if args.json {
                 output::json(&same)?;
             } else {
                 output::line(&in_words(run, entries.len(), &same))?;
+                for line in prompts.iter().flat_map(prompts_in_words) {
+                    output::line(&line)?;
+                }
             }
-            return Ok(Exit::Completed);
+            let differ = prompts.is_some_and(|prompts| prompts.same < prompts.prompts);
+            return Ok(if differ { Exit::Failed } else { Exit::Completed });
         }
         Err(difference) => difference,
     };
@@ -69,6 +79,32 @@ fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
         })),
         (Ok(_), Err(other)) => Err(of_agent(run, &other)),
     }
+}
+
+/// Every prompt rendered anew by the templates that this folder's settings name.
+fn rerendered(app: &App, entries: &[Entry]) -> Result<Rerendered, Failure> {
+    let templates = Templates::load(app.settings().agent.template_dir.as_deref()).map_err(|error| {
+        Failure::usage(error.to_string()).help("`muster config agent` shows where templates are")
+    })?;
+    Ok(rerender(entries, &templates))
+}
+
+fn prompts_in_words(prompts: &Rerendered) -> Vec<String> {
+    let Rerendered { prompts: all, same, differences } = prompts;
+    let mut lines =
+        vec![format!("{same} of {} come out as they were sent", figures::plural(u64::from(*all), "prompt"))];
+    for one in differences {
+        lines.push(format!(
+            "  entry {}, task {}, step {}, message {}:\n    sent: {}\n    now:  {}",
+            one.seq,
+            one.task,
+            one.step,
+            one.message,
+            figures::one_line(&one.sent, 200),
+            figures::one_line(&one.came, 200)
+        ));
+    }
+    lines
 }
 
 fn of_agent(run: RunId, difference: &muster_agents::react::replay::Divergence) -> Value {

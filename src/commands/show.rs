@@ -1,4 +1,8 @@
-//! `muster show`: one run in full.
+//! `muster show`: one run in full, or a part of it.
+
+use muster_shared::plan::unknown_task;
+use muster_shared::run::RunState;
+use serde_json::{Value, json};
 
 use super::select;
 use crate::app::{App, now};
@@ -6,18 +10,18 @@ use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
 use crate::{output, render};
-use muster_shared::run::RunState;
 
-/// Prints a run.
+/// Prints a run, or what of it is asked for.
 pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
     let found = read(&reading, &args.run).await;
     reading.close().await;
     let state = found?;
+    check(&state, args)?;
     if args.json {
-        output::json(&state)?;
+        output::json(&in_json(&state, args))?;
     } else {
-        output::line(&render::run::show(&state, now(), app.paint()))?;
+        output::line(&in_words(app, &state, args))?;
     }
     Ok(Exit::Completed)
 }
@@ -25,4 +29,66 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
 async fn read(reading: &Reading, wanted: &str) -> Result<RunState, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
     select::fold(run, &select::entries(&reading.bus, run).await?)
+}
+
+fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
+    let Some(index) = &args.task else { return Ok(()) };
+    let short = state.id.short();
+    match &state.plan {
+        None => Err(Failure::usage(format!("run {short} has no plan yet"))
+            .help(format!("`muster show {short}` tells how far it is"))),
+        Some(plan) if !plan.tasks.contains_key(index) => {
+            Err(Failure::usage(unknown_task(plan, index))
+                .help(format!("`muster show {short}` lists the tasks")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn in_words(app: &App, state: &RunState, args: &ShowArgs) -> String {
+    let width = output::is_terminal().then(|| usize::from(termimad::terminal_size().0).clamp(20, 400));
+    let (paint, task) = (app.paint(), args.task.as_ref());
+    let none = |what: &str| match task {
+        Some(index) => format!("no {what} of {index} so far"),
+        None => format!("no {what} so far"),
+    };
+    if args.reflection {
+        let shown = render::run::reflections_of(state, task).unwrap_or_else(|| none("reflection"));
+        return width.map_or(shown.clone(), |width| render::figures::wrap(&shown, width));
+    }
+    if args.refinements {
+        let shown = render::run::refinements_of(state).unwrap_or_else(|| none("change of plan"));
+        return width.map_or(shown.clone(), |width| render::figures::wrap(&shown, width));
+    }
+    match task {
+        Some(index) => render::run::task(state, index, width, paint).unwrap_or_default(),
+        None => render::run::show(state, now(), width, paint),
+    }
+}
+
+fn in_json(state: &RunState, args: &ShowArgs) -> Value {
+    if args.refinements {
+        let refinements = state.wanted.iter().map(|(wanted, reasons)| {
+            let done = render::run::refinement_of(state, *wanted);
+            json!({
+                "number": wanted,
+                "wanted": reasons,
+                "changes": done.map(|(changes, _)| changes),
+                "refused": done.map(|(_, refused)| refused),
+            })
+        });
+        return Value::Array(refinements.collect());
+    }
+    match (&args.task, args.reflection) {
+        (Some(index), true) => json!(state.reflections.get(index)),
+        (None, true) => json!(state.reflections),
+        (None, false) => json!(state),
+        (Some(index), false) => json!({
+            "index": index,
+            "task": state.plan.as_ref().and_then(|plan| plan.tasks.get(index)),
+            "state": state.planned(index),
+            "reflection": state.reflections.get(index),
+            "stale": state.stale.get(index),
+        }),
+    }
 }

@@ -145,6 +145,42 @@ pub(crate) fn indent(text: &str, by: usize) -> String {
     lines.join("\n")
 }
 
+/// A text whose lines are broken at words to fit into `width` columns; what goes on is set in a little further.
+pub(crate) fn wrap(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.lines().map(|line| wrap_line(line, width.max(20))).collect();
+    lines.join("\n")
+}
+
+fn wrap_line(line: &str, width: usize) -> String {
+    // What is painted is short.
+    if line.width() <= width || line.contains('\u{1b}') {
+        return line.to_owned();
+    }
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let further = " ".repeat((indent + 2).min(width / 2));
+    let mut text = " ".repeat(indent.min(width / 2));
+    let (mut room, mut is_first) = (width.saturating_sub(text.len()), true);
+    for word in line.trim_start_matches(' ').split(' ') {
+        if word.is_empty() && is_first {
+            continue;
+        }
+        let needed = word.width() + usize::from(!is_first);
+        if needed > room && !is_first {
+            text.push('\n');
+            text.push_str(&further);
+            room = width.saturating_sub(further.len());
+            is_first = true;
+        }
+        if !is_first {
+            text.push(' ');
+        }
+        text.push_str(word);
+        room = room.saturating_sub(word.width() + usize::from(!is_first));
+        is_first = false;
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +212,14 @@ mod tests {
         used.wasted_calls = 1;
         let budget = Budget { model_calls: Some(20), cost_micros: Some(1_500_000), ..Budget::UNLIMITED };
         assert_eq!(spent(&budget, &used), "2 of 20 model calls, $0.0123 of $1.5000");
+    }
+
+    #[test]
+    fn long_lines_are_broken_at_words() {
+        assert_eq!(wrap("  - one two three four five", 20), "  - one two three\n    four five");
+        assert_eq!(wrap("  goal    one two three", 20), "  goal    one two\n    three", "columns stay");
+        assert_eq!(wrap("short\n", 20), "short");
+        assert_eq!(wrap(&"x".repeat(30), 20), "x".repeat(30), "a word is not broken");
     }
 
     #[test]

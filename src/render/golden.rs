@@ -77,7 +77,10 @@ fn it_is_shown() {
     let states = states();
     let last = states.last().unwrap();
     let now = last.ended_at.unwrap();
-    insta::assert_snapshot!("show", run::show(last, now, Paint::PLAIN));
+    insta::assert_snapshot!("show", run::show(last, now, None, Paint::PLAIN));
+    insta::assert_snapshot!("show_narrow", run::show(last, now, Some(40), Paint::PLAIN));
+    let index = last.reflections.keys().next().unwrap();
+    insta::assert_snapshot!("show_task", run::task(last, index, Some(60), Paint::PLAIN).unwrap());
     insta::assert_snapshot!("runs", runs::table(std::slice::from_ref(last), now));
 }
 

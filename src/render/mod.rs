@@ -14,6 +14,7 @@ pub(crate) mod orders;
 pub(crate) mod paint;
 pub(crate) mod processes;
 pub(crate) mod progress;
+pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod settings;

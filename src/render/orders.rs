@@ -31,6 +31,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::TaskSkipped { task, .. } => format!("{task} is left out"),
         RunEvent::TaskReopened { task: TaskId::Leaf(task), .. } => format!("{task} is done again"),
         RunEvent::TaskReopened { task, .. } => format!("{task} is done again as well"),
+        RunEvent::TaskStale { task, .. } => format!("{task} stays as it is; the report will say so"),
         RunEvent::GoalEdited { task: Some(task), .. } => format!("{task} has a new goal"),
         RunEvent::GoalEdited { task: None, .. } => format!("run {short} has a new goal"),
         RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),

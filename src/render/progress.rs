@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::TaskStatus;
-use muster_shared::ids::{AgentId, TaskId};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::progress::{self, Detail, Mark, ProgressLine};
 use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
@@ -20,9 +20,25 @@ pub(crate) type Doing = BTreeMap<TaskId, String>;
 
 /// The whole tree as it stands: a heading, a line for each task, the line of figures.
 pub(crate) fn tree(state: &RunState, doing: &Doing, now: Millis, width: usize, paint: Paint) -> String {
+    tree_with(state, doing, now, width, paint, |_| Vec::new())
+}
+
+/// The same, with lines below those of tasks.
+pub(crate) fn tree_with(
+    state: &RunState,
+    doing: &Doing,
+    now: Millis,
+    width: usize,
+    paint: Paint,
+    below: impl Fn(&TaskIndex) -> Vec<String>,
+) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in task_lines(state, doing) {
         lines.push(painted(&line, width, paint));
+        let indent = line.depth * 2 + 4;
+        let more = line.index.as_ref().map(&below).unwrap_or_default();
+        let fits = |text: &String| figures::one_line(text, width.saturating_sub(indent).max(20));
+        lines.extend(more.iter().map(|text| format!("{}{}", " ".repeat(indent), paint.dim(&fits(text)))));
     }
     lines.push(paint.dim(&figures::cut(&summary(state, now), width)));
     lines.join("\n")
@@ -31,6 +47,7 @@ pub(crate) fn tree(state: &RunState, doing: &Doing, now: Millis, width: usize, p
 /// One line of the tree: a leaf, a parent, or a phase of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
+    index: Option<TaskIndex>,
     depth: usize,
     mark: Mark,
     failed: bool,
@@ -52,6 +69,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
         lines.push(line);
     } else if state.plan.is_some() {
         lines.push(Line {
+            index: None,
             depth: 0,
             mark: Mark::NotStarted,
             failed: false,
@@ -76,7 +94,8 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
         (_, _) => line.note,
     };
     let failed = state.planned(index).is_some_and(|task| task.status == TaskStatus::Failed);
-    Line { depth: line.depth, mark: line.mark, failed, text: format!("{index} {}", line.name), note }
+    let text = format!("{index} {}", line.name);
+    Line { index: Some(line.index), depth: line.depth, mark: line.mark, failed, text, note }
 }
 
 fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<Line> {
@@ -90,7 +109,14 @@ fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<L
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
     };
     let note = phase_note(found, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
-    Some(Line { depth: 0, mark, failed: found.status == TaskStatus::Failed, text: name.to_owned(), note })
+    Some(Line {
+        index: None,
+        depth: 0,
+        mark,
+        failed: found.status == TaskStatus::Failed,
+        text: name.to_owned(),
+        note,
+    })
 }
 
 fn phase_note(task: &TaskState, agent: Option<&AgentId>, doing: &str) -> String {

@@ -1,29 +1,125 @@
 //! `muster show`.
 
-use muster_shared::flow::{Ending, Finding, Outcome, Product, TaskResult};
-use muster_shared::ids::TaskId;
-use muster_shared::run::RunState;
+use muster_shared::flow::{
+    Ending, Finding, Outcome, Product, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
+};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
 use super::{figures, runs};
 
-/// A run in full: what was asked, the tree, results, reflections, refinements, usage, report.
-pub(crate) fn show(state: &RunState, now: Millis, paint: Paint) -> String {
+/// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
+/// a terminal of `width` columns, if there is one.
+pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: Paint) -> String {
+    let columns = width.unwrap_or(progress::DEFAULT_WIDTH).saturating_sub(2);
+    let tree =
+        progress::tree_with(state, &Doing::new(), now, columns, paint, |index| milestones(state, index));
     let parts = [
         head(state, now, paint),
-        section(
-            "Progress",
-            &progress::tree(state, &Doing::new(), now, progress::DEFAULT_WIDTH, paint),
-            paint,
-        ),
+        section("Taught by earlier runs", &lessons(state), paint),
+        section("Progress", &tree, paint),
         section("Results", &results(state), paint),
         section("Reflections", &reflections(state), paint),
         section("Changes of plan", &refinements(state), paint),
-        section("Report", &report(state), paint),
     ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    let broken = |part: String| match width {
+        Some(width) => figures::wrap(&part, width),
+        None => part,
+    };
+    // The report has tables and code: its lines stay as they are.
+    let report = section("Report", &report(state), paint);
+    let parts = parts.into_iter().map(broken).chain([report]);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// What there is to know of one task.
+pub(crate) fn task(
+    state: &RunState,
+    index: &TaskIndex,
+    width: Option<usize>,
+    paint: Paint,
+) -> Option<String> {
+    let planned = state.plan.as_ref()?.tasks.get(index)?;
+    let mut lines = vec![format!("{} {index} {}", paint.bold("Task"), figures::one_line(&planned.name, 200))];
+    let mut say = |name: &str, text: &str| {
+        if !text.is_empty() {
+            lines.push(format!("  {name:<9} {}", figures::one_line(text, 2_000)));
+        }
+    };
+    let found = state.planned(index);
+    say("state", &found.map(|found| format!("{:?}", found.status).to_lowercase()).unwrap_or_default());
+    say("goal", &planned.goal);
+    say("role", &planned.role.to_string());
+    say("expected", &planned.expected_output);
+    say("criticism", &planned.criticism);
+    say("needs", &planned.depends_on.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", "));
+    say("critical", if planned.critical { "yes" } else { "" });
+    say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
+    say("stale", state.stale.get(index).map_or("", String::as_str));
+    let reasons = found.map(|found| found.reasons.as_slice()).unwrap_or_default();
+    for reason in reasons {
+        say("because", reason);
+    }
+    let milestones = milestones(state, index).join("\n");
+    let result = found.and_then(result_of).map(result_text).unwrap_or_default();
+    let reflection = state.reflections.get(index).map(|one| reflection(index, one)).unwrap_or_default();
+    let parts = [
+        lines.join("\n"),
+        section("Milestones", &milestones, paint),
+        section("Result", &result, paint),
+        section("Reflection", &reflection, paint),
+    ];
+    let shown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    Some(width.map_or(shown.clone(), |width| figures::wrap(&shown, width)))
+}
+
+/// All reflections, or that on one task; nothing when there is none.
+pub(crate) fn reflections_of(state: &RunState, only: Option<&TaskIndex>) -> Option<String> {
+    let wanted = state.reflections.iter().filter(|(index, _)| only.is_none_or(|only| *index == only));
+    let lines: Vec<String> = wanted.map(|(index, one)| reflection(index, one)).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Every change of plan with what was refused; nothing when none was wanted.
+pub(crate) fn refinements_of(state: &RunState) -> Option<String> {
+    Some(refinements(state)).filter(|text| !text.is_empty())
+}
+
+/// What a task is to reach on its way, and whether it did.
+fn milestones(state: &RunState, index: &TaskIndex) -> Vec<String> {
+    let Some(planned) = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return Vec::new() };
+    let result = state.planned(index).and_then(result_of);
+    let line = |milestone: &String| {
+        let reached =
+            result.is_some_and(|result| result.milestones.iter().any(|told| is_same(milestone, told)));
+        format!("({}) {milestone}", if reached { "x" } else { " " })
+    };
+    planned.milestones.iter().map(line).collect()
+}
+
+/// Models tell of a milestone in about the words in which it was set.
+fn is_same(set: &str, told: &str) -> bool {
+    let plain = |text: &str| -> String {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+    };
+    let (set, told) = (plain(set), plain(told));
+    !set.is_empty() && (told.contains(&set) || (!told.is_empty() && set.contains(&told)))
+}
+
+fn result_of(task: &TaskState) -> Option<&TaskResult> {
+    match task.outcome.as_ref()?.product.as_ref()? {
+        Product::Result(result) => Some(result),
+        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+    }
+}
+
+fn lessons(state: &RunState) -> String {
+    let lines = state.lessons.iter().map(|lesson| format!("- {}", figures::one_line(lesson, 400)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn section(title: &str, body: &str, paint: Paint) -> String {
@@ -78,7 +174,11 @@ fn results(state: &RunState) -> String {
         let name = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
         lines.push(format!("{index} {}", figures::one_line(name, 90)));
         lines.extend(how_it_ended(outcome).map(|how| format!("  {}", figures::one_line(&how, 600))));
-        if let Some(Product::Result(result)) = &outcome.product {
+        if let Some(stale) = state.stale.get(index) {
+            let stale = format!("rests on what has changed: {stale}");
+            lines.push(format!("  ! {}", figures::one_line(&stale, 300)));
+        }
+        if let Some(result) = result_of(found) {
             lines.push(figures::indent(&result_text(result), 2));
         }
     }
@@ -129,29 +229,63 @@ fn finding(finding: &Finding) -> String {
 }
 
 fn reflections(state: &RunState) -> String {
-    let mut lines = Vec::new();
-    for (index, reflection) in &state.reflections {
-        lines.push(format!("{index} {}", figures::one_line(&reflection.summary, 300)));
-        let notes = reflection.on_plan.iter().map(|note| format!("plan: {note}"));
-        let tools = reflection.on_tools.iter().map(|note| format!("{}: {}", note.tool, note.note));
-        let uncovered = reflection.uncovered.iter().map(|what| format!("uncovered: {what}"));
-        let refine = reflection.refine.iter().map(|why| format!("wants the plan changed: {why}"));
-        let all = notes.chain(tools).chain(uncovered).chain(refine);
-        lines.extend(all.map(|line| format!("  {}", figures::one_line(&line, 300))));
-    }
+    reflections_of(state, None).unwrap_or_default()
+}
+
+fn reflection(index: &TaskIndex, reflection: &Reflection) -> String {
+    let mut lines = vec![format!("{index} {}", figures::one_line(&reflection.summary, 300))];
+    let notes = reflection.on_plan.iter().map(|note| format!("plan: {note}"));
+    let tools = reflection.on_tools.iter().map(|note| format!("{}: {}", note.tool, note.note));
+    let uncovered = reflection.uncovered.iter().map(|what| format!("uncovered: {what}"));
+    let refine = reflection.refine.iter().map(|why| format!("wants the plan changed: {why}"));
+    let all = notes.chain(tools).chain(uncovered).chain(refine);
+    lines.extend(all.map(|line| format!("  {}", figures::one_line(&line, 300))));
     lines.join("\n")
 }
 
 fn refinements(state: &RunState) -> String {
     let mut lines = Vec::new();
-    for (at, (changes, refused)) in state.refinements.iter().enumerate() {
-        let wanted =
-            u32::try_from(at + 1).ok().and_then(|n| state.wanted.get(&n)).cloned().unwrap_or_default();
-        lines.push(format!("{}. {}", at + 1, figures::one_line(&wanted.join("; "), 300)));
+    for (number, reasons) in &state.wanted {
+        lines.push(format!("{number}. {}", figures::one_line(&reasons.join("; "), 300)));
+        let Some((changes, refused)) = refinement_of(state, *number) else {
+            lines.push("   not carried out".to_owned());
+            continue;
+        };
         lines.extend(changes.iter().map(|change| format!("   + {}", figures::one_line(change, 300))));
-        lines.extend(refused.iter().map(|no| format!("   refused: {}", figures::one_line(&no.reason, 300))));
+        lines.extend(refused.iter().map(|no| {
+            let what = operation(&no.operation);
+            format!("   refused: {}", figures::one_line(&format!("{what}: {}", no.reason), 300))
+        }));
+        if changes.is_empty() && refused.is_empty() {
+            lines.push("   the plan was left as it is".to_owned());
+        }
     }
     lines.join("\n")
+}
+
+/// What became of a refinement; nothing when it was not carried out.
+pub(crate) fn refinement_of(state: &RunState, number: u32) -> Option<&(Vec<String>, Vec<RefusedOperation>)> {
+    let done = state.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
+    let mut done = done.filter_map(|(task, _)| match task {
+        TaskId::Refine(number) => Some(*number),
+        TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Write => None,
+    });
+    // One that failed leaves nothing behind.
+    state.refinements.get(done.position(|done| done == number)?)
+}
+
+/// An operation in a few words.
+fn operation(operation: &RefineOperation) -> String {
+    match operation {
+        RefineOperation::Split { task, into } => {
+            format!("split {task} into {}", figures::plural(into.len() as u64, "task"))
+        }
+        RefineOperation::Add { after, tasks } => {
+            format!("add {} after {after}", figures::plural(tasks.len() as u64, "task"))
+        }
+        RefineOperation::Delete { task, .. } => format!("delete {task}"),
+        RefineOperation::Exit { .. } => "exit".to_owned(),
+    }
 }
 
 fn report(state: &RunState) -> String {

@@ -145,6 +145,9 @@ impl Timeline {
             RunEvent::TaskReopened { task, reason } => {
                 format!("{task} is done again: {}", self.brief(reason))
             }
+            RunEvent::TaskStale { task, reason } => {
+                format!("{task} rests on what has changed: {}", self.brief(reason))
+            }
             RunEvent::RunPaused { reason } => format!("run paused: {}", self.brief(reason)),
             RunEvent::RunResumed { reason, .. } => format!("run resumed: {}", self.brief(reason)),
             RunEvent::GoalEdited { task, goal, reason } => {
@@ -341,7 +344,8 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::GoalEdited { task, .. } => task.clone().map(TaskId::Leaf),
         RunEvent::TaskBlocked { task, .. }
         | RunEvent::TaskSkipped { task, .. }
-        | RunEvent::TaskDelegated { task, .. } => Some(TaskId::Leaf(task.clone())),
+        | RunEvent::TaskDelegated { task, .. }
+        | RunEvent::TaskStale { task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
-use muster_shared::flow::{Budget, People, RunLimits};
+use muster_shared::flow::{Budget, People, ReflectionLevel, RunLimits, WhenStale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -151,6 +151,14 @@ pub(crate) struct LimitSettings {
     pub(crate) max_refinements: u32,
     /// Most operations in one refinement.
     pub(crate) max_refine_operations: u32,
+    /// Whether a refinement may split failed leaves only, instead of current and future ones as well.
+    pub(crate) split_failed_only: bool,
+    /// Whether a refinement ends with the first operation that is carried out.
+    pub(crate) refine_once: bool,
+    /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure or when-spinning.
+    pub(crate) reflection: ReflectionLevel,
+    /// What becomes of results that were made from one that has changed since: redo, or mark in the report.
+    pub(crate) when_stale: WhenStale,
     /// Time for one task.
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
@@ -272,6 +280,10 @@ impl Default for LimitSettings {
             max_deaths,
             max_refinements,
             max_refine_operations,
+            split_failed_only,
+            refine_once,
+            reflection,
+            when_stale,
             task_deadline_ms,
             run_deadline_ms,
             planning_deadline_ms,
@@ -291,6 +303,10 @@ impl Default for LimitSettings {
             max_deaths,
             max_refinements,
             max_refine_operations,
+            split_failed_only,
+            refine_once,
+            reflection,
+            when_stale,
             task_deadline: Duration::from_millis(task_deadline_ms),
             run_deadline: Duration::from_millis(run_deadline_ms),
             planning_deadline: Duration::from_millis(planning_deadline_ms.unwrap_or(0)),
@@ -315,6 +331,10 @@ impl From<&LimitSettings> for RunLimits {
             max_deaths: limits.max_deaths,
             max_refinements: limits.max_refinements,
             max_refine_operations: limits.max_refine_operations,
+            split_failed_only: limits.split_failed_only,
+            refine_once: limits.refine_once,
+            reflection: limits.reflection,
+            when_stale: limits.when_stale,
             task_deadline_ms: millis(limits.task_deadline),
             run_deadline_ms: millis(limits.run_deadline),
             planning_deadline_ms: of_its_own(limits.planning_deadline),

@@ -17,6 +17,8 @@ mod lessons;
 mod loops;
 mod models;
 mod orchestrators;
+mod prompts;
+mod refinements;
 mod secrets;
 mod specialists;
 mod supervision;

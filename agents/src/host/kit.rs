@@ -279,7 +279,8 @@ impl Kit {
         {
             context = context.with_corpus(self.corpora.get(corpus).await?);
         }
-        if abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
+        let sees_files = matches!(offer.work, Work::Refine { .. });
+        if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
             let folder = self.settings.workspace_dir.join(offer.run.to_string());
             let workspace = LocalWorkspace::new(folder, WorkspaceLimits::default());
             context = context.with_workspace(Arc::new(workspace));

@@ -305,8 +305,12 @@ fn a_single_answer_makes_two_entries() {
 fn offline_rules_go_through_the_same_loop() {
     in_system(async {
         let ground = Ground::new();
-        let write =
-            Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: vec!["all of it".into()] };
+        let write = Work::Write {
+            results: Vec::new(),
+            failed: Vec::new(),
+            uncovered: vec!["all of it".into()],
+            stale: Vec::new(),
+        };
         let write = offer(TaskId::Write, Role::Writer, write);
         let outcome = ground.done(ground.kit(Role::Writer, Mind::Offline(OfflineMind)), &write).await;
         assert_eq!(ground.kinds(&write).await, [EventKind::Started, EventKind::Outcome]);

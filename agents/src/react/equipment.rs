@@ -83,6 +83,12 @@ impl Equipment {
         }
     }
 
+    /// What a model is told of the workspace's files.
+    pub(super) async fn files(&self, offer: &TaskOffered) -> Option<String> {
+        let workspace = self.context.workspace.as_deref()?;
+        super::files::told(workspace, &offer.nonce).await
+    }
+
     /// The conversation as it stands after these steps.
     pub(super) fn converse(&self, offer: &TaskOffered, history: &History, style: CallStyle) -> Conversation {
         let settings = (style, self.sampling, self.limits);

@@ -13,7 +13,7 @@ use super::decide::StepLimits;
 use super::history::History;
 use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, parse_answer, parse_document};
 use super::prompt::{CallStyle, Conversation};
-use super::record::{RequestHash, stored, stored_system};
+use super::record::keep_whole;
 use super::submit::{Answer, arguments_of_product};
 use super::toolset::Toolset;
 use super::voice::Voice;
@@ -136,7 +136,6 @@ impl ChatMind {
         let mut answer = self.model.ask_with_leave(conversation.request(), gate, hear).await?;
         voice.finish();
         redact(&mut answer, asking.redactor);
-        let (request_hash, same_messages, messages) = conversation.keep();
         let request = conversation.request();
         let mut parameters = json!({
             "temperature": request.temperature,
@@ -154,6 +153,7 @@ impl ChatMind {
         if let Some(promised) = asking.toolset.submit_schema()["properties"].get("data") {
             parameters[PROMISED] = promised.clone();
         }
+        let (request_hash, same_messages, messages) = conversation.keep(&mut parameters);
         let (verbatim, calls_at) = verbatim(&answer);
         let call = ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),
@@ -189,9 +189,8 @@ impl ChatMind {
         let mut answer = self.model.ask_with_leave(request, gate, &mut ignore_deltas).await?;
         redact(&mut answer, redactor);
         let (answer_text, calls_at) = verbatim(&answer);
-        let mut hash = RequestHash::begin(request);
-        request.messages.iter().for_each(|message| hash.message(message));
-        let messages = std::iter::once(stored_system(&request.system));
+        let mut parameters = json!({"temperature": request.temperature, "max_tokens": request.max_tokens});
+        let (request_hash, messages) = keep_whole(request, &mut parameters);
         let system_hash = hex::encode(Sha256::digest(&request.system));
         Ok(ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),
@@ -200,11 +199,11 @@ impl ChatMind {
                 version: 1,
                 hash: system_hash.chars().take(16).collect(),
             },
-            request_hash: hash.hex(),
+            request_hash,
             same_messages: 0,
-            messages: messages.chain(request.messages.iter().map(stored)).collect(),
+            messages,
             aside: true,
-            parameters: json!({"temperature": request.temperature, "max_tokens": request.max_tokens}),
+            parameters,
             answer: answer_text,
             calls_at,
             cut: answer.finish == FinishReason::Length,

@@ -2,10 +2,11 @@
 //! providers serve the beginning from their cache: nothing that was said is worded anew.
 
 use muster_shared::flow::{Action, Observation, Step, StoredMessage};
+use serde_json::Value;
 
 use super::decide::StepLimits;
 use super::history::History;
-use super::record::{RequestHash, stored, stored_system};
+use super::record::{AS_RECORDED, DECLARED, HASHED, RequestHash, declared, stored, stored_system};
 use super::toolset::{Toolset, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
 use crate::prompts::fence;
@@ -51,6 +52,8 @@ pub struct Conversation {
     settled: usize,
     /// How many messages, the system prompt included, are known to be in the record already.
     recorded: usize,
+    /// The tools as they are declared, until the record holds them.
+    untold: Option<Value>,
 }
 
 impl Conversation {
@@ -75,9 +78,14 @@ impl Conversation {
             max_tokens: sampling.max_tokens,
             ..ChatRequest::default()
         };
-        let hash = RequestHash::begin(&request);
+        let tools = declared(&request);
+        let mut hash = RequestHash::begin(&tools);
+        hash.message(&stored_system(&request.system));
         let nonce = nonce.to_owned();
-        let mut this = Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0 };
+        let tools = Value::Array(tools);
+        let untold = (last_declared(history) != tools).then_some(tools);
+        let mut this =
+            Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0, untold };
         this.request.messages.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
         for step in history.steps() {
             this.push_step(step);
@@ -85,6 +93,13 @@ impl Conversation {
         this.settle();
         this.recorded = this.same_as(history.sent());
         this
+    }
+
+    /// The request as it stands in the record, the system prompt first.
+    #[must_use]
+    pub fn stored(&self) -> Vec<StoredMessage> {
+        let system = stored_system(&self.request.system);
+        std::iter::once(system).chain(self.request.messages.iter().map(stored)).collect()
     }
 
     /// The request for the next question.
@@ -98,6 +113,13 @@ impl Conversation {
         let said = if said.trim().is_empty() { "(empty answer)" } else { said };
         self.request.messages.push(ChatMessage::assistant(said));
         self.request.messages.push(ChatMessage::user(reason));
+    }
+
+    /// Tells of the files there are, once in a step and after all else. It is forgotten with the step.
+    pub fn tell_files(&mut self, files: Option<String>) {
+        if let Some(files) = files.filter(|_| self.request.messages.len() == self.settled) {
+            self.request.messages.push(ChatMessage::user(files));
+        }
     }
 
     /// Adds a word from us before the question is asked. It is forgotten with the step.
@@ -116,24 +138,30 @@ impl Conversation {
     }
 
     /// What the record needs of a request that is about to be sent: its hash, how many messages at its head
-    /// stand in the record, and those after them. From now on all of them count as recorded.
-    pub fn keep(&mut self) -> (String, u32, Vec<StoredMessage>) {
+    /// stand in the record, and those after them. From now on all of them count as recorded. The parameters are
+    /// completed by what the hash needs.
+    pub fn keep(&mut self, parameters: &mut Value) -> (String, u32, Vec<StoredMessage>) {
         let mut hash = self.hash.clone();
         for message in &self.request.messages[self.hashed..] {
-            hash.message(message);
+            hash.message(&stored(message));
+        }
+        parameters[HASHED] = Value::from(AS_RECORDED);
+        let hash = hash.hex(parameters);
+        if let Some(tools) = self.untold.take() {
+            parameters[DECLARED] = tools;
         }
         let same = self.recorded;
         let system = (same == 0).then(|| stored_system(&self.request.system));
         let messages = self.request.messages.iter().skip(same.saturating_sub(1)).map(stored);
         let messages = system.into_iter().chain(messages).collect();
         self.recorded = self.request.messages.len() + 1;
-        (hash.hex(), u32::try_from(same).unwrap_or(u32::MAX), messages)
+        (hash, u32::try_from(same).unwrap_or(u32::MAX), messages)
     }
 
     fn settle(&mut self) {
         self.settled = self.request.messages.len();
         for message in &self.request.messages[self.hashed..] {
-            self.hash.message(message);
+            self.hash.message(&stored(message));
         }
         self.hashed = self.settled;
     }
@@ -163,6 +191,13 @@ impl Conversation {
     fn observation(&self, step: &Step, seen: &Observation) -> String {
         fence(&self.nonce, &format!("observation of {}", step.action.name), &seen.content)
     }
+}
+
+/// The tools that the last call of a history declared, its own or those of the calls before it.
+fn last_declared(history: &History) -> Value {
+    let calls = history.steps().iter().rev().flat_map(|step| step.calls.iter().rev());
+    let told = calls.filter(|call| !call.aside).find_map(|call| call.parameters.get(DECLARED));
+    told.cloned().unwrap_or_else(|| Value::Array(Vec::new()))
 }
 
 fn choice_in_words(step: &Step) -> String {

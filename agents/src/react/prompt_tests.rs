@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::react::record::request_hash;
+use crate::react::record::{HASHED, hash_of_record};
 use crate::testing::{NONCE, leaf, step, toolset};
 
 const LIMITS: StepLimits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
@@ -78,14 +78,17 @@ proptest! {
                 if ask > 0 {
                     going.ask_again("nonsense", "answer again");
                 }
-                let (hash, same, messages) = going.keep();
-                prop_assert_eq!(&hash, &request_hash(going.request()));
-                step.calls.push(call(hash, same, messages));
+                let mut parameters = json!({"temperature": 0.2});
+                let (hash, same, messages) = going.keep(&mut parameters);
+                let kept = call(hash.clone(), same, messages);
+                step.calls.push(ModelCall { parameters, ..kept });
                 let mut reader = history.clone();
                 reader.push(Step { ..step.clone() }, false);
                 let mut sent = vec![stored_system(&going.request().system)];
                 sent.extend(going.request().messages.iter().map(stored));
                 prop_assert_eq!(reader.sent(), &sent[..]);
+                let hashed = json!({"temperature": 0.2, HASHED: "as recorded"});
+                prop_assert_eq!(hash, hash_of_record(&declared(going.request()), &sent, &hashed));
             }
             going.step(&step);
             history.push(step, false);
@@ -101,10 +104,10 @@ fn call(hash: String, same: u32, messages: Vec<StoredMessage>) -> ModelCall {
 #[test]
 fn a_later_call_is_recorded_as_what_was_added() {
     let mut going = conversation(&History::default(), CallStyle::Native);
-    let (_, same, messages) = going.keep();
+    let (_, same, messages) = going.keep(&mut json!({}));
     assert_eq!((same, messages.len()), (0, 2));
     going.step(&step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success));
-    let (_, same, messages) = going.keep();
+    let (_, same, messages) = going.keep(&mut json!({}));
     assert_eq!((same, messages.len()), (2, 2));
     assert!(messages[0].content.contains("[call step-1] corpus_search"), "{messages:?}");
 }

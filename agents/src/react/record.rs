@@ -39,6 +39,17 @@ const fn role_name(role: ChatRole) -> &'static str {
     }
 }
 
+/// Where the parameters of a call hold the tools as they were declared, when they are not those of the call before.
+pub const DECLARED: &str = "declared";
+/// Where they say that the hash is that of what the record holds.
+pub const HASHED: &str = "hashed";
+
+/// The tools as they are declared to a model, for the record.
+#[must_use]
+pub fn declared(request: &ChatRequest) -> Vec<Value> {
+    request.tools.iter().map(|tool| serde_json::to_value(tool).unwrap_or(Value::Null)).collect()
+}
+
 /// The hash of a request that grows: what was hashed once is not hashed again, so that a step costs the
 /// same at the end of a long task as at its beginning.
 #[derive(Debug, Clone)]
@@ -47,17 +58,16 @@ pub struct RequestHash {
 }
 
 impl RequestHash {
-    /// Begins with what comes before the messages: system prompt, tools, schema and parameters.
+    /// Begins with the tools as they were declared; the messages follow, the system prompt first.
     #[must_use]
-    pub fn begin(request: &ChatRequest) -> Self {
-        let head = ChatRequest { messages: Vec::new(), ..request.clone() };
+    pub fn begin(declared: &[Value]) -> Self {
         let mut hash = Self { state: Sha256::new() };
-        hash.add(&serde_json::to_value(&head).unwrap_or(Value::Null));
+        hash.add(&Value::Array(declared.to_vec()));
         hash
     }
 
     /// Adds the next message.
-    pub fn message(&mut self, message: &ChatMessage) {
+    pub fn message(&mut self, message: &StoredMessage) {
         self.add(&serde_json::to_value(message).unwrap_or(Value::Null));
     }
 
@@ -66,22 +76,43 @@ impl RequestHash {
         self.state.update(b"\n");
     }
 
-    /// The hash of all that was added so far, in hexadecimal.
+    /// The hash of all that was added so far and of the parameters, in hexadecimal.
     #[must_use]
-    pub fn hex(&self) -> String {
-        hex::encode(self.state.clone().finalize())
+    pub fn hex(&self, parameters: &Value) -> String {
+        let mut whole = self.clone();
+        whole.add(parameters);
+        hex::encode(whole.state.finalize())
     }
 }
 
-/// The hash of a whole request: SHA-256 over the canonical JSON of its head and of each message, one a line.
+/// The hash of a request as the record holds it: SHA-256 over the canonical JSON of the declared tools, of each
+/// message, and of the parameters without the tools, one a line.
 #[must_use]
-pub fn request_hash(request: &ChatRequest) -> String {
-    let mut hash = RequestHash::begin(request);
-    for message in &request.messages {
+pub fn hash_of_record(declared: &[Value], messages: &[StoredMessage], parameters: &Value) -> String {
+    let mut hash = RequestHash::begin(declared);
+    for message in messages {
         hash.message(message);
     }
-    hash.hex()
+    hash.hex(parameters)
 }
+
+/// What the record holds of a request that is asked apart from any conversation: its hash and all its messages. The
+/// parameters are completed.
+#[must_use]
+pub fn keep_whole(request: &ChatRequest, parameters: &mut Value) -> (String, Vec<StoredMessage>) {
+    let declared = declared(request);
+    let messages = std::iter::once(stored_system(&request.system)).chain(request.messages.iter().map(stored));
+    let messages: Vec<StoredMessage> = messages.collect();
+    parameters[HASHED] = Value::from(AS_RECORDED);
+    let hash = hash_of_record(&declared, &messages, parameters);
+    if !declared.is_empty() {
+        parameters[DECLARED] = Value::Array(declared);
+    }
+    (hash, messages)
+}
+
+/// What stands under [`HASHED`].
+pub(super) const AS_RECORDED: &str = "as recorded";
 
 fn canonical(value: &Value) -> String {
     let mut text = String::new();
@@ -136,10 +167,11 @@ mod tests {
             )],
             ..ChatRequest::default()
         };
-        let one = with(json!({"a": 1, "b": {"c": 2, "d": [3]}}));
-        let other = with(json!({"b": {"d": [3], "c": 2}, "a": 1}));
-        assert_eq!(request_hash(&one), request_hash(&other));
-        assert_ne!(request_hash(&one), request_hash(&with(json!({"a": 2}))));
+        let hash = |arguments: Value| keep_whole(&with(arguments), &mut json!({"b": 1, "a": 2})).0;
+        let one = hash(json!({"a": 1, "b": {"c": 2, "d": [3]}}));
+        assert_eq!(one, hash(json!({"b": {"d": [3], "c": 2}, "a": 1})));
+        assert_ne!(one, hash(json!({"a": 2})));
+        assert_ne!(one, keep_whole(&with(json!({"a": 1, "b": {"c": 2, "d": [3]}})), &mut json!({})).0);
     }
 
     #[test]

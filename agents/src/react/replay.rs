@@ -77,7 +77,7 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
     Ok(done)
 }
 
-fn begin<'a>(courses: &mut BTreeMap<(TaskId, Generation), Course<'a>>, offer: &'a TaskOffered) {
+pub(super) fn begin<'a>(courses: &mut BTreeMap<(TaskId, Generation), Course<'a>>, offer: &'a TaskOffered) {
     let before = (offer.task.clone(), Generation(offer.generation.0.saturating_sub(1)));
     let before = offer.continues.and_then(|_| courses.get(&before));
     let history =
@@ -89,9 +89,9 @@ fn begin<'a>(courses: &mut BTreeMap<(TaskId, Generation), Course<'a>>, offer: &'
 type Difference = (String, String);
 
 /// One generation of a task on its way through the record.
-struct Course<'a> {
-    offer: &'a TaskOffered,
-    history: History,
+pub(super) struct Course<'a> {
+    pub(super) offer: &'a TaskOffered,
+    pub(super) history: History,
 }
 
 impl Course<'_> {
@@ -182,7 +182,7 @@ impl Course<'_> {
     }
 
     /// The rules of the role, with what it promised.
-    fn rules(&self, call: &ModelCall) -> Rules {
+    pub(super) fn rules(&self, call: &ModelCall) -> Rules {
         let promised = call.parameters.get(PROMISED).and_then(|schema| Schema::new(schema.clone()).ok());
         match promised {
             Some(output) => Rules::Own(Arc::new(promising(output))),
@@ -191,7 +191,7 @@ impl Course<'_> {
     }
 
     /// The tools that the model was offered, as this build knows them.
-    fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
+    pub(super) fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
         let named: Vec<&str> =
             call.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
@@ -215,7 +215,7 @@ impl Course<'_> {
 }
 
 /// The limits that the agent worked by, where the call says so.
-fn limits_of(call: &ModelCall) -> StepLimits {
+pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
     let usual = StepLimits::default();
     let kept = |name: &str| call.parameters[name].as_u64().and_then(|limit| u32::try_from(limit).ok());
     StepLimits {

@@ -30,6 +30,10 @@ pub struct Voice {
     answer: String,
     /// How much of a tool call's arguments was shown.
     shown: usize,
+    /// Where in them the thought stands that every call begins with.
+    place: Place,
+    /// The same of an answer in text, and what of it is not understood yet.
+    in_text: (Place, String),
 }
 
 impl Voice {
@@ -40,7 +44,17 @@ impl Voice {
         let (run, task, generation) = (offer.run, offer.task.clone(), offer.generation);
         let template = Live { run, role, task, generation, step: 1, kind };
         let (thought, answer) = (String::new(), String::new());
-        Self { feed, redactor, template, said: Instant::now(), thought, answer, shown: 0 }
+        Self {
+            feed,
+            redactor,
+            template,
+            said: Instant::now(),
+            thought,
+            answer,
+            shown: 0,
+            place: Place::Before,
+            in_text: (Place::Before, String::new()),
+        }
     }
 
     /// Says that a call waits for its turn; for whoever keeps the pace.
@@ -63,12 +77,19 @@ impl Voice {
     pub fn hear(&mut self, delta: Delta) {
         match delta {
             Delta::Thought(text) => self.thought.push_str(&text),
-            Delta::Text(text) => self.answer.push_str(&text),
+            Delta::Text(text) => {
+                let (place, held) = &mut self.in_text;
+                held.push_str(&text);
+                let understood = place.share_out(held, &mut self.thought, &mut self.answer);
+                held.drain(..understood);
+            }
             Delta::ToolCall { arguments, .. } => {
-                if let Some(new) = arguments.get(self.shown..) {
-                    self.answer.push_str(new);
+                // A shorter text is that of the next call.
+                if arguments.len() < self.shown {
+                    (self.shown, self.place) = (0, Place::Before);
                 }
-                self.shown = arguments.len();
+                let new = arguments.get(self.shown..).unwrap_or_default();
+                self.shown += self.place.share_out(new, &mut self.thought, &mut self.answer);
             }
             Delta::Restart => self.restart(),
         }
@@ -79,6 +100,7 @@ impl Voice {
 
     /// Says what is still held back: the answer is complete.
     pub fn finish(&mut self) {
+        self.answer.push_str(&std::mem::take(&mut self.in_text.1));
         self.say(true);
         self.restart();
     }
@@ -93,6 +115,8 @@ impl Voice {
         self.thought.clear();
         self.answer.clear();
         self.shown = 0;
+        self.place = Place::Before;
+        self.in_text = (Place::Before, String::new());
     }
 
     fn say(&mut self, all: bool) {
@@ -110,6 +134,92 @@ impl Voice {
     fn publish(&self, kind: LiveKind) {
         self.feed.publish(&Live { kind, ..self.template.clone() });
     }
+}
+
+/// How far the arguments of a call have come in: they begin with the thought, then follows what is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before the thought.
+    Before,
+    /// Within it.
+    Within,
+    /// After it, or there is none.
+    After,
+}
+
+impl Place {
+    /// Gives each part of newly arrived arguments to whom it belongs, and says how many bytes were understood; what is
+    /// left may be cut in the middle.
+    fn share_out(&mut self, new: &str, thought: &mut String, answer: &mut String) -> usize {
+        let mut done = 0;
+        loop {
+            let rest = &new[done..];
+            match self {
+                Self::Before => match opening(rest) {
+                    Opening::Thought(after) => (*self, done) = (Self::Within, done + after),
+                    Opening::Other => *self = Self::After,
+                    Opening::Unclear => return done,
+                },
+                Self::Within => {
+                    let (taken, ended) = take_text(rest, thought);
+                    done += taken;
+                    if !ended {
+                        return done;
+                    }
+                    *self = Self::After;
+                }
+                Self::After => {
+                    answer.push_str(rest);
+                    return new.len();
+                }
+            }
+        }
+    }
+}
+
+enum Opening {
+    /// The thought begins after so many bytes.
+    Thought(usize),
+    /// Something else comes first.
+    Other,
+    /// Too little is there to tell.
+    Unclear,
+}
+
+fn opening(text: &str) -> Opening {
+    let mut rest = text;
+    for mark in ["{", "\"thought\"", ":", "\""] {
+        rest = rest.trim_start();
+        match rest.strip_prefix(mark) {
+            Some(after) => rest = after,
+            None if mark.starts_with(rest) => return Opening::Unclear,
+            None => return Opening::Other,
+        }
+    }
+    Opening::Thought(text.len() - rest.len())
+}
+
+/// Takes a JSON text up to its closing mark, or as far as it is there, and says whether it was closed.
+fn take_text(text: &str, into: &mut String) -> (usize, bool) {
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (at + 1, true),
+            '\\' => match letters.next() {
+                None => return (at, false),
+                Some((_, 'n' | 'r' | 't')) => into.push(' '),
+                Some((_, 'u')) => {
+                    let Some(code) = text.get(at + 2..at + 6) else { return (at, false) };
+                    let code = u32::from_str_radix(code, 16).ok().and_then(char::from_u32);
+                    into.push(code.unwrap_or('\u{fffd}'));
+                    letters.nth(3);
+                }
+                Some((_, escaped)) => into.push(escaped),
+            },
+            letter => into.push(letter),
+        }
+    }
+    (text.len(), false)
 }
 
 /// The part of a text that may be said: up to its last space, so that no secret is cut in two and shown in
@@ -131,6 +241,28 @@ fn ready(held: &mut String, all: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_thought_of_a_call_is_told_from_its_answer_however_it_arrives() {
+        let whole = r#"{ "thought": "say \"so\"\nand é", "query": "x"}"#;
+        for size in 1..=whole.len() {
+            let (mut place, mut shown) = (Place::Before, 0);
+            let (mut thought, mut answer) = (String::new(), String::new());
+            for end in (size..whole.len()).step_by(size).chain([whole.len()]) {
+                let end = whole.floor_char_boundary(end);
+                shown += place.share_out(&whole[shown..end], &mut thought, &mut answer);
+            }
+            assert_eq!(
+                (thought.as_str(), answer.as_str()),
+                ("say \"so\" and é", r#", "query": "x"}"#),
+                "{size}"
+            );
+        }
+        let (mut place, mut thought, mut answer) = (Place::Before, String::new(), String::new());
+        let other = r#"{"query": "x"}"#;
+        assert_eq!(place.share_out(other, &mut thought, &mut answer), other.len());
+        assert_eq!((thought.as_str(), answer.as_str()), ("", other));
+    }
 
     #[test]
     fn a_word_is_never_said_in_halves() {

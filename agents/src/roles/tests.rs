@@ -28,6 +28,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 result: None,
                 steps: Vec::new(),
                 progress: String::new(),
+                brief: false,
             },
         ),
         "refine" => (
@@ -41,9 +42,10 @@ fn offer_of(kind: &str) -> TaskOffered {
                 operations_left: 4,
             },
         ),
-        "write" => {
-            (TaskId::Write, Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: Vec::new() })
-        }
+        "write" => (
+            TaskId::Write,
+            Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: Vec::new(), stale: Vec::new() },
+        ),
         _ => (TaskId::Leaf(index), execute(Role::Worker)),
     };
     offer(task, Role::Worker, work)

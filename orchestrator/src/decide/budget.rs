@@ -4,9 +4,9 @@
 //! A generation that was begun and closed without an outcome counts as having used all it was given: nobody knows
 //! better. One that was not begun gives it back.
 
-use muster_shared::flow::{Budget, Plan};
+use muster_shared::flow::{Budget, Plan, ReflectionLevel};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Allotment, Phase, RunEvent, RunState, StopReason};
+use muster_shared::run::{Allotment, Phase, RunEvent, RunState, StopReason, TaskState};
 
 use super::draft::Draft;
 use super::{control, survey};
@@ -140,7 +140,13 @@ fn waiting_leaves(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
 /// Leaves that may still be reflected on; each of them wants a share.
 fn to_reflect_on(run: &RunState) -> u64 {
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
+    let level = run.limits.reflection;
+    let may = |index: &&TaskIndex| match run.planned(index) {
+        Some(TaskState { outcome: Some(outcome), .. }) => level.reflects_on(outcome),
+        Some(_) | None => level != ReflectionLevel::None,
+    };
     let open = leaves.filter(|index| survey::is_unoffered(run, &TaskId::Reflect((*index).clone())));
+    let open = open.filter(may);
     u64::try_from(open.count()).unwrap_or(u64::MAX)
 }
 

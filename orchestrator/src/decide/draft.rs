@@ -180,6 +180,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::QuestionPassedOn { .. }
         | RunEvent::QuestionWithdrawn { .. }
         | RunEvent::TaskReopened { .. }
+        | RunEvent::TaskStale { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
         | RunEvent::GoalEdited { .. }

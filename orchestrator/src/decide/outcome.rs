@@ -126,10 +126,11 @@ fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOpe
     completed(draft, TaskId::Refine(number), seq);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let Some(run) = draft.open() else { return };
-    let Some(plan) = &run.plan else { return };
+    let Some(before) = run.plan.clone() else { return };
     let plan::Refined { plan, changes, refused } =
-        plan::refine(plan, &survey::statuses_to_refine(run), operations, &run.limits, &roles);
+        plan::refine(&before, &survey::statuses_to_refine(run), operations, &run.limits, &roles);
     draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
+    control::catch_up(draft, &before);
 }
 
 fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
@@ -141,6 +142,9 @@ fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
     if let Some(note) = draft.open().and_then(budget::note) {
         report.body = format!("{}\n\n> {note}\n", report.body.trim_end());
         report.unanswered.push(note);
+    }
+    if let Some(note) = draft.open().and_then(survey::stale_note) {
+        report.body = format!("{}\n\n> {note}\n", report.body.trim_end());
     }
     draft.emit(RunEvent::RunCompleted { report });
 }

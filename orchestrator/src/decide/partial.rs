@@ -77,6 +77,7 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
     open.chain(nothing)
         .chain(not_ended)
         .chain(survey::uncovered(run))
+        .chain(survey::stale_note(run))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()
 }

@@ -76,10 +76,13 @@ pub(super) fn statuses_to_refine(run: &RunState) -> Statuses {
     statuses
 }
 
-/// The leaves that ended with an outcome and wait for somebody to reflect on them, in order. Of what was left out
-/// there is nothing to learn but the reason, which is known.
+/// The leaves that ended with an outcome and wait for somebody to reflect on them, in order, as far as the run wants
+/// reflections. Of what was left out there is nothing to learn but the reason, which is known.
 pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
-    let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && state.outcome.is_some());
+    let wanted = |state: &TaskState| {
+        state.outcome.as_ref().is_some_and(|outcome| run.limits.reflection.reflects_on(outcome))
+    };
+    let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && wanted(state));
     let indices =
         ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
     indices.filter(|index| is_unoffered(run, &TaskId::Reflect(index.clone()))).collect()
@@ -137,6 +140,22 @@ pub(super) fn left_out(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, Str
     let Some(plan) = &run.plan else { return Vec::new() };
     let needed = order::dependencies(plan, index);
     fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index)).collect()
+}
+
+/// Leaves with a result that was made from one that has changed since, and how.
+pub(super) fn stale(run: &RunState) -> Vec<(TaskIndex, String)> {
+    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
+    given.filter_map(|(index, _, _)| Some((index.clone(), run.stale.get(index)?.clone()))).collect()
+}
+
+/// What is said of stale results in a report; nothing when there are none.
+pub(super) fn stale_note(run: &RunState) -> Option<String> {
+    let stale: Vec<String> =
+        stale(run).into_iter().map(|(index, because)| format!("{index} ({because})")).collect();
+    let (what, made) = if stale.len() == 1 { ("this task", "was") } else { ("these tasks", "were") };
+    (!stale.is_empty()).then(|| {
+        format!("What {what} gave {made} made from a result that has changed since: {}.", stale.join("; "))
+    })
 }
 
 /// What was left out by decision, one line each.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{PlanTask, Product, Specialty, TaskResult, Work};
+use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Specialty, TaskResult, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference};
 use muster_shared::run::{RunState, TaskState};
@@ -11,6 +11,9 @@ use super::survey;
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
+
+/// Most levels above a task that it is told of.
+const MOST_PARENTS: usize = 20;
 
 /// The work of a task that is due; nothing when the run does not have what it is about.
 pub(super) fn work(
@@ -60,7 +63,7 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
 }
 
 fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
-    let above = std::iter::successors(index.parent(), TaskIndex::parent);
+    let above = std::iter::successors(index.parent(), TaskIndex::parent).take(MOST_PARENTS);
     let goals = above.filter_map(|index| Some(run.plan.as_ref()?.tasks.get(&index)?.goal.clone()));
     let mut goals: Vec<String> = goals.collect();
     goals.reverse();
@@ -95,6 +98,7 @@ fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
         result: outcome.product.as_ref().and_then(as_result).cloned(),
         steps: outcome.steps.clone(),
         progress: progress_tree(run),
+        brief: run.limits.reflection == ReflectionLevel::Brief,
     })
 }
 
@@ -121,6 +125,7 @@ fn write(run: &RunState) -> Work {
         results: survey::results(run),
         failed: survey::fruitless(run),
         uncovered: survey::uncovered(run),
+        stale: survey::stale(run),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Budget, Goal, People, RunLimits};
+use muster_shared::flow::{Budget, Goal, People, ReflectionLevel, RunLimits, WhenStale};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -66,6 +66,10 @@ const CEILING: RunLimits = RunLimits {
     max_deaths: 10,
     max_refinements: 20,
     max_refine_operations: 20,
+    split_failed_only: false,
+    refine_once: false,
+    reflection: ReflectionLevel::Full,
+    when_stale: WhenStale::Redo,
     task_deadline_ms: 7 * 24 * 3600 * 1000,
     run_deadline_ms: LONGEST_RUN_MS,
     planning_deadline_ms: None,
@@ -91,6 +95,10 @@ impl OrchestratorSettings {
             max_deaths: wanted.max_deaths.min(CEILING.max_deaths),
             max_refinements: wanted.max_refinements.min(CEILING.max_refinements),
             max_refine_operations: wanted.max_refine_operations.clamp(1, CEILING.max_refine_operations),
+            split_failed_only: wanted.split_failed_only,
+            refine_once: wanted.refine_once,
+            reflection: wanted.reflection,
+            when_stale: wanted.when_stale,
             task_deadline_ms: wanted.task_deadline_ms.clamp(1, CEILING.task_deadline_ms),
             run_deadline_ms: wanted.run_deadline_ms.clamp(1, CEILING.run_deadline_ms),
             planning_deadline_ms: wanted.planning_deadline_ms,

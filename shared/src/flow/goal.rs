@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::people::{People, ReviewPolicy};
+use super::reflection::ReflectionLevel;
 use crate::blueprint::Filled;
 use crate::wire::Encoding;
 
@@ -137,6 +138,18 @@ pub struct RunLimits {
     pub max_refinements: u32,
     /// Most operations in one refinement (P4).
     pub max_refine_operations: u32,
+    /// Whether only a failed leaf may be split, instead of a current or future one as well (P4).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub split_failed_only: bool,
+    /// Whether a refinement ends with the first operation that is carried out (P4).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refine_once: bool,
+    /// Which leaves are reflected on, and how thoroughly (M2).
+    #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
+    pub reflection: ReflectionLevel,
+    /// What becomes of results that were made from a result that has changed since (R12).
+    #[serde(skip_serializing_if = "WhenStale::is_redo")]
+    pub when_stale: WhenStale,
     /// Time for one task, in milliseconds.
     pub task_deadline_ms: u64,
     /// Time for the run when the goal names none, in milliseconds.
@@ -175,6 +188,10 @@ impl Default for RunLimits {
             max_deaths: MAX_DEATHS,
             max_refinements: 3,
             max_refine_operations: 4,
+            split_failed_only: false,
+            refine_once: false,
+            reflection: ReflectionLevel::Full,
+            when_stale: WhenStale::Redo,
             task_deadline_ms: 10 * 60 * 1000,
             run_deadline_ms: 60 * 60 * 1000,
             planning_deadline_ms: None,
@@ -185,6 +202,24 @@ impl Default for RunLimits {
             task_budget: Budget::UNLIMITED,
             people: People::default(),
         }
+    }
+}
+
+/// What becomes of results that were made from a result that has changed since (R12).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenStale {
+    /// They are made again.
+    #[default]
+    Redo,
+    /// They stay, and the report says what they were made from.
+    Mark,
+}
+
+impl WhenStale {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_redo(&self) -> bool {
+        matches!(self, Self::Redo)
     }
 }
 

@@ -20,7 +20,7 @@ pub mod wait;
 
 pub use budget::Budget;
 pub use gates::{Gate, Gates};
-pub use goal::{CorpusRef, Goal, RunLimits};
+pub use goal::{CorpusRef, Goal, RunLimits, WhenStale};
 pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
@@ -28,7 +28,7 @@ pub use people::{People, ReviewPolicy};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
 pub use question::{About, OnTimeout, Question, Reply};
 pub use refinement::{RefineOperation, RefusedOperation};
-pub use reflection::{Reflection, ToolNote};
+pub use reflection::{Reflection, ReflectionLevel, ToolNote};
 pub use report::Report;
 pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
 pub use step::{

@@ -190,6 +190,9 @@ pub enum Work {
         steps: Vec<StepDigest>,
         /// The progress tree, as text.
         progress: String,
+        /// Whether a sentence or two will do.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        brief: bool,
     },
     /// Change the plan.
     Refine {
@@ -214,6 +217,9 @@ pub enum Work {
         failed: Vec<(TaskIndex, String, String)>,
         /// What the reflections found uncovered in the end.
         uncovered: Vec<String>,
+        /// Leaves whose results were made from one that has changed since, and how.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stale: Vec<(TaskIndex, String)>,
     },
 }
 

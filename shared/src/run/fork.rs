@@ -42,6 +42,9 @@ pub struct Inherited {
     /// What runs before it had taught.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<String>,
+    /// Tasks whose results were made from one that had changed since.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stale: BTreeMap<TaskIndex, String>,
 }
 
 impl Inherited {
@@ -62,6 +65,7 @@ impl Inherited {
             wanted: run.wanted.clone(),
             refinements: run.refinements.clone(),
             lessons: run.lessons.clone(),
+            stale: run.stale.clone(),
         })
     }
 
@@ -73,8 +77,18 @@ impl Inherited {
 
     /// Gives it to a run.
     pub(super) fn give_to(&self, run: &mut RunState, from: Origin) {
-        let Self { phase, plan, unfolding, refused_plans, tasks, reflections, wanted, refinements, lessons } =
-            self.clone();
+        let Self {
+            phase,
+            plan,
+            unfolding,
+            refused_plans,
+            tasks,
+            reflections,
+            wanted,
+            refinements,
+            lessons,
+            stale,
+        } = self.clone();
         *run = RunState {
             phase,
             plan,
@@ -85,6 +99,7 @@ impl Inherited {
             wanted,
             refinements,
             lessons,
+            stale,
             forked: Some(from),
             ..run.clone()
         };

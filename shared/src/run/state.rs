@@ -114,6 +114,9 @@ pub struct RunState {
     /// Tasks that were handed over, and the task that each was handed over by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delegated: BTreeMap<TaskIndex, TaskIndex>,
+    /// Tasks whose results were made from one that has changed since, and what that was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stale: BTreeMap<TaskIndex, String>,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.

@@ -488,6 +488,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 result: Some(result()),
                 steps: outcome(Product::Result(result())).steps,
                 progress: progress(),
+                brief: false,
             },
         ),
         (
@@ -507,6 +508,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 results: vec![leaf()],
                 failed: vec![(index("1-2"), "Compare".to_owned(), "gave up".to_owned())],
                 uncovered: vec!["the depth limit".to_owned()],
+                stale: Vec::new(),
             },
         ),
     ]
@@ -660,6 +662,7 @@ fn inherited() -> Inherited {
         wanted: BTreeMap::new(),
         refinements: Vec::new(),
         lessons: Vec::new(),
+        stale: BTreeMap::new(),
     }
 }
 
@@ -671,6 +674,7 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         vec![RefusedOperation { operation: RefineOperation::Exit { reason: reason() }, reason: reason() }];
     vec![
         RunEvent::RunCreated { goal: Box::new(goal()), limits: limits(), event_version: 1, secret, deadline },
+        RunEvent::TaskStale { task: index("1-2"), reason: reason() },
         RunEvent::LessonsRecalled { lessons: vec!["search for hops".to_owned()] },
         RunEvent::PlanRefused { reasons: vec![reason()] },
         RunEvent::PlanAdopted { plan: plan(), repairs: vec![reason()] },

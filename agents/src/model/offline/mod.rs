@@ -72,7 +72,9 @@ impl OfflineMind {
             Work::Refine { plan, reflections, results, operations_left, .. } => {
                 refiner::next(offer, plan, reflections, results, *operations_left)
             }
-            Work::Write { results, failed, uncovered } => writer::next(offer, results, failed, uncovered),
+            Work::Write { results, failed, uncovered, stale: _ } => {
+                writer::next(offer, results, failed, uncovered)
+            }
         }
     }
 }

@@ -310,6 +310,7 @@ fn reflect(
         result: Some(result.clone()),
         steps: steps.iter().map(digest).collect(),
         progress: String::new(),
+        brief: false,
     };
     match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Reflection(reflection) => reflection,
@@ -358,6 +359,7 @@ fn write(
         results: ran.iter().map(|(leaf, _)| leaf.clone()).collect(),
         failed: Vec::new(),
         uncovered: last.values().flat_map(|reflection| reflection.uncovered.clone()).collect(),
+        stale: Vec::new(),
     };
     match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Report(report) => report,

@@ -16,7 +16,7 @@ use super::partial;
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
-pub(super) use redo::redo;
+pub(super) use redo::{catch_up, redo};
 pub(super) use skip::skip;
 
 /// Stops the run. A run that has ended stays as it is.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use muster_shared::flow::{Plan, TaskStatus};
+use muster_shared::flow::{Plan, TaskStatus, WhenStale};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::{Request, RunState};
+use muster_shared::run::{Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::{asked_by, plan_of, reopen, stop_writing};
@@ -39,12 +39,46 @@ pub(super) fn begin_again(draft: &mut Draft<'_>, leaves: &BTreeSet<TaskIndex>, r
     let users = draft.open().map(|run| users(run, leaves)).unwrap_or_default();
     let named: Vec<String> = leaves.iter().map(TaskIndex::to_string).collect();
     let follows = format!("what it used is done again ({}): {reason}", named.join(", "));
-    let leaves = leaves.iter().map(|leaf| (leaf, reason));
-    for (leaf, reason) in leaves.chain(users.iter().map(|leaf| (leaf, follows.as_str()))) {
-        reopen(draft, &TaskId::Leaf(leaf.clone()), reason);
-        reopen(draft, &TaskId::Reflect(leaf.clone()), reason);
+    for leaf in leaves {
+        again(draft, leaf, reason);
+    }
+    for leaf in &users {
+        out_of_date(draft, leaf, &follows);
     }
     stop_writing(draft, reason);
+}
+
+fn again(draft: &mut Draft<'_>, leaf: &TaskIndex, reason: &str) {
+    reopen(draft, &TaskId::Leaf(leaf.clone()), reason);
+    reopen(draft, &TaskId::Reflect(leaf.clone()), reason);
+}
+
+/// What becomes of a leaf that used a result that changes (R12). One that has no result yet is begun anew in any case.
+fn out_of_date(draft: &mut Draft<'_>, leaf: &TaskIndex, reason: &str) {
+    let Some(run) = draft.open() else { return };
+    let has_ended = run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
+    match run.limits.when_stale {
+        WhenStale::Mark if has_ended => {
+            draft.emit(RunEvent::TaskStale { task: leaf.clone(), reason: reason.to_owned() });
+        }
+        WhenStale::Mark | WhenStale::Redo => again(draft, leaf, reason),
+    }
+}
+
+/// Deals with the leaves that were begun before the plan gave them more to build on, and with what used their results.
+pub(in crate::decide) fn catch_up(draft: &mut Draft<'_>, before: &Plan) {
+    let Some(run) = draft.open() else { return };
+    let Some(plan) = &run.plan else { return };
+    let skipped =
+        |leaf: &TaskIndex| run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Skipped);
+    let builds_on_more =
+        |leaf: &TaskIndex| !order::dependencies(plan, leaf).is_subset(&order::dependencies(before, leaf));
+    let begun = plan.leaves().map(|(leaf, _)| leaf).filter(|leaf| was_begun(run, leaf) && !skipped(leaf));
+    let late: BTreeSet<TaskIndex> = begun.filter(|leaf| builds_on_more(leaf)).cloned().collect();
+    let users = users(run, &late);
+    for leaf in late.iter().chain(&users) {
+        out_of_date(draft, leaf, "what it builds on was split after it had begun");
+    }
 }
 
 /// The leaves that used what these gave, directly or not. What was left out stays so.

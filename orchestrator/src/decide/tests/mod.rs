@@ -5,6 +5,7 @@ mod budget;
 mod control;
 mod deadlines;
 mod fleet;
+mod learning;
 mod loss;
 mod nested;
 mod properties;

@@ -85,10 +85,28 @@ pub(super) fn reopen(
     found.answered = None;
     found.failures = 0;
     found.reasons.push(reason.to_owned());
-    if let TaskId::Reflect(index) = task {
-        state.reflections.remove(index);
+    match task {
+        TaskId::Leaf(index) => drop(state.stale.remove(index)),
+        TaskId::Reflect(index) => drop(state.reflections.remove(index)),
+        TaskId::Plan | TaskId::Refine(_) | TaskId::Write => {}
     }
     back_to_executing(state, now);
+    Ok(())
+}
+
+/// Marks a result that was made from one that has changed since.
+pub(super) fn mark_stale(
+    state: &mut RunState,
+    event: &'static str,
+    index: &TaskIndex,
+    reason: &str,
+) -> Result<(), ApplyError> {
+    let task = TaskId::Leaf(index.clone());
+    let found = executable(state, &task, event)?;
+    if found.status != TaskStatus::Completed {
+        return Err(illegal(&task, found.status, TaskStatus::Completed));
+    }
+    state.stale.insert(index.clone(), reason.to_owned());
     Ok(())
 }
 

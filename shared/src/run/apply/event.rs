@@ -69,6 +69,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         refinements: Vec::new(),
         questions: std::collections::BTreeMap::new(),
         delegated: std::collections::BTreeMap::new(),
+        stale: std::collections::BTreeMap::new(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,
@@ -127,6 +128,9 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             task.reasons.push(evidence.reason.clone());
         }
         RunEvent::TaskCompleted { task, generation, outcome } => {
+            if let TaskId::Leaf(index) = task {
+                state.stale.remove(index);
+            }
             end_generation(state, name, task, *generation, TaskStatus::Completed, Some(*outcome))?;
         }
         RunEvent::TaskRetried { task, generation, outcome, reason } => {
@@ -167,6 +171,7 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             wait::ended(state, name, *id, QuestionEnd::Withdrawn(reason.clone()), now)?;
         }
         RunEvent::TaskReopened { task, reason } => control::reopen(state, name, task, reason, now)?,
+        RunEvent::TaskStale { task, reason } => control::mark_stale(state, name, task, reason)?,
         RunEvent::RunPaused { reason } => control::pause(state, name, reason, now)?,
         RunEvent::RunResumed { reason: _, deadline } => control::resume(state, name, *deadline, now)?,
         RunEvent::GoalEdited { task, goal, reason: _ } => {

@@ -244,6 +244,13 @@ pub enum RunEvent {
         /// Why; whoever does it is told.
         reason: String,
     },
+    /// What a task gave was made from a result that has changed since. It stays, and the report says so.
+    TaskStale {
+        /// The task.
+        task: TaskIndex,
+        /// What changed.
+        reason: String,
+    },
     /// Nothing is offered until the run is resumed.
     RunPaused {
         /// Who asked for it, and why.
@@ -365,6 +372,7 @@ impl RunEvent {
             Self::QuestionPassedOn { .. } => "question_passed_on",
             Self::QuestionWithdrawn { .. } => "question_withdrawn",
             Self::TaskReopened { .. } => "task_reopened",
+            Self::TaskStale { .. } => "task_stale",
             Self::RunPaused { .. } => "run_paused",
             Self::RunResumed { .. } => "run_resumed",
             Self::GoalEdited { .. } => "goal_edited",

@@ -1,0 +1,192 @@
+//! What was sent to a model, put together again from the record (W9). Pure: the record holds every request as its
+//! difference to the one before, so nobody has to be asked and nothing is rendered anew.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{ModelCall, Step, StoredMessage, TemplateRef};
+use muster_shared::ids::{AgentId, Generation, Seq, TaskId};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::record::{DECLARED, HASHED, hash_of_record};
+
+/// One request as it was sent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sent {
+    /// Where it stands in the record.
+    pub seq: Seq,
+    /// Who sent it.
+    pub agent: AgentId,
+    /// The generation of the task.
+    pub generation: Generation,
+    /// The step that it was sent for.
+    pub step: u32,
+    /// Which call of that step it was, from 1.
+    pub call: usize,
+    /// How many calls the step took.
+    pub calls: usize,
+    /// The model that answered.
+    pub model: String,
+    /// The template's name, version and hash.
+    pub template: TemplateRef,
+    /// Whether it was asked apart from the conversation.
+    pub aside: bool,
+    /// The parameters, without the tools' declarations.
+    pub parameters: Value,
+    /// The tools as they were declared to the model; nothing when the record names them only.
+    pub tools: Vec<Value>,
+    /// How many messages at its head are those of the request before it.
+    pub same_messages: usize,
+    /// All messages, the system prompt first.
+    pub messages: Vec<StoredMessage>,
+    /// The hash that the record gives for it.
+    pub request_hash: String,
+    /// Whether that is the hash of what stands here.
+    pub check: Check,
+    /// The answer, word for word.
+    pub answer: String,
+}
+
+/// Whether what is shown is what was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Check {
+    /// The hash in the record is the hash of what is shown.
+    Matches,
+    /// It is another.
+    Differs,
+    /// An earlier version recorded it, which hashed what it did not record.
+    CannotTell,
+}
+
+/// Every request of a task, in the order of the record.
+#[must_use]
+pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
+    let mut tellers: BTreeMap<Generation, Teller> = BTreeMap::new();
+    let mut sent: BTreeMap<(Generation, u32), Vec<Sent>> = BTreeMap::new();
+    for entry in entries {
+        let RecordEvent::Agent(key, event) = &entry.event else { continue };
+        if key.task != *task {
+            continue;
+        }
+        // A generation that goes on from others begins with what they had sent.
+        let before = tellers.range(..key.generation).next_back().map(|(_, teller)| teller.clone());
+        let teller = tellers.entry(key.generation).or_insert_with(|| before.unwrap_or_default());
+        let (step, lasts) = match event {
+            // Announced only: whoever finishes the step records its calls once more.
+            AgentEvent::ToolStarted(begun) => (&begun.step, false),
+            AgentEvent::Step(step) => (step, true),
+            AgentEvent::Outcome(outcome) => match outcome.last_step.as_deref() {
+                Some(step) => (step, true),
+                None => continue,
+            },
+            AgentEvent::Started(_) | AgentEvent::Released(_) => continue,
+        };
+        let mut told = teller.clone();
+        let requests = told.tell(entry.seq, key, step);
+        if lasts {
+            *teller = told;
+        }
+        sent.insert((key.generation, step.number), requests);
+    }
+    sent.into_values().flatten().collect()
+}
+
+/// Which of the requests is meant: of the newest generation that sent any unless one is named, of its last step and of
+/// that step's last call unless these are.
+#[must_use]
+pub fn choose(
+    sent: &[Sent],
+    generation: Option<Generation>,
+    step: Option<u32>,
+    call: Option<usize>,
+) -> Option<usize> {
+    let newest = sent.iter().map(|sent| sent.generation).max()?;
+    let generation = generation.unwrap_or_else(|| match step {
+        // A generation that goes on from others has not all the steps.
+        Some(step) => {
+            sent.iter().filter(|sent| sent.step == step).map(|sent| sent.generation).max().unwrap_or(newest)
+        }
+        None => newest,
+    });
+    let fits = |sent: &Sent| {
+        sent.generation == generation
+            && step.is_none_or(|step| sent.step == step)
+            && call.map_or(!sent.aside, |call| sent.call == call)
+    };
+    sent.iter().rposition(fits)
+}
+
+/// The last request of the conversation that was sent for a step before this one.
+#[must_use]
+pub fn before(sent: &[Sent], at: usize) -> Option<&Sent> {
+    let this = sent.get(at)?;
+    sent[..at].iter().rev().find(|other| other.step < this.step && !other.aside)
+}
+
+/// What is known of one conversation up to some place.
+#[derive(Debug, Clone, Default)]
+struct Teller {
+    messages: Vec<StoredMessage>,
+    declared: Vec<Value>,
+}
+
+impl Teller {
+    fn tell(&mut self, seq: Seq, key: &AgentKey, step: &Step) -> Vec<Sent> {
+        let calls = (1..).zip(&step.calls);
+        calls.map(|(number, call)| self.tell_call((seq, key, step), number, call)).collect()
+    }
+
+    fn tell_call(
+        &mut self,
+        (seq, key, step): (Seq, &AgentKey, &Step),
+        number: usize,
+        call: &ModelCall,
+    ) -> Sent {
+        let declared = call.parameters.get(DECLARED).and_then(Value::as_array).cloned();
+        let same = usize::try_from(call.same_messages).unwrap_or(usize::MAX);
+        let (tools, messages, same) = if call.aside {
+            (declared.unwrap_or_default(), call.messages.clone(), 0)
+        } else {
+            if let Some(declared) = declared {
+                self.declared = declared;
+            }
+            self.messages.truncate(same);
+            let same = self.messages.len();
+            self.messages.extend(call.messages.iter().cloned());
+            (self.declared.clone(), self.messages.clone(), same)
+        };
+        let mut parameters = call.parameters.clone();
+        if let Some(fields) = parameters.as_object_mut() {
+            fields.remove(DECLARED);
+        }
+        let check = match parameters.get(HASHED) {
+            None => Check::CannotTell,
+            Some(_) if hash_of_record(&tools, &messages, &parameters) == call.request_hash => Check::Matches,
+            Some(_) => Check::Differs,
+        };
+        Sent {
+            seq,
+            agent: key.agent.clone(),
+            generation: key.generation,
+            step: step.number,
+            call: number,
+            calls: step.calls.len(),
+            model: call.model.clone(),
+            template: call.template.clone(),
+            aside: call.aside,
+            parameters,
+            tools,
+            same_messages: same,
+            messages,
+            request_hash: call.request_hash.clone(),
+            check,
+            answer: call.answer.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sent_tests.rs"]
+mod tests;

@@ -1,0 +1,194 @@
+//! What is learnt and what follows: levels of reflection, results that went stale, lessons for later runs.
+
+use muster_shared::flow::{
+    Ending, Outcome, Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft,
+    TaskOffered, TaskStatus, ToolNote, WhenStale, Work,
+};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::{Input, Request, RunEvent, RunStatus};
+
+use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection};
+use super::tables::{do_task, planned, planned_with, status, tasks};
+use crate::decide::Effect;
+
+fn limits(reflection: ReflectionLevel, when_stale: WhenStale) -> RunLimits {
+    RunLimits { reflection, when_stale, ..RunLimits::default() }
+}
+
+fn redo(task: &str) -> impl FnOnce(Request) -> Input {
+    let task: TaskIndex = task.parse().unwrap();
+    move |request| Input::Redo { task, request }
+}
+
+#[test]
+fn a_level_says_which_leaves_are_reflected_on_and_nothing_waits_for_the_others() {
+    for (level, wanted) in [
+        (ReflectionLevel::None, vec![]),
+        (ReflectionLevel::Brief, vec!["1", "2", "3"]),
+        (ReflectionLevel::Full, vec!["1", "2", "3"]),
+        (ReflectionLevel::AfterFailure, vec!["2"]),
+        (ReflectionLevel::WhenSpinning, vec![]),
+    ] {
+        let mut fleet = planned_with(limits(level, WhenStale::Redo));
+        fleet.work(|offer| match &offer.task {
+            TaskId::Leaf(index) if *index == TaskIndex::top(2) => {
+                failed(Ending::Escalate, "somebody must say")
+            }
+            _ => good(offer, &tasks()),
+        });
+        assert_eq!(fleet.status(), RunStatus::Completed);
+        let mut reflected: Vec<String> = fleet
+            .offered()
+            .into_iter()
+            .filter_map(|offer| match &offer.work {
+                Work::Reflect { index, brief, .. } => {
+                    assert_eq!(*brief, level == ReflectionLevel::Brief);
+                    Some(index.to_string())
+                }
+                _ => None,
+            })
+            .collect();
+        reflected.sort();
+        assert_eq!(reflected, wanted, "{level:?}");
+    }
+}
+
+#[test]
+fn what_rests_on_a_result_that_is_made_again_stays_if_wanted_and_the_report_says_so() {
+    let mut fleet = planned_with(limits(ReflectionLevel::None, WhenStale::Mark));
+    for task in ["1", "2", "3"] {
+        do_task(&mut fleet, task);
+    }
+    fleet.ask(1, redo("1"));
+    assert_eq!((status(&fleet, "1"), status(&fleet, "3")), (TaskStatus::Queued, TaskStatus::Completed));
+    fleet.open.retain(|offer| offer.task != TaskId::Write);
+    do_task(&mut fleet, "1");
+    let Work::Write { stale, .. } = fleet.find("write").work else { panic!() };
+    assert_eq!(stale.iter().map(|(index, _)| index.to_string()).collect::<Vec<_>>(), ["3"]);
+    fleet.work(|offer| good(offer, &tasks()));
+    let body = &fleet.run().report.as_ref().unwrap().body;
+    assert!(body.contains("made from a result that has changed since: 3 ("), "{body}");
+}
+
+#[test]
+fn what_is_made_again_is_stale_no_more() {
+    let mut fleet = planned_with(limits(ReflectionLevel::None, WhenStale::Mark));
+    for task in ["1", "2", "3"] {
+        do_task(&mut fleet, task);
+    }
+    fleet.ask(1, redo("1"));
+    fleet.open.retain(|offer| offer.task != TaskId::Write);
+    do_task(&mut fleet, "1");
+    fleet.ask(2, redo("3"));
+    fleet.open.retain(|offer| offer.task != TaskId::Write);
+    fleet.work(|offer| good(offer, &tasks()));
+    assert!(fleet.run().stale.is_empty());
+    assert!(!fleet.run().report.as_ref().unwrap().body.contains("changed since"));
+}
+
+/// A leaf that fails, one that succeeds, and one that made do with the latter.
+fn made_do() -> Vec<TaskDraft> {
+    vec![leaf("apples", &[]), leaf("pears", &[]), leaf("the sum", &["1", "2"])]
+}
+
+fn split_later(offer: &TaskOffered) -> Outcome {
+    match &offer.work {
+        Work::Plan { .. } => plan(made_do()),
+        Work::Execute { task, .. } if task.name == "apples" => failed(Ending::Escalate, "too many"),
+        Work::Execute { task, .. } if task.name == "the sum" && offer.generation.0 == 1 => {
+            advising("pears only", "the apples should be counted in two parts")
+        }
+        Work::Refine { .. } => {
+            let into = vec![leaf("red apples", &[]), leaf("green apples", &[])];
+            refinement(vec![RefineOperation::Split { task: TaskIndex::top(1), into }])
+        }
+        _ => good(offer, &made_do()),
+    }
+}
+
+#[test]
+fn a_task_that_made_do_is_done_again_once_the_plan_gives_it_more() {
+    for (when_stale, generation) in [(WhenStale::Redo, 2), (WhenStale::Mark, 1)] {
+        let mut fleet = Fleet::submitted(limits(ReflectionLevel::None, when_stale));
+        fleet.work(split_later);
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        let (changes, refused) = &fleet.run().refinements[0];
+        assert!(refused.is_empty(), "{changes:?} {refused:?}");
+        assert_eq!(fleet.run().tasks[&"3".parse().unwrap()].generation.0, generation);
+        let again = fleet.offered().into_iter().rfind(|offer| offer.task.to_string() == "3").unwrap();
+        let Work::Execute { inputs, .. } = &again.work else { panic!() };
+        let used: Vec<String> = inputs.iter().map(|input| input.index.to_string()).collect();
+        let note = fleet.run().report.as_ref().unwrap().body.contains("changed since");
+        match when_stale {
+            WhenStale::Redo => {
+                assert_eq!((used, note), (vec!["1-1".into(), "1-2".into(), "2".into()], false))
+            }
+            WhenStale::Mark => assert_eq!((used, note), (vec!["2".to_owned()], true)),
+        }
+    }
+}
+
+fn kept(fleet: &Fleet) -> Vec<&muster_shared::flow::RunLessons> {
+    let kept = fleet.effects.iter().filter_map(|effect| match effect {
+        Effect::KeepLessons { lessons } => Some(&**lessons),
+        _ => None,
+    });
+    kept.collect()
+}
+
+#[test]
+fn what_a_run_taught_is_kept_when_it_ends() {
+    let mut fleet = planned();
+    fleet.work(|offer| match &offer.work {
+        Work::Reflect { index, .. } if *index == TaskIndex::top(1) => done(Product::Reflection(Reflection {
+            on_plan: vec!["number the rows first".into()],
+            on_tools: vec![ToolNote { tool: "calculator".into(), note: "exact".into() }],
+            uncovered: vec!["plums".into()],
+            ..Reflection::default()
+        })),
+        _ => good(offer, &tasks()),
+    });
+    let kept = kept(&fleet);
+    assert_eq!(kept.len(), 1);
+    assert!(kept[0].completed);
+    assert_eq!(kept[0].lessons, ["number the rows first", "stayed uncovered: plums", "calculator: exact"]);
+}
+
+#[test]
+fn a_run_that_taught_nothing_or_was_called_off_keeps_nothing() {
+    let mut fleet = planned();
+    fleet.work(|offer| good(offer, &tasks()));
+    assert!(kept(&fleet).is_empty(), "{:?}", kept(&fleet));
+    let mut fleet = planned();
+    fleet.turn(vec![Input::Cancel { reason: String::new(), by: "ann".into(), id: None }]);
+    assert!(kept(&fleet).is_empty());
+    let mut fleet = planned();
+    fleet.work(|offer| match &offer.work {
+        Work::Execute { .. } => failed(Ending::GaveUp, "no scales"),
+        Work::Reflect { .. } => reflection(None),
+        _ => good(offer, &tasks()),
+    });
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    let kept = kept(&fleet);
+    assert!(kept[0].lessons[0].contains("no scales") && !kept[0].completed, "{kept:?}");
+}
+
+#[test]
+fn a_new_run_is_given_what_earlier_ones_taught() {
+    let mut fleet = Fleet::new();
+    let goal = Box::new(muster_shared::flow::Goal::new("count fruit"));
+    let (secret, lessons) = ("ab".repeat(32), vec!["number the rows first".to_owned()]);
+    fleet.turn(vec![Input::Goal {
+        goal,
+        limits: RunLimits::default(),
+        secret,
+        event_version: 2,
+        lessons: lessons.clone(),
+    }]);
+    assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::LessonsRecalled { .. })));
+    let Work::Plan { lessons: told, .. } = fleet.find("plan").work else { panic!() };
+    assert_eq!(told, lessons);
+    do_task(&mut fleet, "plan");
+    let Work::Execute { lessons: told, .. } = fleet.find("1").work else { panic!() };
+    assert_eq!(told, lessons);
+}

@@ -1,0 +1,78 @@
+//! `muster prompt`: exactly what a model was sent for a step.
+
+use muster_agents::react::sent::{Sent, before, choose, requests};
+use muster_shared::ids::{Generation, TaskId};
+use muster_shared::run::Entry;
+use serde_json::{Value, json};
+
+use super::select;
+use crate::app::App;
+use crate::args::PromptArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::{output, render};
+
+/// Prints a request as it was sent.
+pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure> {
+    let reading = Reading::open(app).await?;
+    let found = read(&reading, &args.run).await;
+    reading.close().await;
+    let entries = found?;
+    let sent = requests(&entries, &args.task);
+    let at = choose(&sent, args.generation.map(Generation), args.step, args.call);
+    let (this, last) = match at.and_then(|at| Some((sent.get(at)?, before(&sent, at)))) {
+        Some(found) => found,
+        None => return Err(missing(&entries, &sent, args)),
+    };
+    if args.json {
+        output::json(&in_json(&args.task, this, last, args.diff))?;
+    } else if args.diff {
+        output::line(&render::prompt::difference(&args.task, this, last, app.paint()))?;
+    } else {
+        output::line(&render::prompt::whole(&args.task, this, app.paint()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn read(reading: &Reading, wanted: &str) -> Result<Vec<Entry>, Failure> {
+    let run = select::run(&reading.bus, wanted).await?;
+    select::entries(&reading.bus, run).await
+}
+
+fn in_json(task: &TaskId, this: &Sent, last: Option<&Sent>, diff: bool) -> Value {
+    let mut value = json!(this);
+    value["task"] = json!(task);
+    if diff {
+        let change = render::prompt::Change::between(last, this);
+        value["since"] = json!(last.map(|last| json!({ "step": last.step, "call": last.call })));
+        value["same_messages"] = json!(change.same);
+        value["removed"] = json!(change.removed);
+        value["messages"] = json!(change.added);
+    }
+    value
+}
+
+/// Why there is nothing to show, and what to do.
+fn missing(entries: &[Entry], sent: &[Sent], args: &PromptArgs) -> Failure {
+    let task = &args.task;
+    if !sent.is_empty() {
+        let mut steps: Vec<String> = sent.iter().map(|sent| sent.step.to_string()).collect();
+        steps.dedup();
+        let what = args.step.map_or_else(|| "such a request".to_owned(), |step| format!("step {step}"));
+        return Failure::usage(format!("the record has no request for {what} of task {task}")).help(format!(
+            "there are requests for steps {}",
+            render::figures::one_line(&steps.join(", "), 200)
+        ));
+    }
+    let was_taken = entries.iter().any(|entry| match &entry.event {
+        muster_shared::run::RecordEvent::Agent(key, _) => key.task == *task,
+        muster_shared::run::RecordEvent::Decided(_) | muster_shared::run::RecordEvent::Offered(_) => false,
+    });
+    if was_taken {
+        Failure::failed(format!("no model was asked for task {task}, or none has answered yet"))
+            .help("the offline rules need no prompt; `muster trace RUN TASK` shows what was done")
+    } else {
+        Failure::usage(format!("nothing in this run is about task {task}"))
+            .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")
+    }
+}

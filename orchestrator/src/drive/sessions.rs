@@ -56,6 +56,11 @@ impl Sessions {
         *agent == self.me || self.live().any(|lease| lease.holder == *agent)
     }
 
+    /// The other processes that have a lease that holds.
+    pub(crate) fn others(&self) -> Vec<AgentId> {
+        self.live().filter(|lease| lease.holder != self.me).map(|lease| lease.holder.clone()).collect()
+    }
+
     /// Whether a run whose newest decision is by `author` is left to its author.
     pub(crate) fn is_left_to(&self, author: &AgentId, run: RunId) -> bool {
         let names = |lease: &SeenLease| lease.holder == *author && has(lease, run);

@@ -60,7 +60,7 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
                 }),
             },
             told = presence.next() => match told {
-                Some(Presence::Here(here)) => watch.roll(here, office.capacity.agents(), Instant::now()),
+                Some(Presence::Here(here)) => watch.roll(here, members(&office), Instant::now()),
                 Some(Presence::Came { agent, instance }) => watch.came(agent, instance),
                 Some(Presence::Went { agent, instance, reason }) => {
                     let known = is_of_fleet(&office, &agent);
@@ -104,6 +104,12 @@ async fn listen(bus: Bus) -> BoxStream<'static, Presence> {
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Who should be connected: the agents and the other orchestrators.
+fn members(office: &Office) -> Vec<AgentId> {
+    let orchestrators = office.ownership.sessions().others();
+    office.capacity.agents().into_iter().chain(orchestrators).collect()
 }
 
 /// Whether it is an agent or an orchestrator that is known here, and not somebody who looks in.

@@ -5,6 +5,7 @@ mod bench;
 mod blueprint;
 mod dead;
 mod orders;
+mod people;
 mod prompt;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use muster_shared::flow::ReviewPolicy;
 use muster_shared::ids::{AgentId, Role, TaskId, TaskIndex};
 
 #[cfg(feature = "bench")]
@@ -21,6 +23,7 @@ pub(crate) use blueprint::{
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
+pub(crate) use people::{AnswerArgs, ApproveArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 
 use crate::settings::Dollars;
@@ -106,6 +109,14 @@ pub(crate) enum Command {
     Redo(TaskArgs),
     /// Change the goal of a run or of a task.
     Edit(EditArgs),
+    /// List the questions that wait for a person.
+    Questions(QuestionsArgs),
+    /// Answer a question of a run.
+    Answer(AnswerArgs),
+    /// Approve what a run asks about: its plan, perhaps edited, or whether to go on.
+    Approve(ApproveArgs),
+    /// Reject what a run asks about; its plan is changed by what you say.
+    Reject(RejectArgs),
     /// Look after what could not be processed: messages nobody understood, tasks that agents kept dying of.
     Dead(DeadArgs),
     /// Look after blueprints: plans written beforehand, with parameters.
@@ -190,6 +201,10 @@ pub(crate) struct RunArgs {
     /// Time for the whole run, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) deadline: Option<Duration>,
+    /// Whether you look at the plan before it is carried out: auto, ask, or ask-if-risky. `muster approve` or `muster
+    /// reject` answers, from any terminal.
+    #[arg(long, value_name = "POLICY", num_args = 0..=1, require_equals = true, default_missing_value = "ask", value_parser = people::parse_review)]
+    pub(crate) review: Option<ReviewPolicy>,
     /// Most that the run may cost, in US dollars, such as 1.50.
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_cost: Option<Dollars>,

@@ -21,7 +21,7 @@ pub(super) async fn edit(app: &App, args: &EditArgs) -> Result<Exit, Failure> {
     let before = goal_of(&target.state, args.task.as_ref());
     let goal = match &args.goal {
         Some(goal) => goal.clone(),
-        None => by_editor(before.clone()).await?,
+        None => by_editor(before.clone(), "md").await?,
     };
     if goal.trim() == before.trim() {
         return Err(Failure::usage("the goal is the same as before: nothing was changed"));
@@ -40,11 +40,11 @@ fn goal_of(state: &RunState, task: Option<&TaskIndex>) -> String {
 }
 
 /// Has the person change a text in their editor.
-async fn by_editor(text: String) -> Result<String, Failure> {
+pub(super) async fn by_editor(text: String, ending: &str) -> Result<String, Failure> {
     let editor = std::env::var("VISUAL").or_else(|_| std::env::var("EDITOR")).map_err(|_| {
-        Failure::usage("no editor is set").help("set EDITOR, or give the goal with --goal \"…\"")
+        Failure::usage("no editor is set").help("set EDITOR, or give it on the command line: see --help")
     })?;
-    let file = std::env::temp_dir().join(format!("muster-goal-{}.md", Uuid::new_v4()));
+    let file = std::env::temp_dir().join(format!("muster-{}.{ending}", Uuid::new_v4()));
     let edited = tokio::task::spawn_blocking(move || change(&editor, &Draft::write(file, &text)?));
     edited.await.map_err(|error| Failure::failed(format!("the editor could not be waited for: {error}")))?
 }
@@ -76,7 +76,7 @@ fn change(editor: &str, draft: &Draft) -> Result<String, Failure> {
     let status = std::process::Command::new(program).args(words).arg(&draft.0).status();
     let status = status.map_err(|error| {
         Failure::usage(format!("cannot start the editor {program}: {error}"))
-            .help("set EDITOR to one that is installed, or give the goal with --goal \"…\"")
+            .help("set EDITOR to one that is installed, or give it on the command line: see --help")
     })?;
     if !status.success() {
         return Err(Failure::usage(format!("the editor ended with {status}: nothing was changed")));
@@ -86,5 +86,5 @@ fn change(editor: &str, draft: &Draft) -> Result<String, Failure> {
 
 fn cannot(what: &str, file: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("cannot {what} {}: {error}", file.display()))
-        .help("give the goal with --goal \"…\" instead")
+        .help("give it on the command line instead: see --help")
 }

@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 mod agent;
+mod answer;
+mod approve;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
@@ -19,7 +21,9 @@ mod order;
 mod pause;
 mod prompt;
 mod ps;
+mod questions;
 mod redo;
+mod reject;
 mod replay;
 mod resume;
 mod run;
@@ -66,6 +70,10 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Skip(_)
         | Command::Redo(_)
         | Command::Edit(_)
+        | Command::Questions(_)
+        | Command::Answer(_)
+        | Command::Approve(_)
+        | Command::Reject(_)
         | Command::Dead(_)
         | Command::Blueprint(_)
         | Command::Doctor(_)
@@ -97,6 +105,10 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Skip(args) => skip::skip(&app, &args).await?,
         Command::Redo(args) => redo::redo(&app, &args).await?,
         Command::Edit(args) => edit::edit(&app, &args).await?,
+        Command::Questions(args) => questions::questions(&app, &args).await?,
+        Command::Answer(args) => answer::answer(&app, &args).await?,
+        Command::Approve(args) => approve::approve(&app, &args).await?,
+        Command::Reject(args) => reject::reject(&app, &args).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, args).await?,

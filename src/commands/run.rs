@@ -110,6 +110,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         },
         limits: None,
         blueprint,
+        review: args.review,
         ..Goal::new(app.redactor.redact(text.trim()))
     };
     goal.check().map_err(|error| Failure::usage(error.to_string()))?;

@@ -15,6 +15,7 @@ pub(crate) mod paint;
 pub(crate) mod processes;
 pub(crate) mod progress;
 pub(crate) mod prompt;
+pub(crate) mod questions;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod settings;

@@ -34,6 +34,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::TaskStale { task, .. } => format!("{task} stays as it is; the report will say so"),
         RunEvent::GoalEdited { task: Some(task), .. } => format!("{task} has a new goal"),
         RunEvent::GoalEdited { task: None, .. } => format!("run {short} has a new goal"),
+        RunEvent::PlanEdited { .. } => "the plan stands as edited".to_owned(),
         RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::RunCreated { .. }

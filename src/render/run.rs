@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
-use super::{figures, runs};
+use super::{figures, questions, runs};
 
 /// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
 /// a terminal of `width` columns, if there is one.
@@ -21,6 +21,7 @@ pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: P
         head(state, now, paint),
         section("Taught by earlier runs", &lessons(state), paint),
         section("Progress", &tree, paint),
+        section("Questions", &questions::of_run(state, now), paint),
         section("Results", &results(state), paint),
         section("Reflections", &reflections(state), paint),
         section("Changes of plan", &refinements(state), paint),

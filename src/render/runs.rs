@@ -27,9 +27,10 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
 }
 
 /// The state of a run in a word or two.
-pub(crate) const fn word(run: &RunState) -> &'static str {
+pub(crate) fn word(run: &RunState) -> &'static str {
     match run.status {
         RunStatus::Created | RunStatus::Processing if run.paused.is_some() => "paused",
+        RunStatus::Processing if run.is_held() => "waits for an answer",
         RunStatus::Created => "created",
         RunStatus::Processing => "in work",
         RunStatus::Completed => "completed",
@@ -45,7 +46,9 @@ pub(crate) const fn word(run: &RunState) -> &'static str {
 pub(crate) fn painted(run: &RunState, paint: Paint) -> String {
     let word = word(run);
     match run.status {
-        RunStatus::Created | RunStatus::Processing if run.paused.is_some() => paint.warn(word),
+        RunStatus::Created | RunStatus::Processing if run.paused.is_some() || run.is_held() => {
+            paint.warn(word)
+        }
         RunStatus::Created | RunStatus::Processing => paint.busy(word),
         RunStatus::Completed => paint.good(word),
         RunStatus::Failed => paint.bad(word),

@@ -81,6 +81,10 @@ fn says(body: &Body) -> String {
         Body::Command(Command::Skip { task, reason, .. }) => format!("skip {task}: {reason}"),
         Body::Command(Command::Redo { task, reason, .. }) => format!("redo {task}: {reason}"),
         Body::Command(Command::Edit { task: Some(task), goal, .. }) => format!("edit {task}: {goal}"),
+        Body::Command(Command::Approve { plan, reason, .. }) => {
+            format!("approve{}: {reason}", if plan.is_some() { " with an edited plan" } else { "" })
+        }
+        Body::Command(Command::Reject { reason, .. }) => format!("reject: {reason}"),
         Body::Command(Command::Answer { question, text, .. }) => format!("answer {question}: {text}"),
         Body::Command(Command::Edit { task: None, goal, .. }) => format!("edit: {goal}"),
         Body::Control(ControlMessage::CancelRun { run, reason }) => {

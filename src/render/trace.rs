@@ -123,6 +123,10 @@ impl Timeline {
             RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
             RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
             RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
+            RunEvent::PlanEdited { plan, reason } => {
+                let tasks = figures::plural(plan.tasks.len() as u64, "task");
+                format!("plan edited ({}): {tasks}", self.brief(reason))
+            }
             RunEvent::TaskWaits { task, wait, .. } => {
                 format!("{task} waits for {}", self.brief(&wait.in_words()))
             }
@@ -299,6 +303,8 @@ fn inputs(inputs: &[Input]) -> String {
             Some(task) => format!("a new goal for {task} by {}", who(request)),
             None => format!("a new goal by {}", who(request)),
         },
+        Input::Approve { request, .. } => format!("an approval by {}", who(request)),
+        Input::Reject { request } => format!("a rejection by {}", who(request)),
         Input::Answer { question, request, .. } => {
             format!("an answer to question {question} by {}", who(request))
         }
@@ -353,7 +359,8 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
-        | RunEvent::StepsUnfolded { .. } => Some(TaskId::Plan),
+        | RunEvent::StepsUnfolded { .. }
+        | RunEvent::PlanEdited { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }

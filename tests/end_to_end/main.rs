@@ -19,6 +19,7 @@ mod models;
 mod orchestrators;
 mod prompts;
 mod refinements;
+mod review;
 mod secrets;
 mod specialists;
 mod supervision;

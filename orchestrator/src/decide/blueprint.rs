@@ -9,7 +9,7 @@ use muster_shared::ids::TaskIndex;
 use muster_shared::run::{Phase, QuestionEnd, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{questions, survey};
+use super::{questions, review, survey};
 
 /// The first version of events in which a plan can grow.
 const SINCE_VERSION: u32 = 2;
@@ -45,6 +45,7 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
     }
     let plan = Plan { goal: run.goal.text.clone(), tasks: BTreeMap::new() };
     draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+    review::begin(draft, &[]);
 }
 
 /// Adds what follows from what has ended. Tells whether anything was decided.

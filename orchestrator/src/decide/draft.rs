@@ -172,6 +172,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskAborted { .. }
         | RunEvent::TaskSkipped { .. }
         | RunEvent::TaskParked { .. }
+        | RunEvent::PlanEdited { .. }
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }

@@ -7,6 +7,7 @@ use muster_shared::run::RunEvent;
 use super::budget;
 use super::deadline;
 use super::draft::Draft;
+use super::review;
 
 /// A try that failed.
 #[derive(Debug)]
@@ -53,7 +54,10 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
         draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
         return budget::stop_without(draft, task, &reason);
     }
-    draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason });
+    draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
+    if let TaskId::Leaf(index) = task {
+        review::after_failure(draft, index, &reason);
+    }
     if out_of_time && fatal.is_some() {
         return deadline::stop(draft);
     }

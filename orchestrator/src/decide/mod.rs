@@ -17,6 +17,7 @@ mod outcome;
 mod partial;
 mod planning;
 mod questions;
+mod review;
 mod schedule;
 mod settle;
 mod survey;
@@ -105,6 +106,7 @@ pub fn decide(
     deadline::enforce(&mut draft);
     waits::settle(&mut draft);
     blueprint::unfold(&mut draft);
+    review::ask_again(&mut draft);
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
     set_alarm(&mut draft, inputs, deadline_before, was_open);
@@ -145,6 +147,10 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
                 control::edit(draft, request, task.as_ref(), goal)
             });
         }
+        Input::Approve { plan, request } => {
+            control::obey(draft, request, |draft, request| review::approve(draft, request, plan.as_deref()));
+        }
+        Input::Reject { request } => control::obey(draft, request, review::reject),
         Input::Answer { question, text, request } => {
             control::obey(draft, request, |draft, request| {
                 questions::answer(draft, request, *question, text)

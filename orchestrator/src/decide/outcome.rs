@@ -13,6 +13,7 @@ use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::loss;
 use super::planning;
+use super::review;
 use super::survey;
 use super::waits;
 
@@ -97,6 +98,7 @@ pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
 
 fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
     completed(draft, TaskId::Leaf(index.clone()), seq);
+    review::after_leaf(draft, index, result);
     if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
         want_refinement(draft, index, &advice.reason);
     }

@@ -8,7 +8,7 @@ use muster_shared::run::RunEvent;
 use super::draft::Draft;
 use super::failure::{self, Failure};
 use super::outcome::completed;
-use super::survey;
+use super::{review, survey};
 
 /// Judges a plan. The first one that is refused is asked for again; later ones are repaired as far as rules can.
 pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
@@ -25,15 +25,16 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let (plan, repairs) = plan::repair(&proposal, &limits, &roles);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
-        adopt(draft, seq, plan, repairs);
+        adopt(draft, seq, plan, &repairs);
     } else {
         refuse(draft, seq, &left);
     }
 }
 
-fn adopt(draft: &mut Draft<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
+fn adopt(draft: &mut Draft<'_>, seq: Seq, plan: Plan, repairs: &[String]) {
     completed(draft, TaskId::Plan, seq);
-    draft.emit(RunEvent::PlanAdopted { plan, repairs });
+    draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.to_vec() });
+    review::begin(draft, repairs);
 }
 
 fn refuse(draft: &mut Draft<'_>, seq: Seq, problems: &[PlanProblem]) {

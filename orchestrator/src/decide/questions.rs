@@ -12,7 +12,7 @@ use muster_shared::run::{QuestionEnd, QuestionState, Request, RunEvent, RunState
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
-use super::{control, waits};
+use super::{control, review, waits};
 
 /// Of the time that the run has left, the most that one question may take, in percent: something has to be done with
 /// the answer.
@@ -96,13 +96,11 @@ fn answered(draft: &mut Draft<'_>, reply: &Reply) {
     draft.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
     match about {
         About::Task(task) => waits::answer(draft, &task, observed(reply)),
-        // What follows for a step of a blueprint is decided with the others.
-        About::Goal
-        | About::Plan
-        | About::Milestone(_)
-        | About::Confidence(_)
-        | About::Failure(_)
-        | About::Step(_) => {}
+        // The planner is told with its next offer; what follows for a step of a blueprint is decided with the others.
+        About::Goal | About::Step(_) => {}
+        about @ (About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_)) => {
+            review::decided(draft, &about, reply);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
-use super::{budget, deadline, survey, work};
+use super::{budget, deadline, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -57,6 +57,10 @@ const fn most_offers(due: usize, is_new: bool) -> usize {
 pub(super) fn due(run: &RunState) -> Vec<TaskId> {
     if run.is_held() {
         return Vec::new();
+    }
+    if review::is_rejected(run) {
+        let change = survey::open_refinement(run).map(TaskId::Refine);
+        return change.map(|task| unoffered(run, task)).unwrap_or_default();
     }
     match run.phase {
         Phase::Planning => unoffered(run, TaskId::Plan),

@@ -192,6 +192,10 @@ pub(super) async fn see_to(
         Command::Edit { task, goal, reason, .. } => {
             Input::Edit { task: task.clone(), goal: goal.clone(), request: request(reason) }
         }
+        Command::Approve { plan, reason, .. } => {
+            Input::Approve { plan: plan.clone(), request: request(reason) }
+        }
+        Command::Reject { reason, .. } => Input::Reject { request: request(reason) },
         Command::Answer { question, text, .. } => {
             Input::Answer { question: *question, text: text.clone(), request: request("") }
         }

@@ -252,7 +252,9 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Skip { .. }
         | Input::Redo { .. }
         | Input::Edit { .. }
-        | Input::Answer { .. } => None,
+        | Input::Answer { .. }
+        | Input::Approve { .. }
+        | Input::Reject { .. } => None,
     }
 }
 

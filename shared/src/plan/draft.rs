@@ -20,6 +20,38 @@ pub(super) fn read(draft: &PlanDraft) -> (Plan, Vec<PlanProblem>) {
     (Plan { goal: draft.goal.clone(), tasks }, problems)
 }
 
+/// A plan as somebody proposes one, to be edited. Dependencies are named where only one task has the name, so that they
+/// keep their meaning when tasks come and go.
+#[must_use]
+pub fn as_draft(plan: &Plan) -> PlanDraft {
+    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None) }
+}
+
+fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
+    let names = Names::new(plan.tasks.iter().map(|(index, task)| (index, task.name.as_str())));
+    let called = |index: &TaskIndex| match plan.tasks.get(index) {
+        Some(task) if names.find(&task.name) == Some(index) => task.name.clone(),
+        Some(_) | None => index.to_string(),
+    };
+    let draft = |(index, task): (&TaskIndex, &PlanTask)| {
+        let subtasks = drafts_below(plan, Some(index));
+        TaskDraft {
+            name: task.name.clone(),
+            goal: task.goal.clone(),
+            role: subtasks.is_empty().then(|| task.role.to_string()),
+            criticism: task.criticism.clone(),
+            milestones: task.milestones.clone(),
+            expected_output: task.expected_output.clone(),
+            needs: task.needs.clone(),
+            depends_on: task.depends_on.iter().map(called).collect(),
+            critical: task.critical,
+            max_steps: task.max_steps,
+            subtasks,
+        }
+    };
+    plan.children(parent).map(draft).collect()
+}
+
 /// What tasks may be called in a dependency: their index, or their name where only one has it.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<String, Vec<TaskIndex>>);

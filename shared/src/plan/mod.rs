@@ -13,6 +13,7 @@ mod draft;
 mod tree;
 
 pub use check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check, check_plan};
+pub use draft::as_draft;
 pub(crate) use draft::normal;
 pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};

@@ -231,6 +231,12 @@ pub struct TaskState {
 }
 
 impl TaskState {
+    /// Whether it was offered or has ended, so that there is something to do again.
+    #[must_use]
+    pub const fn was_begun(&self) -> bool {
+        self.status.was_begun() || self.waiting.is_some()
+    }
+
     /// Its state as the plan sees it: one that waits has begun and is not to be offered.
     #[must_use]
     pub const fn status_in_plan(&self) -> TaskStatus {

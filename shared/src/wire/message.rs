@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::codec::Encoding;
-use crate::flow::{ContractSchemas, Goal, Usage};
+use crate::flow::{ContractSchemas, Goal, PlanDraft, Usage};
 use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
 use crate::run::Origin;
 
@@ -93,6 +93,30 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
+    /// Approve what a run asks about: its plan, or whether to go on.
+    Approve {
+        /// The run.
+        run: RunId,
+        /// The plan as it is to be, if it was edited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Box<PlanDraft>>,
+        /// Why.
+        #[serde(default)]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// Reject what a run asks about; the plan is changed by what is said, and asked about again.
+    Reject {
+        /// The run.
+        run: RunId,
+        /// What is to be different.
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
     /// Answer a question of a run.
     Answer {
         /// The run.
@@ -136,6 +160,8 @@ impl Command {
             | Self::Skip { run, .. }
             | Self::Redo { run, .. }
             | Self::Edit { run, .. }
+            | Self::Approve { run, .. }
+            | Self::Reject { run, .. }
             | Self::Answer { run, .. } => *run,
         }
     }
@@ -151,6 +177,8 @@ impl Command {
             | Self::Skip { id, .. }
             | Self::Redo { id, .. }
             | Self::Edit { id, .. }
+            | Self::Approve { id, .. }
+            | Self::Reject { id, .. }
             | Self::Answer { id, .. } => *id,
         }
     }
@@ -166,6 +194,8 @@ impl Command {
             | Self::Skip { id, .. }
             | Self::Redo { id, .. }
             | Self::Edit { id, .. }
+            | Self::Approve { id, .. }
+            | Self::Reject { id, .. }
             | Self::Answer { id, .. } => {
                 id.get_or_insert(new);
             }
@@ -185,6 +215,8 @@ impl Command {
             | Self::Skip { .. }
             | Self::Redo { .. }
             | Self::Edit { .. }
+            | Self::Approve { .. }
+            | Self::Reject { .. }
             | Self::Answer { .. } => None,
         }
     }
@@ -202,6 +234,8 @@ impl Command {
             Self::Redo { .. } => "redo",
             Self::Edit { .. } => "edit",
             Self::Answer { .. } => "answer",
+            Self::Approve { .. } => "approve",
+            Self::Reject { .. } => "reject",
         }
     }
 }

@@ -90,6 +90,8 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("resume", Command::Resume { run, reason: reason.clone(), deadline_ms: Some(60_000), id }),
         ("skip", Command::Skip { run, task: task.clone(), reason: reason.clone(), id }),
         ("redo", Command::Redo { run, task: task.clone(), reason: reason.clone(), id }),
+        ("approve", Command::Approve { run, plan: Some(Box::new(plan_draft())), reason: reason.clone(), id }),
+        ("reject", Command::Reject { run, reason: reason.clone(), id }),
         ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
@@ -133,6 +135,10 @@ fn out_of_time() -> Decided {
     }
 }
 
+fn plan_draft() -> PlanDraft {
+    PlanDraft { goal: "Understand".to_owned(), tasks: vec![draft_task()] }
+}
+
 /// A task that waits for a person.
 fn waiting() -> Released {
     let reason = "it waits for an answer to: Which year?".to_owned();
@@ -162,7 +168,11 @@ fn answered() -> Decided {
     let reply = Reply { question: id, text: Some("2025".to_owned()), by: Some("ada".to_owned()) };
     let wait = Wait::Answer(question());
     Decided {
-        inputs: vec![Input::Answer { question: id, text: "2".to_owned(), request }],
+        inputs: vec![
+            Input::Approve { plan: Some(Box::new(plan_draft())), request: request.clone() },
+            Input::Reject { request: request.clone() },
+            Input::Answer { question: id, text: "2".to_owned(), request },
+        ],
         events: vec![
             RunEvent::TaskWaits { task: task.clone(), generation: Generation(1), step: 2, wait },
             RunEvent::QuestionAsked {
@@ -177,6 +187,7 @@ fn answered() -> Decided {
             RunEvent::QuestionWithdrawn { id, reason: "the task was left out".to_owned() },
             RunEvent::TaskAnswered { task, step: 2, observation: observation() },
             RunEvent::TaskDelegated { task: by, to, plan: plan() },
+            RunEvent::PlanEdited { plan: plan(), reason: "asked by ada".to_owned() },
         ],
         ..decided()
     }
@@ -416,7 +427,7 @@ fn started() -> Started {
 
 fn products() -> Vec<(&'static str, Product)> {
     vec![
-        ("plan", Product::Plan(PlanDraft { goal: "Understand".to_owned(), tasks: vec![draft_task()] })),
+        ("plan", Product::Plan(plan_draft())),
         ("result", Product::Result(result())),
         ("reflection", Product::Reflection(reflection())),
         ("refinement", Product::Refinement(operations())),

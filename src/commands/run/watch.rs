@@ -1,6 +1,7 @@
 //! Following a run by its record until it ends. The record is followed by sequence: the connection may break and
 //! come back, and another asker may take over with `muster show`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -15,8 +16,8 @@ use super::screen::Screen;
 use crate::app::{App, bus_failure, now};
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::Change;
-use crate::render::figures;
 use crate::render::progress::Doing;
+use crate::render::{self, figures};
 use crate::signals::StopSignals;
 
 /// How often the tree is redrawn when nothing happens: the clock in it goes on.
@@ -55,6 +56,7 @@ pub(super) async fn watch(
     let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
     let mut state: Option<RunState> = None;
     let mut doing = Doing::new();
+    let mut told = BTreeSet::new();
     let mut interrupts = 0_u32;
     let mut patience = Instant::now() + ask.accept_limit;
     let mut redraw = tokio::time::interval(REDRAW);
@@ -71,6 +73,11 @@ pub(super) async fn watch(
                         patience = Instant::now() + left(state) + ask.grace;
                     }
                     screen.show(state, &doing, now());
+                    for (id, asked) in state.open_questions() {
+                        if told.insert((id, asked.passed_on)) {
+                            screen.say(&render::questions::news(state, id, asked));
+                        }
+                    }
                     if state.status.is_ended() {
                         break;
                     }

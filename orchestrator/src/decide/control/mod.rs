@@ -8,7 +8,7 @@ mod skip;
 
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
-use muster_shared::run::{Request, RunEvent, RunState, StopReason};
+use muster_shared::run::{Request, RunEvent, RunState, StopReason, TaskState};
 
 use super::draft::Draft;
 use super::effect::Effect;
@@ -57,7 +57,7 @@ pub(super) fn obey(
 }
 
 /// Who asked, and why, in a few words.
-fn asked_by(request: &Request) -> String {
+pub(super) fn asked_by(request: &Request) -> String {
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
     if request.reason.is_empty() {
         format!("asked by {by}")
@@ -86,7 +86,7 @@ fn stop_writing(draft: &mut Draft<'_>, reason: &str) {
 
 /// Opens a task again if it was begun.
 fn reopen(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| state.status.was_begun()) {
+    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(TaskState::was_begun) {
         interrupt(draft, task, reason);
         draft.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Plan, TaskStatus, WhenStale};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::{Request, RunEvent, RunState};
+use muster_shared::run::{Request, RunEvent, RunState, TaskState};
 
 use super::super::draft::Draft;
 use super::{asked_by, plan_of, reopen, stop_writing};
@@ -91,5 +91,5 @@ fn users(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
 }
 
 fn was_begun(run: &RunState, leaf: &TaskIndex) -> bool {
-    run.planned(leaf).is_some_and(|state| state.status.was_begun())
+    run.planned(leaf).is_some_and(TaskState::was_begun)
 }

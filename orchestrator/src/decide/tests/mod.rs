@@ -9,6 +9,7 @@ mod learning;
 mod loss;
 mod nested;
 mod properties;
+mod review;
 mod specialists;
 mod spending;
 mod tables;

@@ -193,6 +193,19 @@ fn what_ends_the_wait_withdraws_the_question() {
 }
 
 #[test]
+fn a_task_that_waits_can_be_done_again_from_its_beginning() {
+    let mut fleet = begun(People::default());
+    let one = fleet.find("1");
+    wait(&mut fleet, &one, Wait::Answer(question()));
+    fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request });
+    assert!(refused(&fleet).is_empty(), "{:?}", refused(&fleet));
+    let again = fleet.find("1");
+    assert_eq!((again.continues, again.answered), (None, None));
+    assert_eq!(fleet.run().open_questions().count(), 0);
+    finish(&mut fleet);
+}
+
+#[test]
 fn part_of_a_task_is_done_by_another_and_its_end_is_the_observation() {
     for succeeds in [true, false] {
         let mut fleet = begun(People::default());

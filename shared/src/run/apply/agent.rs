@@ -28,7 +28,9 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Skip { .. }
             | Input::Redo { .. }
             | Input::Edit { .. }
-            | Input::Answer { .. } => {}
+            | Input::Answer { .. }
+            | Input::Approve { .. }
+            | Input::Reject { .. } => {}
         }
         if let Some(request) = input.request() {
             note_request(state, request);

@@ -74,7 +74,7 @@ pub(super) fn reopen(
     now: Millis,
 ) -> Result<(), ApplyError> {
     let found = executable(state, task, event)?;
-    if !found.status.was_begun() {
+    if !found.was_begun() {
         return Err(illegal(task, found.status, TaskStatus::Created));
     }
     found.status = TaskStatus::Created;

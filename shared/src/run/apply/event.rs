@@ -153,6 +153,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Skipped, reason)?;
         }
         RunEvent::TaskParked { task, generation } => control::park(state, name, task, *generation)?,
+        RunEvent::PlanEdited { plan, reason: _ } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            change_plan(state, plan)?;
+        }
         RunEvent::TaskWaits { task, generation, step, wait } => {
             wait::waits(state, name, (task, *generation), (*step, wait), now)?;
         }

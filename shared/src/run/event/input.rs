@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::flow::{Goal, RunLimits};
+use crate::flow::{Goal, PlanDraft, RunLimits};
 use crate::ids::{AgentId, QuestionId, Seq, TaskId, TaskIndex};
 use crate::run::fork::{Inherited, Origin};
 
@@ -128,6 +128,19 @@ pub enum Input {
         /// Who, and why.
         request: Request,
     },
+    /// Somebody approves what the run asks about: its plan, or whether to go on.
+    Approve {
+        /// The plan as it is to be, if it was edited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Box<PlanDraft>>,
+        /// Who, and why.
+        request: Request,
+    },
+    /// Somebody rejects what the run asks about; the reason says what is to be different.
+    Reject {
+        /// Who, and why.
+        request: Request,
+    },
     /// Somebody answers a question of the run.
     Answer {
         /// The question.
@@ -157,6 +170,8 @@ impl Input {
             | Self::Skip { request, .. }
             | Self::Redo { request, .. }
             | Self::Edit { request, .. }
+            | Self::Approve { request, .. }
+            | Self::Reject { request }
             | Self::Answer { request, .. } => Some(request.id),
         }
     }

@@ -174,6 +174,13 @@ pub enum RunEvent {
         /// The generation that was put down.
         generation: Generation,
     },
+    /// A person gave the plan as it is to be.
+    PlanEdited {
+        /// The plan.
+        plan: Plan,
+        /// Who changed it, and why.
+        reason: String,
+    },
     /// A task was put down until what it waits for is there.
     TaskWaits {
         /// The task.
@@ -364,6 +371,7 @@ impl RunEvent {
             Self::TaskAborted { .. } => "task_aborted",
             Self::TaskSkipped { .. } => "task_skipped",
             Self::TaskParked { .. } => "task_parked",
+            Self::PlanEdited { .. } => "plan_edited",
             Self::TaskWaits { .. } => "task_waits",
             Self::TaskAnswered { .. } => "task_answered",
             Self::TaskDelegated { .. } => "task_delegated",

@@ -1,0 +1,215 @@
+//! What people have a say in while a run goes on: the plan before it is carried out, and whether to go on at chosen
+//! points.
+//!
+//! A plan under review is adopted, and nothing of it is offered. Whoever rejects it says why; the refiner changes it,
+//! and it is asked about again. Whoever edits it gives the plan as it is to be.
+
+use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
+use muster_shared::ids::{QuestionId, TaskIndex};
+use muster_shared::plan;
+use muster_shared::run::{QuestionEnd, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
+
+use super::draft::Draft;
+use super::{control, questions, survey};
+
+/// What somebody answers who has nothing against it.
+const APPROVE: &str = "approve";
+
+/// What somebody answers who wants no more of it.
+const STOP: &str = "stop";
+
+/// A verdict on what was asked.
+enum Verdict {
+    GoOn,
+    Stop,
+    /// To be changed, and how.
+    Change(String),
+}
+
+/// Has a person look at the plan that was just adopted, if that is wanted.
+pub(super) fn begin(draft: &mut Draft<'_>, repairs: &[String]) {
+    let Some(run) = draft.open() else { return };
+    let risks = run.plan.as_ref().map(|plan| risks(run, plan, repairs)).unwrap_or_default();
+    let wanted = match run.limits.people.review {
+        ReviewPolicy::Auto => false,
+        ReviewPolicy::Ask => true,
+        ReviewPolicy::AskIfRisky => !risks.is_empty(),
+    };
+    if !wanted {
+        return;
+    }
+    if run.event_version < WAITS_SINCE {
+        let reason = "its plan was to be looked at by a person, which an orchestrator of an older version that is at \
+                      work cannot wait for: bring all to one version and ask again";
+        return draft.emit(RunEvent::RunFailed { reason: reason.to_owned() });
+    }
+    ask_about_plan(draft, risks.join("; "));
+}
+
+/// What speaks for a look at the plan.
+fn risks(run: &RunState, plan: &Plan, repairs: &[String]) -> Vec<String> {
+    let leaves: Vec<_> = plan.leaves().collect();
+    let critical = leaves.iter().filter(|(_, task)| task.critical && !task.criticism.trim().is_empty());
+    let critical = critical.map(|(index, task)| format!("{index} is critical: {}", task.criticism.trim()));
+    let needs = leaves.iter().filter(|(_, task)| !task.needs.is_empty());
+    let needs = needs.map(|(index, task)| format!("{index} needs {}", task.needs.join(", ")));
+    let mut risks: Vec<String> = critical.chain(needs).collect();
+    if !repairs.is_empty() {
+        risks.push(format!("it had to be repaired: {}", repairs.join("; ")));
+    }
+    if plan.tasks.len() * 2 > usize::from(run.limits.max_tasks) {
+        risks.push(format!("it has {} tasks of {} that are allowed", plan.tasks.len(), run.limits.max_tasks));
+    }
+    risks
+}
+
+fn ask_about_plan(draft: &mut Draft<'_>, reason: String) {
+    questions::ask(draft, About::Plan, question("Is the plan to be carried out?".to_owned(), reason));
+}
+
+/// Answers are open: what is neither a yes nor a no says what is to be changed.
+fn question(text: String, reason: String) -> Question {
+    Question { reason, default: Some(APPROVE.to_owned()), ..Question::new(text) }
+}
+
+/// Asks whether to go on after a task that ended well, where that is wanted.
+pub(super) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
+    let Some(run) = draft.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+    let people = &run.limits.people;
+    let name = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
+    let is_named = |milestone: &String| {
+        let milestone = milestone.trim().to_lowercase();
+        milestone == index.to_string() || milestone == name.trim().to_lowercase()
+    };
+    let least = result.findings.iter().map(|found| found.confidence).filter(|sure| *sure > 0).min();
+    if people.pause_at.iter().any(is_named) {
+        let text = format!("{index} {name} is reached. Is the run to go on?");
+        let reason = result.conclusion.clone();
+        questions::ask(draft, About::Milestone(index.clone()), question(text, reason));
+    } else if let Some(sure) = least.filter(|sure| *sure < people.pause_below_confidence) {
+        let text =
+            format!("{index} {name} gave a result that is {sure} % sure. Is the run to go on with it?");
+        let reason = result.conclusion.clone();
+        questions::ask(draft, About::Confidence(index.clone()), question(text, reason));
+    }
+}
+
+/// Asks how to go on after a critical task that failed for good, where that is wanted.
+pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, why: &str) {
+    let Some(run) = draft.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+    let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
+    if run.limits.people.pause_on_failure && task.critical {
+        let text =
+            format!("{index} {} failed, which the goal cannot do without. Is the run to go on?", task.name);
+        questions::ask(draft, About::Failure(index.clone()), question(text, why.to_owned()));
+    }
+}
+
+/// Somebody approves what is asked about, perhaps with a plan of their own.
+pub(super) fn approve(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    edited: Option<&PlanDraft>,
+) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let (id, about) = under_review(run)?;
+    if let Some(edited) = edited {
+        if about != About::Plan {
+            return Err(
+                "the plan is being carried out: `muster edit`, `muster skip` and `muster reject` change it"
+                    .to_owned(),
+            );
+        }
+        if run.goal.blueprint.is_some() {
+            return Err(
+                "the plan is that of a blueprint: edit the blueprint, or reject with what is to be different"
+                    .to_owned(),
+            );
+        }
+        let plan = checked(draft, run, edited)?;
+        draft.emit(RunEvent::PlanEdited { plan, reason: control::asked_by(request) });
+    }
+    questions::answer(draft, request, id, APPROVE)
+}
+
+/// Somebody rejects what is asked about, and says why.
+pub(super) fn reject(draft: &mut Draft<'_>, request: &Request) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let (id, _) = under_review(run)?;
+    if request.reason.trim().is_empty() {
+        return Err("say what is to be different: the plan is changed by that".to_owned());
+    }
+    questions::answer(draft, request, id, &request.reason)
+}
+
+fn under_review(run: &RunState) -> Result<(QuestionId, About), String> {
+    let mut asked = run.open_questions().filter(|(_, asked)| is_verdict(&asked.about));
+    let asked = asked.next().map(|(id, asked)| (id, asked.about.clone()));
+    asked.ok_or_else(|| "nothing waits to be approved: `muster questions` shows what is asked".to_owned())
+}
+
+const fn is_verdict(about: &About) -> bool {
+    match about {
+        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
+        About::Task(_) | About::Goal | About::Step(_) => false,
+    }
+}
+
+/// A person's plan, if nothing is wrong with it.
+fn checked(draft: &Draft<'_>, run: &RunState, edited: &PlanDraft) -> Result<Plan, String> {
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let problems = plan::check(edited, &run.limits, &roles);
+    if !problems.is_empty() {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
+    }
+    Ok(plan::repair(edited, &run.limits, &roles).0)
+}
+
+/// What follows from a verdict.
+pub(super) fn decided(draft: &mut Draft<'_>, about: &About, reply: &Reply) {
+    match verdict(reply) {
+        Verdict::GoOn => {}
+        Verdict::Stop => {
+            let by = reply.by.as_deref().unwrap_or("nobody");
+            let reason = format!("{by} was asked about {about} and stopped the run");
+            control::abort(draft, StopReason::Cancelled, reason);
+        }
+        Verdict::Change(wish) => {
+            let Some(run) = draft.open() else { return };
+            let by = reply.by.as_deref().unwrap_or("somebody");
+            // The limit of refinements is for what agents wish, not for what people decide.
+            let number = survey::next_refinement(run);
+            draft.emit(RunEvent::RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
+        }
+    }
+}
+
+fn verdict(reply: &Reply) -> Verdict {
+    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return Verdict::GoOn };
+    match text.trim().to_lowercase().as_str() {
+        APPROVE | "approved" | "yes" | "y" | "ok" | "go on" => Verdict::GoOn,
+        STOP | "abort" | "cancel" => Verdict::Stop,
+        _ => Verdict::Change(text.trim().to_owned()),
+    }
+}
+
+/// Whether a person rejected the plan and nobody approved it since: only its change goes on.
+pub(super) fn is_rejected(run: &RunState) -> bool {
+    let last = run.questions.values().rev().find(|asked| asked.about == About::Plan);
+    match last.and_then(|asked| asked.end.as_ref()) {
+        Some(QuestionEnd::Answered(reply)) => matches!(verdict(reply), Verdict::Change(_)),
+        Some(QuestionEnd::Withdrawn(_)) | None => false,
+    }
+}
+
+/// Asks about a plan that was rejected once more, as soon as it was changed or could not be.
+pub(super) fn ask_again(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open().filter(|run| is_rejected(run)) else { return };
+    if survey::open_refinement(run).is_some() {
+        return;
+    }
+    let changes = run.refinements.last().map(|(changes, _)| changes.join("; ")).unwrap_or_default();
+    let reason = if changes.is_empty() { "nothing was changed".to_owned() } else { changes };
+    ask_about_plan(draft, reason);
+}

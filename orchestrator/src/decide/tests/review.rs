@@ -1,0 +1,199 @@
+//! What people have a say in: the plan, and whether to go on.
+
+use muster_shared::flow::{
+    About, Ending, Finding, OnTimeout, Outcome, People, PlanDraft, Product, RefineOperation, ReviewPolicy,
+    RunLimits, TaskDraft, TaskResult, Work,
+};
+use muster_shared::ids::TaskIndex;
+use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
+use muster_shared::time::Millis;
+
+use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement};
+use crate::decide::next_deadline;
+
+fn tasks() -> Vec<TaskDraft> {
+    vec![leaf("one", &[]), leaf("two", &[])]
+}
+
+fn fleet_with(people: People) -> Fleet {
+    Fleet::submitted(RunLimits { people, ..RunLimits::default() })
+}
+
+fn asking() -> People {
+    People { review: ReviewPolicy::Ask, answer_within_ms: 60_000, ..People::default() }
+}
+
+/// A run whose plan waits for a person.
+fn waiting(people: People) -> Fleet {
+    let mut fleet = fleet_with(people);
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(tasks()));
+    assert!(fleet.run().is_held() && fleet.open.is_empty(), "nothing is offered");
+    assert_eq!(fleet.run().phase, Phase::Executing);
+    fleet
+}
+
+fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
+    let plan = tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks }));
+    fleet.ask(n, |request| Input::Approve { plan, request });
+}
+
+fn reject(fleet: &mut Fleet, n: u128, reason: &str) {
+    fleet.ask(n, |mut request| {
+        reason.clone_into(&mut request.reason);
+        Input::Reject { request }
+    });
+}
+
+fn refused(fleet: &Fleet) -> Vec<&str> {
+    let refused = fleet.events().into_iter().filter_map(|event| match event {
+        RunEvent::RequestRefused { reason, .. } => Some(reason.as_str()),
+        _ => None,
+    });
+    refused.collect()
+}
+
+fn finish(fleet: &mut Fleet) {
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+}
+
+#[test]
+fn a_plan_waits_for_approval_and_is_then_carried_out() {
+    let mut fleet = waiting(asking());
+    fleet.now = Millis(fleet.now.0 + 30_000);
+    fleet.turn(vec![Input::Capacity]);
+    assert!(fleet.open.is_empty());
+    approve(&mut fleet, 1, None);
+    assert_eq!(fleet.open.len(), 2);
+    assert_eq!(fleet.run().phase_since, fleet.now, "the wait does not count");
+    approve(&mut fleet, 2, None);
+    assert!(refused(&fleet)[0].contains("nothing waits to be approved"), "{:?}", refused(&fleet));
+    finish(&mut fleet);
+}
+
+#[test]
+fn what_is_rejected_is_changed_and_asked_about_again() {
+    let mut fleet = waiting(asking());
+    reject(&mut fleet, 1, " ");
+    assert!(refused(&fleet)[0].contains("what is to be different"), "{:?}", refused(&fleet));
+    reject(&mut fleet, 2, "leave out two");
+    let change = fleet.find("refine-1");
+    assert_eq!(fleet.open.len(), 1, "only the change goes on");
+    assert!(
+        matches!(&change.work, Work::Refine { reasons, .. } if reasons == &["ann on the plan: leave out two"])
+    );
+    fleet.start(&change);
+    let delete = RefineOperation::Delete { task: TaskIndex::top(2), reason: "not wanted".into() };
+    fleet.end(&change, refinement(vec![delete]));
+    assert!(fleet.run().is_held() && fleet.open.is_empty());
+    let (_, asked) = fleet.run().open_questions().next().unwrap();
+    assert!(asked.question.reason.contains("deleted 2 two"), "{:?}", asked.question);
+    approve(&mut fleet, 3, None);
+    assert_eq!(fleet.open.len(), 1);
+    finish(&mut fleet);
+}
+
+#[test]
+fn a_change_that_fails_is_asked_about_too() {
+    let mut fleet = waiting(asking());
+    reject(&mut fleet, 1, "leave out two");
+    while !fleet.run().is_held() {
+        let change = fleet.open[0].clone();
+        fleet.start(&change);
+        fleet.end(&change, failed(Ending::ModelFailed, "no model answers"));
+    }
+    approve(&mut fleet, 2, None);
+    assert_eq!(fleet.open.len(), 2);
+    finish(&mut fleet);
+}
+
+#[test]
+fn an_edited_plan_is_carried_out_and_one_that_cannot_be_harms_nothing() {
+    let mut fleet = waiting(asking());
+    let before = fleet.run().plan.clone();
+    approve(&mut fleet, 1, Some(vec![leaf("one", &["three"]), leaf("two", &[])]));
+    assert!(refused(&fleet)[0].contains("the edited plan cannot be used"), "{:?}", refused(&fleet));
+    assert!(fleet.run().is_held() && fleet.run().plan == before);
+    approve(&mut fleet, 2, Some(vec![leaf("one", &[]), leaf("two", &["one"]), leaf("three", &["two"])]));
+    let names: Vec<_> =
+        fleet.run().plan.as_ref().unwrap().tasks.values().map(|task| task.name.clone()).collect();
+    assert_eq!(names, ["one", "two", "three"]);
+    assert_eq!(fleet.open.len(), 1, "the others depend on it");
+    finish(&mut fleet);
+}
+
+#[test]
+fn when_nobody_looks_at_it_the_policy_says_what_follows() {
+    let mut fleet = waiting(asking());
+    assert_eq!(next_deadline(fleet.run()), Some(Millis(fleet.now.0 + 60_000)));
+    fleet.now = Millis(fleet.now.0 + 60_000);
+    fleet.turn(vec![Input::Timer]);
+    assert_eq!(fleet.open.len(), 2);
+    finish(&mut fleet);
+
+    let mut fleet = waiting(People { on_timeout: OnTimeout::Abort, ..asking() });
+    fleet.now = Millis(fleet.now.0 + 60_000);
+    fleet.turn(vec![Input::Timer]);
+    assert!(matches!(fleet.status(), RunStatus::Aborted(_)), "{:?}", fleet.status());
+}
+
+#[test]
+fn only_a_risky_plan_is_looked_at_if_that_is_the_policy() {
+    let people = People { review: ReviewPolicy::AskIfRisky, ..asking() };
+    let mut fleet = fleet_with(people.clone());
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(tasks()));
+    assert!(!fleet.run().is_held());
+    let risky = TaskDraft { critical: true, criticism: "it spends money".into(), ..leaf("pay", &[]) };
+    let mut fleet = fleet_with(people);
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(vec![risky]));
+    let (_, asked) = fleet.run().open_questions().next().unwrap();
+    assert!(asked.question.reason.contains("it spends money"), "{:?}", asked.question);
+}
+
+fn sure(confidence: u8) -> Outcome {
+    let finding = Finding { text: "so it is".into(), confidence, ..Finding::default() };
+    done(Product::Result(TaskResult { findings: vec![finding], ..TaskResult::default() }))
+}
+
+#[test]
+fn a_run_pauses_where_it_was_told_to() {
+    for (people, outcome, about) in [
+        (
+            People { pause_at: vec!["One".into()], ..People::default() },
+            sure(90),
+            Some(About::Milestone(TaskIndex::top(1))),
+        ),
+        (
+            People { pause_below_confidence: 60, ..People::default() },
+            sure(59),
+            Some(About::Confidence(TaskIndex::top(1))),
+        ),
+        (People { pause_below_confidence: 60, ..People::default() }, sure(60), None),
+        (
+            People { pause_on_failure: true, ..People::default() },
+            failed(Ending::Escalate, "a person has to decide"),
+            Some(About::Failure(TaskIndex::top(1))),
+        ),
+    ] {
+        let mut fleet = fleet_with(people);
+        let planning = fleet.find("plan");
+        fleet.end(
+            &planning,
+            plan(vec![TaskDraft { critical: true, ..leaf("one", &[]) }, leaf("two", &["one"])]),
+        );
+        let one = fleet.find("1");
+        fleet.start(&one);
+        fleet.defer = false;
+        fleet.end(&one, outcome);
+        let asked = fleet.run().open_questions().next().map(|(_, asked)| asked.about.clone());
+        assert_eq!(asked, about);
+        assert_eq!(fleet.open.is_empty(), about.is_some(), "{about:?}");
+        if about.is_some() {
+            approve(&mut fleet, 1, None);
+            assert!(!fleet.open.is_empty(), "{about:?}");
+        }
+    }
+}

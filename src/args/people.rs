@@ -1,0 +1,90 @@
+//! What the commands take by which people have their say.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use muster_shared::flow::ReviewPolicy;
+use muster_shared::ids::QuestionId;
+
+use super::OrderArgs;
+
+/// List the questions that wait for a person.
+///
+/// Each says what is taken for the answer when nobody gives one, and when that will be.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  muster questions\n  muster questions last --all")]
+pub(crate) struct QuestionsArgs {
+    /// Of one run only: its id, the unique beginning of one, or `last`.
+    pub(crate) run: Option<String>,
+    /// Also those that were answered.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Look at so many of the newest runs.
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Answer a question of a run.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  muster answer last 1 \"The figures of 2025\"\n  muster answer 0193c2 2 --choice 1"
+)]
+pub(crate) struct AnswerArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// The question, by its number in the run; `muster questions` lists them.
+    pub(crate) question: QuestionId,
+    /// The answer.
+    #[arg(required_unless_present = "choice", conflicts_with = "choice")]
+    pub(crate) text: Option<String>,
+    /// One of the choices, by its number.
+    #[arg(long, value_name = "N")]
+    pub(crate) choice: Option<usize>,
+}
+
+/// Approve what a run asks about: its plan, or whether to go on.
+///
+/// A plan may be edited first, as TOML: in an editor, or given in a file. One that cannot be carried out is refused with
+/// the reasons, and the run waits on.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  muster approve last\n  muster approve last --edit\n  muster approve last --show > plan.toml; muster approve last --plan plan.toml"
+)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// Change the plan in $VISUAL or $EDITOR first.
+    #[arg(long, conflicts_with_all = ["plan", "show"])]
+    pub(crate) edit: bool,
+    /// The plan as it is to be: a file of TOML, as --show prints it, or of JSON.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "show")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Print the plan as TOML and approve nothing.
+    #[arg(long)]
+    pub(crate) show: bool,
+}
+
+/// Reject what a run asks about, and say what is to be different.
+///
+/// The plan is changed by that, and asked about again. `muster cancel` stops the run instead.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  muster reject last \"Leave out the history, and compare prices\"")]
+pub(crate) struct RejectArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// What is to be different.
+    pub(crate) feedback: String,
+}
+
+/// Reads a policy of review.
+pub(crate) fn parse_review(text: &str) -> Result<ReviewPolicy, String> {
+    match text {
+        "auto" => Ok(ReviewPolicy::Auto),
+        "ask" => Ok(ReviewPolicy::Ask),
+        "ask-if-risky" => Ok(ReviewPolicy::AskIfRisky),
+        other => Err(format!("{other:?} is no policy of review: use auto, ask or ask-if-risky")),
+    }
+}

@@ -1,0 +1,20 @@
+//! `muster answer`: answers a question of a run.
+
+use muster_shared::wire::Command;
+
+use super::order::Target;
+use crate::app::App;
+use crate::args::AnswerArgs;
+use crate::exit::{Exit, Failure};
+
+/// Answers a question.
+pub(super) async fn answer(app: &App, args: &AnswerArgs) -> Result<Exit, Failure> {
+    let target = Target::find(app, &args.order).await?;
+    let text = match (&args.text, args.choice) {
+        (Some(text), _) => app.redactor.redact(text.trim()).into_owned(),
+        (None, Some(choice)) => choice.to_string(),
+        (None, None) => return Err(Failure::usage("there is no answer: give a text, or --choice N")),
+    };
+    let command = Command::Answer { run: target.run, question: args.question, text, id: None };
+    target.order(&args.order, command).await
+}

@@ -1,0 +1,43 @@
+//! `muster questions`: what waits for a person.
+
+use muster_shared::run::RunState;
+use serde_json::{Value, json};
+
+use super::{runs, select};
+use crate::app::{App, now};
+use crate::args::QuestionsArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::{output, render};
+
+/// Lists questions, those of the newest run first.
+pub(super) async fn questions(app: &App, args: &QuestionsArgs) -> Result<Exit, Failure> {
+    let reading = Reading::open(app).await?;
+    let found = read(&reading, args).await;
+    reading.close().await;
+    let runs = found?;
+    if args.json {
+        let all: Vec<Value> = runs.iter().flat_map(|run| listed(run, args.all)).collect();
+        output::json(&all)?;
+    } else {
+        output::line(&render::questions::list(&runs, args.all, now()))?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn read(reading: &Reading, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure> {
+    match &args.run {
+        Some(wanted) => {
+            let run = select::run(&reading.bus, wanted).await?;
+            Ok(vec![select::fold(run, &select::entries(&reading.bus, run).await?)?])
+        }
+        None => runs::newest(&reading.bus, args.limit).await,
+    }
+}
+
+fn listed(run: &RunState, all: bool) -> Vec<Value> {
+    let asked = run.questions.iter().filter(|(_, asked)| all || asked.is_open());
+    asked
+        .map(|(id, asked)| json!({ "run": run.id, "question": id, "goal": run.goal.text, "asked": asked }))
+        .collect()
+}

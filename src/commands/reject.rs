@@ -1,0 +1,19 @@
+//! `muster reject`: says what is to be different.
+
+use muster_shared::wire::Command;
+
+use super::order::Target;
+use crate::app::App;
+use crate::args::RejectArgs;
+use crate::exit::{Exit, Failure};
+
+/// Rejects what a run asks about.
+pub(super) async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
+    let target = Target::find(app, &args.order).await?;
+    let reason = app.redactor.redact(args.feedback.trim()).into_owned();
+    if reason.is_empty() {
+        return Err(Failure::usage("say what is to be different: the plan is changed by that"));
+    }
+    let command = Command::Reject { run: target.run, reason, id: None };
+    target.order(&args.order, command).await
+}

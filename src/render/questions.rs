@@ -1,0 +1,96 @@
+//! Questions that wait for a person, as text.
+
+use muster_shared::flow::{About, OnTimeout, Reply};
+use muster_shared::ids::QuestionId;
+use muster_shared::run::{QuestionEnd, QuestionState, RunState};
+use muster_shared::time::Millis;
+
+use super::figures;
+
+/// Longest text of a question that is shown.
+const SHOWN: usize = 600;
+
+/// The questions of runs.
+pub(crate) fn list(runs: &[RunState], all: bool, now: Millis) -> String {
+    let of = |run: &RunState| {
+        let asked = run.questions.iter().filter(|(_, asked)| all || asked.is_open());
+        asked
+            .map(|(id, asked)| format!("run {} {}", run.id.short(), one(run, *id, asked, now)))
+            .collect::<Vec<_>>()
+    };
+    let found: Vec<String> = runs.iter().flat_map(of).collect();
+    if found.is_empty() { "no question waits for an answer".to_owned() } else { found.join("\n\n") }
+}
+
+/// The questions of one run; empty when it has none.
+pub(crate) fn of_run(run: &RunState, now: Millis) -> String {
+    let asked = run.questions.iter().map(|(id, asked)| one(run, *id, asked, now));
+    asked.collect::<Vec<_>>().join("\n")
+}
+
+/// What to say when a question begins to wait: what it is, and how to answer.
+pub(crate) fn news(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
+    format!("{}; {}", figures::one_line(&asked.question.text, 200), how(run, id, asked))
+}
+
+fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> String {
+    let question = &asked.question;
+    let mut lines =
+        vec![format!("question {id} about {}: {}", asked.about, figures::one_line(&question.text, SHOWN))];
+    if !question.reason.is_empty() {
+        lines.push(format!("  because  {}", figures::one_line(&question.reason, SHOWN)));
+    }
+    let choices = (1..).zip(&question.choices);
+    lines.extend(choices.map(|(number, choice)| format!("  {number}  {}", figures::one_line(choice, 200))));
+    if let Some(who) = &asked.asked_of {
+        lines.push(format!("  asked    {}", figures::one_line(who, 60)));
+    }
+    match &asked.end {
+        None => {
+            lines.push(format!("  answer   {}", how(run, id, asked)));
+            lines.push(format!(
+                "  else     {} in {}",
+                otherwise(asked),
+                figures::span(asked.expires.since(now))
+            ));
+        }
+        Some(QuestionEnd::Answered(Reply { text, by, .. })) => {
+            let text =
+                text.as_deref().map_or_else(|| "nothing".to_owned(), |text| figures::one_line(text, SHOWN));
+            let by =
+                by.as_deref().map_or_else(|| "nobody, in time".to_owned(), |by| figures::one_line(by, 60));
+            lines.push(format!("  answered {text} (by {by})"));
+        }
+        Some(QuestionEnd::Withdrawn(why)) => {
+            lines.push(format!("  withdrawn: {}", figures::one_line(why, 200)));
+        }
+    }
+    lines.join("\n")
+}
+
+fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
+    let run = run.id.short();
+    match asked.about {
+        About::Plan => {
+            format!(
+                "`muster approve {run}`, `muster approve {run} --edit`, or `muster reject {run} \"what to change\"`"
+            )
+        }
+        About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
+            format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
+        }
+        About::Task(_) | About::Goal | About::Step(_) if asked.question.choices.is_empty() => {
+            format!("`muster answer {run} {id} \"…\"`")
+        }
+        About::Task(_) | About::Goal | About::Step(_) => format!("`muster answer {run} {id} --choice N`"),
+    }
+}
+
+fn otherwise(asked: &QuestionState) -> String {
+    match (asked.on_timeout, &asked.question.default) {
+        (OnTimeout::Abort, _) => "the run is stopped".to_owned(),
+        (OnTimeout::AskAnother, _) => "somebody else is asked".to_owned(),
+        (OnTimeout::Proceed, Some(default)) => format!("{:?} is taken", figures::one_line(default, 100)),
+        (OnTimeout::Proceed, None) => "it goes on without an answer".to_owned(),
+    }
+}

@@ -1,0 +1,148 @@
+//! A person looks at the plan before it is carried out, from another terminal, while orchestrators come and go.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Fleet, Folder, both, wait_until};
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::support::{folder, signal};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn answer(request: &CapturedRequest) -> Reply {
+    let submit = |arguments: Value| Reply::call("submit", &arguments);
+    let system = request.system();
+    if system.contains("You are the planner") {
+        let task = |name: &str| json!({ "name": name, "goal": format!("Count {name}."), "role": "worker" });
+        let tasks = [task("the apples"), task("the pears"), task("the figs")];
+        submit(json!({ "thought": "Three.", "goal": "Count fruit.", "tasks": tasks }))
+    } else if system.contains("You are the reflector") {
+        submit(json!({ "thought": "Fine.", "summary": "It went as planned." }))
+    } else if system.contains("You are the refiner") {
+        let delete = json!({ "operation": "delete", "task": "2", "reason": "a person wants it so" });
+        let operations = if request.holds("leave out the pears") { vec![delete] } else { Vec::new() };
+        submit(json!({ "thought": "As they wish.", "operations": operations }))
+    } else if system.contains("You are the writer") {
+        submit(
+            json!({ "thought": "All is in.", "title": "Fruit", "body": "# Fruit\n\nAll of it.", "unanswered": [] }),
+        )
+    } else {
+        submit(
+            json!({ "thought": "Known.", "ending": "done", "conclusion": "They are counted", "findings": [] }),
+        )
+    }
+}
+
+fn scripted(model: &ModelServer) -> Folder {
+    folder()
+        .with("OPENAI_API_KEY", "test-key")
+        .with("OPENAI_BASE_URL", model.openai_url())
+        .with("EDITOR", "sed -i s/apples/plums/g")
+        .with("USER", "ada")
+}
+
+fn ask(fleet: &Fleet, more: &[&str]) -> Child {
+    let run = ["run", "How much fruit is there?", "--model", "openai/scripted", "--json"];
+    let arguments = [&run[..], more].concat();
+    fleet.folder().command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn end(asker: Child) -> (i32, Value, String) {
+    let output = asker.wait_with_output().unwrap();
+    let summary = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output.status.code().unwrap_or(-1), summary, both(&output))
+}
+
+/// Waits until this question of the newest run is the only one that waits.
+fn until_asked(fleet: &Fleet, number: u32) -> Value {
+    let mut found = Value::Null;
+    wait_until("it is asked", LIMIT, || {
+        found = fleet.folder().json(&["questions", "--json"]).unwrap_or_default();
+        found[0]["question"] == number
+    })
+    .unwrap_or_else(|late| panic!("{late}: {found}\n{}", fleet.folder().logs()));
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    found[0].clone()
+}
+
+fn refused(fleet: &Fleet, arguments: &[&str]) -> (i32, String) {
+    let output = fleet.folder().run(arguments).unwrap();
+    (output.status.code().unwrap_or(-1), both(&output))
+}
+
+/// Whether a worker was asked about a task that holds these words.
+fn worked_on(model: &ModelServer, words: &str) -> bool {
+    let log = model.log();
+    log.iter().any(|entry| entry.request.system().contains("You are a worker") && entry.request.holds(words))
+}
+
+#[test]
+fn a_plan_is_rejected_changed_edited_and_approved_while_the_orchestrator_is_killed() {
+    let model = ModelServer::start(Script::answering(answer)).unwrap();
+    let fleet = scripted(&model).up(&[]).unwrap();
+    let asker = ask(&fleet, &["--review"]);
+
+    let asked = until_asked(&fleet, 1);
+    assert_eq!(asked["asked"]["about"], "plan", "{asked}");
+    for arguments in [&["questions"][..], &["show", "last"]] {
+        let said = fleet.folder().output(arguments).unwrap();
+        for wanted in ["muster approve", "muster reject", "\"approve\" is taken in"] {
+            assert!(said.contains(wanted), "{arguments:?}: {said}");
+        }
+    }
+    assert!(fleet.folder().output(&["runs"]).unwrap().contains("waits for an answer"));
+
+    // It waits on with another orchestrator.
+    let before = fleet.pid("orchestrator-1").unwrap();
+    signal(before, Signal::SIGKILL);
+    wait_until("another is there", LIMIT, || fleet.pid("orchestrator-1").is_some_and(|pid| pid != before))
+        .unwrap();
+    until_asked(&fleet, 1);
+    let told = fleet.folder().output(&["reject", "last", "leave out the pears", "--wait", "60s"]).unwrap();
+    assert!(told.contains("question 1 is answered") && told.contains("the plan will be refined"), "{told}");
+
+    let asked = until_asked(&fleet, 2);
+    assert!(
+        asked["asked"]["question"]["reason"].as_str().unwrap().contains("deleted 2 the pears"),
+        "{asked}"
+    );
+    let (code, said) = refused(&fleet, &["answer", "last", "1", "approve"]);
+    assert!(code == 1 && said.contains("question 1 was answered by"), "{code}: {said}");
+
+    // What cannot be carried out is refused, and the run is unharmed.
+    let plan = fleet.folder().output(&["approve", "last", "--show"]).unwrap();
+    fleet
+        .folder()
+        .write("broken.toml", plan.replacen("depends_on = []", "depends_on = [\"the moon\"]", 1))
+        .unwrap();
+    let (code, said) = refused(&fleet, &["approve", "last", "--plan", "broken.toml"]);
+    assert!(code == 1 && said.contains("cannot be used"), "{code}: {said}");
+    fleet.folder().write("broken.toml", "tasks = 7").unwrap();
+    let (code, said) = refused(&fleet, &["approve", "last", "--plan", "broken.toml"]);
+    assert!(code == 2 && said.contains("cannot be understood"), "{code}: {said}");
+    assert!(!worked_on(&model, "Count"), "nothing was begun");
+
+    let told = fleet.folder().output(&["approve", "last", "--edit"]).unwrap();
+    assert!(told.contains("the plan stands as edited") && told.contains("question 2 is answered"), "{told}");
+    let (code, summary, said) = end(asker);
+    assert_eq!((code, &summary["status"]), (0, &json!("completed")), "{said}\n{}", fleet.folder().logs());
+    assert!(worked_on(&model, "Count the plums.") && worked_on(&model, "Count the figs."));
+    assert!(!worked_on(&model, "Count the pears.") && !worked_on(&model, "Count the apples."));
+    assert!(fleet.folder().output(&["replay", "last"]).is_ok(), "every decision can be made again");
+    let (code, said) = refused(&fleet, &["approve", "last"]);
+    assert!(code == 2 && said.contains("has ended (completed)"), "{code}: {said}");
+    assert!(fleet.folder().output(&["questions"]).unwrap().contains("no question waits"));
+}
+
+#[test]
+fn a_plan_that_nobody_looks_at_goes_by_the_policy() {
+    let model = ModelServer::start(Script::answering(answer)).unwrap();
+    let fleet = scripted(&model).up(&["--set", "limits.people.answer_within=300ms"]).unwrap();
+    let (code, summary, said) = end(ask(&fleet, &["--review"]));
+    assert_eq!((code, &summary["status"]), (0, &json!("completed")), "{said}\n{}", fleet.folder().logs());
+    let all = fleet.folder().output(&["questions", "last", "--all"]).unwrap();
+    assert!(all.contains("answered approve (by nobody, in time)"), "{all}");
+}

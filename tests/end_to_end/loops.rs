@@ -262,10 +262,49 @@ fn a_model_that_declines_is_asked_in_other_words_and_for_less_then_a_person_has_
 }
 
 #[test]
+fn a_question_to_a_person_has_its_default_when_nobody_answers() {
+    let settings = ["limits.people.answer_within=300ms"];
+    let ran = ran(&settings, false, |request| match request.turns() {
+        0 => Reply::call(
+            "escalate",
+            &json!({
+                "thought": "That is not mine to say.", "trigger": "ambiguity", "question": "Which sum?", "default": "1 + 1",
+            }),
+        ),
+        _ => done("done", "The sum is 2."),
+    });
+    let step = ran.steps()[0].clone();
+    assert_eq!(step["action"]["name"], "escalate");
+    let observed = step["observation"]["content"].as_str().unwrap();
+    assert!(observed.contains("1 + 1"), "{observed}");
+    assert_eq!(ran.asked(), 2, "no answer is asked for twice");
+}
+
+#[test]
+fn a_part_that_is_handed_over_is_a_task_of_its_own() {
+    let ran = ran(&[], false, |request| {
+        let asked = request.messages.get(1).map_or("", |message| message.text.as_str());
+        match request.turns() {
+            _ if asked.contains("Work out 1 + 1 for the other.") => done("done", "It is two."),
+            0 => Reply::call(
+                "delegate",
+                &json!({"thought": "Not mine.", "name": "a part", "goal": "Work out 1 + 1 for the other."}),
+            ),
+            _ => done("done", "The other says two."),
+        }
+    });
+    let observed = ran.steps()[0]["observation"]["content"].as_str().unwrap();
+    assert!(observed.contains("It is two."), "{observed}");
+    assert_eq!(ran.outcome()["ending"], "done");
+    let ended = of_kind(&ran.trace, "outcome").filter(|entry| entry["task"] == "2").count();
+    assert_eq!(ended, 1, "the plan has a task more");
+}
+
+#[test]
 fn what_a_gate_closes_is_refused_and_said() {
     let ran = ran(&["agent.gates.worker.tools=false"], false, |request| match request.turns() {
         0 => {
-            assert_eq!(request.tools, ["submit"], "it is not offered");
+            assert!(!request.tools.contains(&"calculator".to_owned()), "it is not offered");
             compute("1 + 1")
         }
         _ => done("done", "It cannot be computed here."),

@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Ps(JsonArgs),
     /// List runs, newest first.
     Runs(RunsArgs),
+    /// Draw the plan of a run as a graph, coloured by state.
+    Graph(GraphArgs),
     /// Show a run: its plan, results, reflections, refinements, usage and report.
     Show(ShowArgs),
     /// Show everything that happened in a run, in order.
@@ -214,6 +216,22 @@ pub(crate) struct RunArgs {
     /// Most model calls that the run may make, answered or not.
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
+    /// Follow an earlier run: its question, its answer and what you wished then are known to this one, and its
+    /// documents and model are used unless others are given.
+    #[arg(long = "continue", value_name = "RUN")]
+    pub(crate) follow: Option<String>,
+    /// Carry out this plan instead of asking a planner: a file ending in .json, .toml, .yaml or .yml.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["planning", "no_plan"])]
+    pub(crate) plan: Option<PathBuf>,
+    /// The role that the agents are to play, such as "tax adviser".
+    #[arg(long, value_name = "NAME")]
+    pub(crate) role_name: Option<String>,
+    /// Whether a planner is asked: auto (unless the goal is small), always or never.
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub(crate) planning: Option<PlanningChoice>,
+    /// Ask no planner: one task does the whole. Same as --planning never.
+    #[arg(long, conflicts_with = "planning")]
+    pub(crate) no_plan: bool,
     /// Print one JSON object at the end: run, status, report, usage, times.
     #[arg(long)]
     pub(crate) json: bool,
@@ -270,6 +288,47 @@ pub(crate) struct RunsArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Whether a planner is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanningChoice {
+    /// Unless the goal is small.
+    Auto,
+    /// In any case.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Draw the plan of a run as a graph, coloured by state.
+///
+/// Arrows lead from what a task needs to the task. Tasks that others are part of are boxes around them.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster graph last                                  # Mermaid, for Markdown
+  muster graph last --format dot | dot -Tsvg > plan.svg
+  muster graph 0193c2 -o plan.mmd")]
+pub(crate) struct GraphArgs {
+    /// The run: its id, the unique beginning of one, or `last`.
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// Which language.
+    #[arg(long, value_enum, default_value_t = GraphForm::Mermaid)]
+    pub(crate) format: GraphForm,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// In which language a graph is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphForm {
+    /// Mermaid, which Markdown viewers draw.
+    Mermaid,
+    /// DOT, which Graphviz draws.
+    Dot,
 }
 
 #[derive(Debug, Clone, Args)]

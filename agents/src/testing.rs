@@ -53,6 +53,8 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         queue: Queue::Role(role),
         work,
         goal: "What limits delegation loops, and how?".into(),
+        role_name: String::new(),
+        conversation: Vec::new(),
         corpus: None,
         model: None,
         limits: RunLimits::default(),

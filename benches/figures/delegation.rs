@@ -166,6 +166,8 @@ fn offer(run: RunId) -> TaskOffered {
             stale: Vec::new(),
         },
         goal: Goal::new("Delegate.").text,
+        role_name: String::new(),
+        conversation: Vec::new(),
         corpus: None,
         model: None,
         limits: RunLimits::default(),

@@ -31,7 +31,7 @@ fn tasks() -> Vec<TaskDraft> {
 }
 
 fn goal() -> Goal {
-    Goal::new("What is so?")
+    Goal::new("What is so, and why?")
 }
 
 #[tokio::test(flavor = "multi_thread")]

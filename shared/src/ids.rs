@@ -101,6 +101,12 @@ impl TaskIndex {
         self.path.len()
     }
 
+    /// The positions on the way to it, from the top.
+    #[must_use]
+    pub fn positions(&self) -> &[u16] {
+        &self.path
+    }
+
     /// The position among its siblings, from 1.
     #[must_use]
     pub fn position(&self) -> u16 {

@@ -104,8 +104,13 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
             roles: Vec::new(),
             lessons: Vec::new(),
             specialists: Vec::new(),
+            draft: None,
+            replan: None,
+            answers: Vec::new(),
         },
         goal: "g".to_owned(),
+        role_name: String::new(),
+        conversation: Vec::new(),
         corpus: None,
         model: None,
         limits: RunLimits::default(),
@@ -131,7 +136,8 @@ fn plan() -> Plan {
         ..TaskDraft::default()
     };
     let parent = TaskDraft { subtasks: vec![leaf("a", &[]), leaf("b", &["a"])], ..leaf("both", &[]) };
-    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![parent, leaf("c", &["both"])] };
+    let draft =
+        PlanDraft { goal: "g".to_owned(), tasks: vec![parent, leaf("c", &["both"])], questions: Vec::new() };
     let (plan, notes) = repair(&draft, &RunLimits::default(), &[Role::Worker]);
     assert!(notes.is_empty(), "{notes:?}");
     plan

@@ -48,7 +48,11 @@ fn task(subtasks: impl Strategy<Value = Vec<TaskDraft>>) -> impl Strategy<Value 
 fn draft() -> impl Strategy<Value = PlanDraft> {
     let leaf = task(Just(Vec::new())).boxed();
     let tree = leaf.prop_recursive(6, 60, 7, |inner| task(prop::collection::vec(inner, 0..7)));
-    prop::collection::vec(tree, 0..9).prop_map(|tasks| PlanDraft { goal: "g".to_owned(), tasks })
+    prop::collection::vec(tree, 0..9).prop_map(|tasks| PlanDraft {
+        goal: "g".to_owned(),
+        tasks,
+        questions: Vec::new(),
+    })
 }
 
 fn limits() -> impl Strategy<Value = RunLimits> {
@@ -103,7 +107,7 @@ fn execute(plan: &Plan, endings: &[TaskStatus]) -> (Vec<TaskIndex>, Statuses) {
 #[test]
 fn a_goal_of_braces_still_gives_a_name() {
     let task = TaskDraft { goal: "}".to_owned(), ..TaskDraft::default() };
-    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task] };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task], questions: Vec::new() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
     assert_eq!(check_plan(&plan, &RunLimits::default(), &ROLES), vec![]);
 }

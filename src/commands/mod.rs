@@ -14,11 +14,13 @@ mod doctor;
 mod down;
 mod edit;
 mod fork;
+mod graph;
 mod manual;
 mod models;
 mod orchestrator;
 mod order;
 mod pause;
+mod plan_file;
 mod prompt;
 mod ps;
 mod questions;
@@ -59,6 +61,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Ps(_)
         | Command::Runs(_)
         | Command::Show(_)
+        | Command::Graph(_)
         | Command::Trace(_)
         | Command::Prompt(_)
         | Command::Replay(_)
@@ -97,6 +100,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Trace(args) => trace::trace(&app, &args).await?,
         Command::Prompt(args) => prompt::prompt(&app, &args).await?,
         Command::Fork(args) => fork::fork(&app, args).await?,
+        Command::Graph(args) => graph::graph(&app, &args).await?,
         Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
         Command::Cancel(args) => cancel::cancel(&app, &args).await?,

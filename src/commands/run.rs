@@ -8,19 +8,22 @@ mod screen;
 mod watch;
 
 use std::io::Read;
+use std::path::Path;
 
 use muster_bus::Bus;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::flow::{Budget, Goal};
+use muster_shared::flow::{Budget, Goal, PlanDraft, Planning, RunLimits, conversation};
 use muster_shared::ids::RunId;
+use muster_shared::run::conversation::turn;
 use muster_shared::wire::Command;
 use uuid::Uuid;
 
-pub(super) use self::deliver::Wanted;
+pub(super) use self::deliver::{Wanted, check as check_output, write};
 use self::fleet::RunFleet;
 pub(super) use self::screen::Screen;
+use super::select;
 use crate::app::{App, bus_failure};
-use crate::args::RunArgs;
+use crate::args::{PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
@@ -36,6 +39,9 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
                 sent = documents::send(app, bus, &args.docs, screen) => sent?,
                 () = stop.wait() => return Err(stopped_before("the documents were sent")),
             });
+        }
+        if let Some(earlier) = &args.follow {
+            follow(bus, earlier, &mut goal).await?;
         }
         submit(bus, goal).await
     };
@@ -111,10 +117,51 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         limits: None,
         blueprint,
         review: args.review,
+        planning: planning(args),
+        plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
+        role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))
     };
     goal.check().map_err(|error| Failure::usage(error.to_string()))?;
     Ok(goal)
+}
+
+const fn planning(args: &RunArgs) -> Option<Planning> {
+    if args.no_plan {
+        return Some(Planning::Never);
+    }
+    match args.planning {
+        Some(PlanningChoice::Auto) => Some(Planning::Auto),
+        Some(PlanningChoice::Always) => Some(Planning::Always),
+        Some(PlanningChoice::Never) => Some(Planning::Never),
+        None => None,
+    }
+}
+
+/// The plan that the person brings, checked before anything is started for it.
+fn brought(app: &App, file: &Path) -> Result<PlanDraft, Failure> {
+    super::plan_file::read(file, &RunLimits::from(&app.settings().limits))
+}
+
+/// Gives a goal the turns of an earlier run that it follows, and what was used there where nothing else is given. All of
+/// it stands in the new run's record.
+async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure> {
+    let run = select::run(bus, earlier).await?;
+    let state = select::fold(run, &select::entries(bus, run).await?)?;
+    if !state.status.is_ended() {
+        return Err(Failure::usage(format!(
+            "run {} has not ended: there is no answer to follow yet",
+            run.short()
+        ))
+        .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
+    }
+    goal.conversation = conversation::follow(&state.goal.conversation, turn(&state));
+    goal.corpus = goal.corpus.take().or_else(|| state.goal.corpus.clone());
+    goal.model = goal.model.take().or_else(|| state.goal.model.clone());
+    if goal.role_name.is_empty() {
+        goal.role_name.clone_from(&state.goal.role_name);
+    }
+    Ok(())
 }
 
 fn from_standard_input() -> Result<String, Failure> {

@@ -226,6 +226,8 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
             left_out: Vec::new(),
         },
         goal,
+        role_name: String::new(),
+        conversation: Vec::new(),
         corpus: None,
         model: None,
         deadline: Millis(now().0.saturating_add(120_000)),

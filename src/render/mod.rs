@@ -7,6 +7,7 @@ pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod golden;
+pub(crate) mod graph;
 pub(crate) mod live;
 #[cfg(feature = "bench")]
 pub(crate) mod ordeal;

@@ -43,6 +43,13 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::StepsUnfolded { .. }
+        | RunEvent::PlanningSkipped { .. }
+        | RunEvent::PlanDrafted { .. }
+        | RunEvent::PlanIterated { .. }
+        | RunEvent::ReplanWanted { .. }
+        | RunEvent::Replanned { .. }
+        | RunEvent::RunGivenUp { .. }
+        | RunEvent::WordsUncovered { .. }
         | RunEvent::TaskStarted { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskReleased { .. }

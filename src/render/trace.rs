@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, Request, RunEvent};
+use muster_shared::run::{
+    AgentEvent, AgentKey, Checked, Decided, Entry, Input, RecordEvent, Request, RunEvent,
+};
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
@@ -169,6 +171,39 @@ impl Timeline {
                 let changed = changes.iter().map(|line| format!("\n  + {}", self.brief(line)));
                 let refused = refused.iter().map(|no| format!("\n  refused: {}", self.brief(&no.reason)));
                 format!("plan changed{}", changed.chain(refused).collect::<String>())
+            }
+            RunEvent::PlanningSkipped { reason } => format!("no planner is asked: {}", self.brief(reason)),
+            RunEvent::PlanDrafted { plan, repairs } => {
+                let repaired = repairs.iter().map(|line| format!("\n  repaired: {}", self.brief(line)));
+                format!(
+                    "plan of {} drafted, to be improved from earlier runs{}",
+                    figures::plural(u64::try_from(plan.tasks.len()).unwrap_or(u64::MAX), "task"),
+                    repaired.collect::<String>()
+                )
+            }
+            RunEvent::PlanIterated { lessons, changes } => {
+                let taught = lessons.iter().map(|line| format!("\n  lesson: {}", self.brief(line)));
+                let changed = changes.iter().map(|line| format!("\n  + {}", self.brief(line)));
+                format!("plan improved from earlier runs{}", taught.chain(changed).collect::<String>())
+            }
+            RunEvent::ReplanWanted { number, reason } => {
+                format!("new plan {number} wanted for what is left: {}", self.brief(reason))
+            }
+            RunEvent::Replanned { number, changes, .. } => {
+                let changed = changes.iter().map(|line| format!("\n  + {}", self.brief(line)));
+                format!("what is left has a new plan ({number}){}", changed.collect::<String>())
+            }
+            RunEvent::RunGivenUp { plans, simpler, .. } => format!(
+                "given up after {}; ask for less: {}",
+                figures::plural(u64::try_from(plans.len()).unwrap_or(u64::MAX), "plan"),
+                self.brief(simpler)
+            ),
+            RunEvent::WordsUncovered { by, words } => {
+                let who = match by {
+                    Checked::Plan => "no task speaks of",
+                    Checked::Report => "the report does not speak of",
+                };
+                format!("{who}: {}", self.brief(&words.join("; ")))
             }
             RunEvent::WritingBegan => "the report is being written".to_owned(),
             RunEvent::RunCompleted { report } => format!("run completed: {}", self.brief(&report.title)),
@@ -360,10 +395,17 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::StepsUnfolded { .. }
-        | RunEvent::PlanEdited { .. } => Some(TaskId::Plan),
+        | RunEvent::PlanEdited { .. }
+        | RunEvent::PlanningSkipped { .. }
+        | RunEvent::PlanDrafted { .. }
+        | RunEvent::PlanIterated { .. }
+        | RunEvent::ReplanWanted { .. }
+        | RunEvent::Replanned { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
+        | RunEvent::RunGivenUp { .. }
+        | RunEvent::WordsUncovered { .. }
         | RunEvent::RunFailed { .. }
         | RunEvent::RunAborted { .. }
         | RunEvent::RunPaused { .. }

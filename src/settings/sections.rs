@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
-use muster_shared::flow::{Budget, People, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{Budget, People, Planning, ReflectionLevel, RunLimits, WhenStale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -187,6 +187,20 @@ pub(crate) struct LimitSettings {
     pub(crate) task_budget: BudgetSettings,
     /// What people have a say in.
     pub(crate) people: PeopleSettings,
+    /// Whether a planner is asked: auto (unless the goal is small), always, or never.
+    pub(crate) planning: Planning,
+    /// Whether a plan is improved from lessons of earlier runs before it is carried out.
+    pub(crate) iterate_plans: bool,
+    /// Most times that what is left of a run is planned anew.
+    pub(crate) max_replans: u32,
+    /// Tasks that may fail one after the other before what is left is planned anew; 0 for any number.
+    pub(crate) replan_after_failures: u32,
+    /// Tries of one task that may fail before what is left is planned anew; 0 for any number.
+    pub(crate) replan_after_tries: u32,
+    /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
+    pub(crate) replan_below_confidence: u8,
+    /// Most milestones of one task; one with more counts as too large and is split.
+    pub(crate) max_milestones: u16,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -293,6 +307,13 @@ impl Default for LimitSettings {
             budget,
             task_budget,
             people,
+            planning,
+            iterate_plans,
+            max_replans,
+            replan_after_failures,
+            replan_after_tries,
+            replan_below_confidence,
+            max_milestones,
         } = RunLimits::default();
         Self {
             max_width,
@@ -316,6 +337,13 @@ impl Default for LimitSettings {
             budget: BudgetSettings::from(&budget),
             task_budget: BudgetSettings::from(&task_budget),
             people: PeopleSettings::from(&people),
+            planning,
+            iterate_plans,
+            max_replans,
+            replan_after_failures,
+            replan_after_tries,
+            replan_below_confidence,
+            max_milestones,
         }
     }
 }
@@ -344,6 +372,13 @@ impl From<&LimitSettings> for RunLimits {
             budget: Budget::from(&limits.budget),
             task_budget: Budget::from(&limits.task_budget),
             people: People::from(&limits.people),
+            planning: limits.planning,
+            iterate_plans: limits.iterate_plans,
+            max_replans: limits.max_replans,
+            replan_after_failures: limits.replan_after_failures,
+            replan_after_tries: limits.replan_after_tries,
+            replan_below_confidence: limits.replan_below_confidence,
+            max_milestones: limits.max_milestones,
         }
     }
 }

@@ -293,6 +293,9 @@ fn a_single_answer_makes_two_entries() {
                 roles: vec!["worker".into()],
                 lessons: Vec::new(),
                 specialists: Vec::new(),
+                draft: None,
+                replan: None,
+                answers: Vec::new(),
             },
         );
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;

@@ -143,6 +143,8 @@ fn context_of(rules: &RoleRules, offer: &TaskOffered) -> TemplateValue {
     context! {
         nonce => offer.nonce,
         goal => offer.goal,
+        role_name => offer.role_name,
+        conversation => TemplateValue::from_serialize(&offer.conversation),
         task_id => offer.task.to_string(),
         limits => TemplateValue::from_serialize(&offer.limits),
         corpus => TemplateValue::from_serialize(&offer.corpus),

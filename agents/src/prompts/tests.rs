@@ -51,6 +51,9 @@ fn hostile_offers() -> Vec<TaskOffered> {
                     description: hostile(),
                     capabilities: vec![hostile()],
                 }],
+                draft: None,
+                replan: None,
+                answers: Vec::new(),
             },
         ),
         (

@@ -27,9 +27,14 @@ fn schema(offer: &TaskOffered) -> Value {
         "type": "object",
         "properties": {
             "goal": {"type": "string", "description": "the goal in your words"},
-            "tasks": {"type": "array", "items": task_schema(roles, levels(offer)), "minItems": 1}
+            "tasks": {"type": "array", "items": task_schema(roles, levels(offer))},
+            "questions": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "instead of tasks: what only the person can say and no plan can be made without"
+            }
         },
-        "required": ["goal", "tasks"]
+        "required": ["goal"]
     })
 }
 
@@ -77,11 +82,12 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
 
 fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
     let tasks = document.documents("tasks", faults);
-    if tasks.is_empty() {
+    let questions = document.texts("questions");
+    if tasks.is_empty() && questions.is_empty() {
         faults.add("`tasks` is missing or empty: a plan has at least one task");
     }
     let tasks = tasks.iter().map(|task| read_task(task, levels(offer), faults)).collect();
-    Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks }))
+    Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks, questions }))
 }
 
 /// Reads a task and those below it, `levels` levels at most.

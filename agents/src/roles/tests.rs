@@ -16,6 +16,9 @@ fn offer_of(kind: &str) -> TaskOffered {
                 roles: vec!["worker".into()],
                 lessons: Vec::new(),
                 specialists: Vec::new(),
+                draft: None,
+                replan: None,
+                answers: Vec::new(),
             },
         ),
         "reflect" => (

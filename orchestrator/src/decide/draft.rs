@@ -164,6 +164,13 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
         | RunEvent::StepsUnfolded { .. }
+        | RunEvent::PlanningSkipped { .. }
+        | RunEvent::PlanDrafted { .. }
+        | RunEvent::PlanIterated { .. }
+        | RunEvent::ReplanWanted { .. }
+        | RunEvent::Replanned { .. }
+        | RunEvent::RunGivenUp { .. }
+        | RunEvent::WordsUncovered { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskQuarantined { .. }
         | RunEvent::TaskRetried { .. }

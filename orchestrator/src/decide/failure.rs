@@ -1,13 +1,14 @@
 //! What follows when a try of a task failed: another try, or the end of the task.
 
 use muster_shared::flow::{Ending, RunLimits};
-use muster_shared::ids::{Seq, TaskId};
+use muster_shared::ids::{Generation, Seq, TaskId};
 use muster_shared::run::RunEvent;
 
 use super::budget;
 use super::deadline;
 use super::draft::Draft;
 use super::review;
+use super::{planning, replan};
 
 /// A try that failed.
 #[derive(Debug)]
@@ -43,10 +44,14 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let generation = state.generation;
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
-    let again = !out_of_time && failures < tries(failure.ending, &run.limits);
+    let most = tries(failure.ending, &run.limits);
+    let again = !out_of_time && failures < most && !replan::ends_tries(run, task, failures);
     let Failure { ending, outcome, reason } = failure;
     if again {
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+        return;
+    }
+    if *task == TaskId::Plan && spare(draft, generation, outcome, &reason) {
         return;
     }
     let fatal = fatal(task, failures, &reason);
@@ -64,6 +69,29 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     if let Some(reason) = fatal {
         draft.emit(RunEvent::RunFailed { reason });
     }
+    if let TaskId::Leaf(index) = task
+        && !out_of_time
+    {
+        replan::after_failure(draft, index, ending, &reason);
+    }
+}
+
+/// A planner that fails where there is a plan already does not end the run: a draft is carried out as it stands. Where
+/// what is left cannot be planned anew, the run is given up with what it has.
+fn spare(draft: &mut Draft<'_>, generation: Generation, outcome: Option<Seq>, reason: &str) -> bool {
+    let Some(run) = draft.open() else { return false };
+    let (drafted, replanning) = (run.planning.drafted.is_some(), run.planning.is_replanning());
+    if !drafted && !replanning {
+        return false;
+    }
+    let reason = reason.to_owned();
+    draft.emit(RunEvent::TaskFailed { task: TaskId::Plan, generation, outcome, reason: reason.clone() });
+    if drafted {
+        planning::adopt_draft(draft, &reason);
+    } else {
+        replan::give_up(draft, Some(&format!("no new plan could be made: {reason}")));
+    }
+    true
 }
 
 /// Why the run cannot go on without this task, and what to do; nothing when it can.

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::TaskStatus;
+use muster_shared::flow::{Ending, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, TaskState};
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{failure, outcome};
+use super::{failure, outcome, replan};
 
 /// An agent that is gone, and what its tasks had come to.
 pub(super) struct Loss<'a> {
@@ -75,6 +75,7 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
         return draft.emit(RunEvent::RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task {
+        replan::after_failure(draft, index, Ending::AgentFailed, &reason);
         outcome::want_refinement(draft, index, &reason);
     }
 }

@@ -17,6 +17,7 @@ mod outcome;
 mod partial;
 mod planning;
 mod questions;
+mod replan;
 mod review;
 mod schedule;
 mod settle;
@@ -120,6 +121,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
                 goal::create(draft, goal, limits, secret, *event_version);
                 goal::recall(draft, lessons);
                 blueprint::begin(draft);
+                planning::begin(draft);
             }
         }
         Input::Fork { from, state, goal, limits, secret, event_version } => {

@@ -13,6 +13,7 @@ use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::loss;
 use super::planning;
+use super::replan;
 use super::review;
 use super::survey;
 use super::waits;
@@ -99,6 +100,7 @@ pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
 fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
     completed(draft, TaskId::Leaf(index.clone()), seq);
     review::after_leaf(draft, index, result);
+    replan::after_result(draft, index, result);
     if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
         want_refinement(draft, index, &advice.reason);
     }
@@ -117,6 +119,10 @@ fn reflected(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, reflection: Ref
 /// further one is allowed, the wish is dropped: the reflection that holds it stands in the record.
 pub(super) fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: &str) {
     let Some(run) = draft.open() else { return };
+    if run.planning.is_replanning() {
+        let number = run.planning.next_replan();
+        return draft.emit(RunEvent::ReplanWanted { number, reason: format!("{index}: {reason}") });
+    }
     let number = survey::next_refinement(run);
     if number > run.limits.max_refinements {
         return;

@@ -83,7 +83,7 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
 }
 
 /// A text on one line, cut short.
-fn line(text: &str, most: usize) -> String {
+pub(super) fn line(text: &str, most: usize) -> String {
     cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 

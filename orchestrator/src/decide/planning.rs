@@ -1,44 +1,158 @@
-//! What follows from a planner's proposal: it is adopted, asked for again with the reasons, or repaired by rule.
+//! Plans: whether one is asked for, and what follows from a planner's proposal. It is adopted, asked for again with the
+//! reasons, or repaired by rule; what earlier runs taught improves it before it is carried out.
 
-use muster_shared::flow::{Ending, Plan, PlanDraft};
-use muster_shared::ids::{Seq, TaskId};
-use muster_shared::plan::{self, PlanProblem};
-use muster_shared::run::RunEvent;
+use muster_shared::flow::{Ending, Goal, Plan, PlanDraft, Planning};
+use muster_shared::ids::{Role, Seq, TaskId};
+use muster_shared::plan::{self, PlanProblem, complexity, coverage};
+use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::failure::{self, Failure};
 use super::outcome::completed;
-use super::{review, survey};
+use super::{replan, review, survey};
+
+/// What a new run begins with: a plan that the person brought, a single task where no plan is needed, or nothing yet.
+pub(super) fn begin(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
+    if run.goal.blueprint.is_some() {
+        return;
+    }
+    let goal = run.goal.clone();
+    match &goal.plan {
+        Some(brought) => take_over(draft, brought),
+        None => {
+            if let Some(reason) = needs_no_plan(run) {
+                draft.emit(RunEvent::PlanningSkipped { reason });
+                let plan = complexity::single_task(&goal, whoever_does(&goal));
+                draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+            }
+        }
+    }
+}
+
+fn needs_no_plan(run: &RunState) -> Option<String> {
+    match run.limits.planning {
+        Planning::Auto => complexity::small(&run.goal),
+        Planning::Always => None,
+        Planning::Never => Some("no plan is wanted: one task does the whole".to_owned()),
+    }
+}
+
+/// Who does a goal without a plan.
+const fn whoever_does(goal: &Goal) -> Role {
+    if goal.corpus.is_some() { Role::Researcher } else { Role::Worker }
+}
+
+/// A plan that the person brought is carried out as it is, or not at all.
+fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
+    let Some(run) = draft.open() else { return };
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let problems = plan::check(brought, &run.limits, &roles);
+    if problems.is_empty() {
+        let (plan, repairs) = plan::repair(brought, &run.limits, &roles);
+        draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
+        return draft.emit(RunEvent::PlanAdopted { plan, repairs });
+    }
+    let reasons: Vec<String> = problems.iter().map(PlanProblem::to_string).collect();
+    let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
+    draft.emit(RunEvent::PlanRefused { reasons });
+    draft.emit(RunEvent::RunFailed { reason });
+}
 
 /// Judges a plan. The first one that is refused is asked for again; later ones are repaired as far as rules can.
 pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let Some(run) = draft.open() else { return };
-    let asked_again = !run.refused_plans.is_empty();
+    if run.planning.is_replanning() {
+        return replan::propose(draft, seq, proposal);
+    }
     let limits = run.limits.clone();
+    let may_ask_again = may_ask_again(run);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
     let problems = plan::check(&proposal, &limits, &roles);
-    if !problems.is_empty() && !asked_again && limits.max_generations > 1 {
-        return refuse(draft, seq, &problems);
+    if !problems.is_empty() && may_ask_again {
+        return refuse(draft, seq, reasons(&problems));
     }
     let (plan, repairs) = plan::repair(&proposal, &limits, &roles);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
-        adopt(draft, seq, plan, &repairs);
+        sound(draft, seq, plan, repairs);
     } else {
-        refuse(draft, seq, &left);
+        refuse(draft, seq, reasons(&left));
     }
 }
 
-fn adopt(draft: &mut Draft<'_>, seq: Seq, plan: Plan, repairs: &[String]) {
-    completed(draft, TaskId::Plan, seq);
-    draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.to_vec() });
-    review::begin(draft, repairs);
+/// Whether a plan that is not in order is asked for again, with the reasons.
+pub(super) fn may_ask_again(run: &RunState) -> bool {
+    run.refused_plans.len() <= run.planning.refused_before && run.limits.max_generations > 1
 }
 
-fn refuse(draft: &mut Draft<'_>, seq: Seq, problems: &[PlanProblem]) {
-    let reasons: Vec<String> = problems.iter().map(PlanProblem::to_string).collect();
+fn reasons(problems: &[PlanProblem]) -> Vec<String> {
+    problems.iter().map(PlanProblem::to_string).collect()
+}
+
+/// A plan that is in order is adopted, or first improved from what earlier runs taught.
+fn sound(draft: &mut Draft<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
+    completed(draft, TaskId::Plan, seq);
+    let Some(run) = draft.open() else { return };
+    if let Some(before) = run.planning.drafted.clone() {
+        let (lessons, changes) = (survey::taught(run), differences(&before, &plan));
+        draft.emit(RunEvent::PlanIterated { lessons, changes });
+        return adopt(draft, plan, repairs);
+    }
+    if run.event_version >= REPLANS_SINCE && run.limits.iterate_plans && !survey::taught(run).is_empty() {
+        return draft.emit(RunEvent::PlanDrafted { plan, repairs });
+    }
+    adopt(draft, plan, repairs);
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is the end of them")]
+fn adopt(draft: &mut Draft<'_>, plan: Plan, repairs: Vec<String>) {
+    let Some(run) = draft.open() else { return };
+    let knows_words = run.event_version >= REPLANS_SINCE;
+    let words = if knows_words { not_spoken_of(run, &plan) } else { Vec::new() };
+    draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+    if !words.is_empty() {
+        draft.emit(RunEvent::WordsUncovered { by: Checked::Plan, words });
+    }
+    review::begin(draft, &repairs);
+}
+
+/// The parts of the person's words that no task speaks of.
+fn not_spoken_of(run: &RunState, plan: &Plan) -> Vec<String> {
+    let texts = plan.tasks.values().flat_map(|task| {
+        let own = [task.name.as_str(), &task.goal, &task.expected_output];
+        own.into_iter().chain(task.milestones.iter().map(String::as_str))
+    });
+    coverage::uncovered(&run.goal.text, texts)
+}
+
+/// Carries the draft out as it is: it could not be improved.
+pub(super) fn adopt_draft(draft: &mut Draft<'_>, reason: &str) -> bool {
+    let Some(plan) = draft.open().and_then(|run| run.planning.drafted.clone()) else { return false };
+    adopt(draft, plan, vec![format!("it could not be improved from earlier runs: {reason}")]);
+    true
+}
+
+/// What is different in the second plan, one line each.
+fn differences(before: &Plan, after: &Plan) -> Vec<String> {
+    let names = |plan: &Plan| plan.tasks.values().map(|task| task.name.clone()).collect::<Vec<_>>();
+    let (old, new) = (names(before), names(after));
+    let gone = before.tasks.iter().filter(|(_, task)| !new.contains(&task.name));
+    let gone = gone.map(|(index, task)| format!("left out {index} {}", task.name));
+    let added = after.tasks.iter().filter(|(_, task)| !old.contains(&task.name));
+    let added = added.map(|(index, task)| format!("new task {index} {}", task.name));
+    let changed = after
+        .tasks
+        .iter()
+        .filter(|(_, task)| before.tasks.values().any(|other| other.name == task.name && other != *task));
+    let changed = changed.map(|(index, task)| format!("changed {index} {}", task.name));
+    gone.chain(added).chain(changed).collect()
+}
+
+/// Has the planner asked again, with the reasons.
+pub(super) fn refuse(draft: &mut Draft<'_>, seq: Seq, reasons: Vec<String>) {
     let reason = format!("the plan was refused: {}", reasons.join("; "));
     draft.emit(RunEvent::PlanRefused { reasons });
     let failure = Failure { ending: Ending::Done, outcome: Some(seq), reason };

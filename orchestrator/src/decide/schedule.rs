@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
-use super::{budget, deadline, review, survey, work};
+use super::{budget, deadline, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -69,6 +69,10 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
             let leaves = survey::ready_leaves(run).into_iter().map(TaskId::Leaf);
             let due = reflections.chain(leaves).filter(|task| budget::affords(run, task));
             let due: Vec<TaskId> = due.collect();
+            if run.planning.is_replanning() {
+                let is_next = due.is_empty() && !survey::anything_in_work(run) && !replan::is_used_up(run);
+                return if is_next { unoffered(run, TaskId::Plan) } else { due };
+            }
             match survey::open_refinement(run) {
                 Some(number) if due.is_empty() && !work_feeds_refinement(run) => {
                     unoffered(run, TaskId::Refine(number))
@@ -127,6 +131,8 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         queue,
         work,
         goal: goal_told(run, task),
+        role_name: run.goal.role_name.clone(),
+        conversation: run.goal.conversation.clone(),
         corpus: run.goal.corpus.clone(),
         model: run.goal.model.clone(),
         limits: run.limits.clone(),

@@ -5,7 +5,7 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{blueprint, budget, schedule, survey};
+use super::{blueprint, budget, replan, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
@@ -13,6 +13,9 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
     loop {
         if !draft.open().is_some_and(is_settled) {
             return;
+        }
+        if draft.open().is_some_and(|run| run.planning.is_replanning() && replan::is_used_up(run)) {
+            return replan::give_up(draft, None);
         }
         block_the_rest(draft);
         budget::leave_out_the_rest(draft);

@@ -119,6 +119,9 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
     let hold = open_refinement(run).map(TaskId::Refine).is_some_and(|task| {
         run.tasks.get(&task).is_some_and(|task| task.status.is_in_work()) || budget::affords(run, &task)
     });
+    if run.planning.is_replanning() {
+        return Vec::new();
+    }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
     order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index)).collect()
 }
@@ -181,12 +184,29 @@ pub(super) fn fruitless(run: &RunState) -> Vec<(TaskIndex, String, String)> {
         .collect()
 }
 
+/// The same without what a later plan has dealt with.
+pub(super) fn not_superseded(run: &RunState) -> Vec<(TaskIndex, String, String)> {
+    fruitless(run).into_iter().filter(|(index, _, _)| !run.planning.is_superseded(index)).collect()
+}
+
+/// What earlier runs taught that concern the goal.
+pub(super) fn taught(run: &RunState) -> Vec<String> {
+    let of_conversation = run.goal.conversation.iter().flat_map(|turn| &turn.lessons);
+    let mut taught: Vec<String> = Vec::new();
+    for lesson in run.lessons.iter().chain(of_conversation) {
+        if !taught.contains(lesson) {
+            taught.push(lesson.clone());
+        }
+    }
+    taught
+}
+
 /// One line for each critical leaf that gave nothing.
 pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
     let critical = |index: &TaskIndex| {
         run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).is_some_and(|task| task.critical)
     };
-    let failed = fruitless(run).into_iter().filter(|(index, _, _)| critical(index));
+    let failed = not_superseded(run).into_iter().filter(|(index, _, _)| critical(index));
     failed
         .map(|(index, name, why)| format!("{index} {name}, which the goal cannot do without, failed: {why}"))
         .collect()

@@ -7,7 +7,7 @@ use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference};
 use muster_shared::run::{RunState, TaskState};
 
-use super::survey;
+use super::{replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -34,11 +34,20 @@ pub(super) fn work(
 fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Work {
     let roles = survey::leaf_roles(capacity);
     Work::Plan {
-        refused: run.refused_plans.last().cloned().unwrap_or_default(),
+        refused: refused(run),
         roles: roles.iter().map(Role::to_string).collect(),
-        lessons: run.lessons.clone(),
+        lessons: survey::taught(run),
         specialists: specialists.to_vec(),
+        draft: run.planning.drafted.clone().map(Box::new),
+        replan: replan::brief(run).map(Box::new),
+        answers: Vec::new(),
     }
+}
+
+/// Why the last plan was refused, unless the planner has been asked for another thing since.
+fn refused(run: &RunState) -> Vec<String> {
+    let since = run.refused_plans.get(run.planning.refused_before..).unwrap_or_default();
+    since.last().cloned().unwrap_or_default()
 }
 
 fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
@@ -70,7 +79,7 @@ fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
     goals
 }
 
-fn lessons(run: &RunState) -> Vec<String> {
+pub(super) fn lessons(run: &RunState) -> Vec<String> {
     // What is nearest comes last: what was learnt in this run outlasts what others taught.
     let earlier = run.lessons.iter().cloned();
     let of_plan = run.reflections.values().flat_map(|reflection| reflection.on_plan.iter().cloned());
@@ -123,12 +132,12 @@ fn refine(run: &RunState, number: u32) -> Option<Work> {
 fn write(run: &RunState) -> Work {
     Work::Write {
         results: survey::results(run),
-        failed: survey::fruitless(run),
+        failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
         stale: survey::stale(run),
     }
 }
 
-fn progress_tree(run: &RunState) -> String {
+pub(super) fn progress_tree(run: &RunState) -> String {
     progress::render(&progress::lines(run, progress::Detail::Decided))
 }

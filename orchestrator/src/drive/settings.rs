@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Budget, Goal, People, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{Budget, Goal, People, Planning, ReflectionLevel, RunLimits, WhenStale};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -79,6 +79,13 @@ const CEILING: RunLimits = RunLimits {
     budget: Budget::UNLIMITED,
     task_budget: Budget::UNLIMITED,
     people: People::USUAL,
+    planning: Planning::Auto,
+    iterate_plans: true,
+    max_replans: 20,
+    replan_after_failures: 1_000,
+    replan_after_tries: 100,
+    replan_below_confidence: 100,
+    max_milestones: 16,
 };
 
 impl OrchestratorSettings {
@@ -114,6 +121,13 @@ impl OrchestratorSettings {
                 max_delegations: wanted.people.max_delegations.min(u32::from(CEILING.max_depth)),
                 ..wanted.people.clone()
             },
+            planning: goal.planning.unwrap_or(wanted.planning),
+            iterate_plans: wanted.iterate_plans,
+            max_replans: wanted.max_replans.min(CEILING.max_replans),
+            replan_after_failures: wanted.replan_after_failures.min(CEILING.replan_after_failures),
+            replan_after_tries: wanted.replan_after_tries.min(CEILING.replan_after_tries),
+            replan_below_confidence: wanted.replan_below_confidence.min(CEILING.replan_below_confidence),
+            max_milestones: wanted.max_milestones.clamp(1, CEILING.max_milestones),
         }
     }
 

@@ -250,9 +250,11 @@ pub fn leaf(name: &str, needs: &[&str]) -> TaskDraft {
 /// Answers as agents do that do everything well, with this plan.
 pub fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
     match &offer.work {
-        Work::Plan { .. } => {
-            outcome(Product::Plan(PlanDraft { goal: "the goal".into(), tasks: tasks.to_vec() }))
-        }
+        Work::Plan { .. } => outcome(Product::Plan(PlanDraft {
+            goal: "the goal".into(),
+            tasks: tasks.to_vec(),
+            questions: Vec::new(),
+        })),
         Work::Execute { task, .. } => {
             let conclusion = format!("{} is so", task.name);
             outcome(Product::Result(TaskResult { conclusion, ..TaskResult::default() }))

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::conversation::Turn;
 use super::people::{People, ReviewPolicy};
+use super::plan::PlanDraft;
 use super::reflection::ReflectionLevel;
 use crate::blueprint::Filled;
 use crate::wire::Encoding;
@@ -45,6 +47,41 @@ pub struct Goal {
     /// The blueprint that it is worked on by, with its values (R7); a planner makes the plan when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<Box<Filled>>,
+    /// Whether a planner is asked, instead of what the limits say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planning: Option<Planning>,
+    /// A plan that the person brings: no planner is asked (R13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Box<PlanDraft>>,
+    /// The role to play, in the person's words; every agent is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role_name: String,
+    /// The earlier runs that this goal follows, oldest first (R11).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<Turn>,
+}
+
+/// Longest name of a role to play, in bytes.
+pub const MAX_ROLE_NAME_BYTES: usize = 200;
+
+/// Whether a goal is given to a planner (R10).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Planning {
+    /// Unless the goal is small.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// Never: one task does the whole.
+    Never,
+}
+
+impl Planning {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// Why a goal is refused before any work starts.
@@ -59,6 +96,18 @@ pub enum GoalError {
     )]
     TooLong {
         /// The goal's length in bytes.
+        bytes: usize,
+    },
+    /// The role to play is no name.
+    #[error("the role to play has {bytes} bytes, {MAX_ROLE_NAME_BYTES} is the most: name it in a few words")]
+    RoleNameTooLong {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// More of a conversation was sent than is kept.
+    #[error("the goal brings {bytes} bytes of earlier runs, {} is the most", super::conversation::MAX_BYTES)]
+    ConversationTooLong {
+        /// Its length in bytes.
         bytes: usize,
     },
 }
@@ -78,19 +127,30 @@ impl Goal {
             budget: Budget::UNLIMITED,
             review: None,
             blueprint: None,
+            planning: None,
+            plan: None,
+            role_name: String::new(),
+            conversation: Vec::new(),
         }
     }
 
     /// Checks what can be checked before work starts.
     ///
     /// # Errors
-    /// When the goal is empty or longer than [`MAX_GOAL_BYTES`].
+    /// When the goal is empty, or something of it is longer than it may be.
     pub fn check(&self) -> Result<(), GoalError> {
         if self.text.trim().is_empty() {
             return Err(GoalError::Empty);
         }
         if self.text.len() > MAX_GOAL_BYTES {
             return Err(GoalError::TooLong { bytes: self.text.len() });
+        }
+        if self.role_name.len() > MAX_ROLE_NAME_BYTES {
+            return Err(GoalError::RoleNameTooLong { bytes: self.role_name.len() });
+        }
+        let bytes = self.conversation.iter().map(Turn::bytes).sum();
+        if bytes > super::conversation::MAX_BYTES {
+            return Err(GoalError::ConversationTooLong { bytes });
         }
         Ok(())
     }
@@ -175,6 +235,68 @@ pub struct RunLimits {
     /// What people have a say in.
     #[serde(skip_serializing_if = "People::is_usual")]
     pub people: People,
+    /// Whether a planner is asked.
+    #[serde(skip_serializing_if = "Planning::is_auto")]
+    pub planning: Planning,
+    /// Whether a plan is improved from lessons of earlier runs before it is carried out (P6).
+    #[serde(skip_serializing_if = "is_true")]
+    pub iterate_plans: bool,
+    /// Most times that what is left is planned anew (P5).
+    #[serde(skip_serializing_if = "is_usual_replans")]
+    pub max_replans: u32,
+    /// Tasks that may fail one after the other before what is left is planned anew; 0 for any number.
+    #[serde(skip_serializing_if = "is_usual_failures")]
+    pub replan_after_failures: u32,
+    /// Tries of one task that may fail before what is left is planned anew; 0 for any number.
+    #[serde(skip_serializing_if = "is_usual_tries")]
+    pub replan_after_tries: u32,
+    /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
+    #[serde(skip_serializing_if = "is_usual_confidence")]
+    pub replan_below_confidence: u8,
+    /// Most milestones of one leaf; one with more counts as too large and is split (P3).
+    #[serde(skip_serializing_if = "is_usual_milestones")]
+    pub max_milestones: u16,
+}
+
+/// What is left is planned anew this often at most, unless a run says otherwise.
+const MAX_REPLANS: u32 = 3;
+/// See [`RunLimits::replan_after_failures`].
+const REPLAN_AFTER_FAILURES: u32 = 2;
+/// See [`RunLimits::replan_after_tries`].
+const REPLAN_AFTER_TRIES: u32 = 3;
+/// See [`RunLimits::replan_below_confidence`].
+const REPLAN_BELOW_CONFIDENCE: u8 = 20;
+/// See [`RunLimits::max_milestones`].
+const MAX_MILESTONES: u16 = 8;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_replans(replans: &u32) -> bool {
+    *replans == MAX_REPLANS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_failures(failures: &u32) -> bool {
+    *failures == REPLAN_AFTER_FAILURES
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_tries(tries: &u32) -> bool {
+    *tries == REPLAN_AFTER_TRIES
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_confidence(percent: &u8) -> bool {
+    *percent == REPLAN_BELOW_CONFIDENCE
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_milestones(milestones: &u16) -> bool {
+    *milestones == MAX_MILESTONES
 }
 
 impl Default for RunLimits {
@@ -201,6 +323,13 @@ impl Default for RunLimits {
             budget: Budget::UNLIMITED,
             task_budget: Budget::UNLIMITED,
             people: People::default(),
+            planning: Planning::Auto,
+            iterate_plans: true,
+            max_replans: MAX_REPLANS,
+            replan_after_failures: REPLAN_AFTER_FAILURES,
+            replan_after_tries: REPLAN_AFTER_TRIES,
+            replan_below_confidence: REPLAN_BELOW_CONFIDENCE,
+            max_milestones: MAX_MILESTONES,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The pipeline, in the order a run passes through it.
 
 pub mod budget;
+pub mod conversation;
 pub mod gates;
 pub mod goal;
 pub mod lesson;
@@ -19,8 +20,9 @@ pub mod usage;
 pub mod wait;
 
 pub use budget::Budget;
+pub use conversation::Turn;
 pub use gates::{Gate, Gates};
-pub use goal::{CorpusRef, Goal, RunLimits, WhenStale};
+pub use goal::{CorpusRef, Goal, Planning, RunLimits, WhenStale};
 pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
@@ -34,6 +36,6 @@ pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
 };
-pub use task::{LeafRef, TaskOffered, TaskStatus, Work};
+pub use task::{LeafRef, ReplanBrief, TaskOffered, TaskStatus, Work};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};

@@ -15,6 +15,9 @@ pub struct PlanDraft {
     pub goal: String,
     /// The tasks at the top of the plan.
     pub tasks: Vec<TaskDraft>,
+    /// What has to be known before a plan can be made; asked of a person where the run's settings say so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
 }
 
 /// One proposed task, with its subtasks.

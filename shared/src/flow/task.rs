@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::conversation::Turn;
 use super::goal::{CorpusRef, RunLimits};
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::plan::{Plan, PlanTask};
@@ -108,6 +109,12 @@ pub struct TaskOffered {
     pub work: Work,
     /// The person's own words.
     pub goal: String,
+    /// The role to play, in the person's words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role_name: String,
+    /// The earlier runs that the goal follows, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<Turn>,
     /// The run's documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corpus: Option<CorpusRef>,
@@ -152,6 +159,15 @@ pub enum Work {
         /// What those of them are for that users defined.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         specialists: Vec<Specialty>,
+        /// A plan that is to be improved from what earlier runs taught, instead of a new one (P6).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        draft: Option<Box<Plan>>,
+        /// What is left of the run is to be planned anew (P5).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replan: Option<Box<ReplanBrief>>,
+        /// What people answered to the planner's questions: question and answer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        answers: Vec<(String, String)>,
     },
     /// Do a leaf.
     Execute {
@@ -221,6 +237,25 @@ pub enum Work {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stale: Vec<(TaskIndex, String)>,
     },
+}
+
+/// What a planner is told of a plan that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ReplanBrief {
+    /// The plan as it stands.
+    pub plan: Plan,
+    /// The progress tree, as text.
+    pub progress: String,
+    /// Why what is left is to be planned anew.
+    pub reasons: Vec<String>,
+    /// What the leaves that ended well gave.
+    pub results: Vec<LeafRef>,
+    /// What was learnt in this run.
+    pub lessons: Vec<String>,
+    /// The index of the first new task.
+    pub first: TaskIndex,
+    /// How many more times a plan may be made after this.
+    pub left: u32,
 }
 
 /// A leaf and what it gave.

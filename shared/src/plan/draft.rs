@@ -24,7 +24,7 @@ pub(super) fn read(draft: &PlanDraft) -> (Plan, Vec<PlanProblem>) {
 /// keep their meaning when tasks come and go.
 #[must_use]
 pub fn as_draft(plan: &Plan) -> PlanDraft {
-    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None) }
+    PlanDraft { goal: plan.goal.clone(), tasks: drafts_below(plan, None), questions: Vec::new() }
 }
 
 fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {

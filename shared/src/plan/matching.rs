@@ -81,7 +81,8 @@ mod tests {
             (task(Some("pirate"), &[]), Some("pirate")),
         ];
         for (before, expected) in cases {
-            let mut draft = PlanDraft { goal: String::new(), tasks: vec![before.clone()] };
+            let mut draft =
+                PlanDraft { goal: String::new(), tasks: vec![before.clone()], questions: Vec::new() };
             give_to_specialists(&mut draft, &roles, &specialists);
             assert_eq!(draft.tasks[0].role.as_deref(), expected, "{before:?}");
         }
@@ -91,7 +92,7 @@ mod tests {
     fn a_task_that_stands_for_others_is_given_to_nobody() {
         let specialists = [specialist("auditor", &["audit"])];
         let above = TaskDraft { subtasks: vec![task(None, &["audit"])], ..task(None, &["audit"]) };
-        let mut draft = PlanDraft { goal: String::new(), tasks: vec![above] };
+        let mut draft = PlanDraft { goal: String::new(), tasks: vec![above], questions: Vec::new() };
         give_to_specialists(&mut draft, &[], &specialists);
         assert_eq!(draft.tasks[0].role, None);
         assert_eq!(draft.tasks[0].subtasks[0].role.as_deref(), Some("auditor"));

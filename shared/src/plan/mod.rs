@@ -1,6 +1,8 @@
 //! Pure rules about plans: check, repair, refine, order, progress, references.
 
 pub mod check;
+pub mod complexity;
+pub mod coverage;
 pub mod matching;
 pub mod nearest;
 pub mod order;
@@ -8,6 +10,7 @@ pub mod progress;
 pub mod reference;
 pub mod refine;
 pub mod repair;
+pub mod replan;
 
 mod draft;
 mod tree;
@@ -19,3 +22,4 @@ pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
 pub use refine::{Refined, refine};
 pub use repair::repair;
+pub use replan::{Replanned, Rigour, replan};

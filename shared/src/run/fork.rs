@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::planning::PlanHistory;
 use super::state::{Phase, RunState, RunStatus, TaskState};
 use crate::blueprint::Fate;
 use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
@@ -45,6 +46,9 @@ pub struct Inherited {
     /// Tasks whose results were made from one that had changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stale: BTreeMap<TaskIndex, String>,
+    /// What became of its plans.
+    #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
+    pub planning: PlanHistory,
 }
 
 impl Inherited {
@@ -66,6 +70,7 @@ impl Inherited {
             refinements: run.refinements.clone(),
             lessons: run.lessons.clone(),
             stale: run.stale.clone(),
+            planning: run.planning.clone(),
         })
     }
 
@@ -88,6 +93,7 @@ impl Inherited {
             refinements,
             lessons,
             stale,
+            planning,
         } = self.clone();
         *run = RunState {
             phase,
@@ -100,6 +106,7 @@ impl Inherited {
             refinements,
             lessons,
             stale,
+            planning,
             forked: Some(from),
             ..run.clone()
         };

@@ -180,8 +180,10 @@ fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), 
     let (may, must) = match after.status {
         RunStatus::Completed => (true, true),
         // What there was when it was stopped.
-        RunStatus::Aborted(_) => (after.report.as_ref().is_none_or(|report| report.partial), false),
-        RunStatus::Created | RunStatus::Processing | RunStatus::Failed => (after.report.is_none(), false),
+        RunStatus::Aborted(_) | RunStatus::Failed => {
+            (after.report.as_ref().is_none_or(|report| report.partial), false)
+        }
+        RunStatus::Created | RunStatus::Processing => (after.report.is_none(), false),
     };
     ensure(may && (!must || after.report.is_some()), || format!("it is {:?}", after.status))
 }

@@ -5,18 +5,21 @@
 //! the run's state only when a decision names it.
 
 pub mod apply;
+pub mod conversation;
 pub mod event;
 pub mod fork;
 pub mod invariants;
+pub mod planning;
 pub mod snapshot;
 pub mod state;
 
-pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs};
+pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};
 pub use event::{
-    AgentEvent, AgentKey, Decided, Entry, EventKind, Evidence, Input, RecordEvent, Released, Request,
-    RunEvent, Started, StopReason, ToolStarted,
+    AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
+    Released, Request, RunEvent, Started, StopReason, ToolStarted,
 };
 pub use fork::{Inherited, Origin};
+pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
 pub use snapshot::Snapshot;
 pub use state::{
     Allotment, Death, Paused, Phase, QuestionEnd, QuestionState, RunState, RunStatus, Seen, Statuses,
@@ -28,6 +31,8 @@ pub const EVENT_VERSION: u32 = 2;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
+/// The first version of events in which small goals are not planned, and failed plans are made anew.
+pub const REPLANS_SINCE: u32 = 2;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
+use super::planning::PlanHistory;
 use crate::blueprint::Fate;
 use crate::flow::{
     About, Answered, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation, Reply,
@@ -117,6 +118,9 @@ pub struct RunState {
     /// Tasks whose results were made from one that has changed since, and what that was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stale: BTreeMap<TaskIndex, String>,
+    /// What became of its plans.
+    #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
+    pub planning: PlanHistory,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.

@@ -13,8 +13,8 @@ use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::{
-    Decided, Evidence, Inherited, Input, Origin, Phase, Released, Request, RunEvent, Started, StopReason,
-    TaskState, ToolStarted,
+    Checked, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released, Request, RunEvent,
+    Started, StopReason, TaskState, ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::{
@@ -62,6 +62,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_controlled", Body::Decided(controlled()));
     add("decided_out_of_time", Body::Decided(out_of_time()));
     add("decided_unfolded", Body::Decided(unfolded()));
+    add("decided_planning", Body::Decided(replanned()));
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
@@ -136,7 +137,7 @@ fn out_of_time() -> Decided {
 }
 
 fn plan_draft() -> PlanDraft {
-    PlanDraft { goal: "Understand".to_owned(), tasks: vec![draft_task()] }
+    PlanDraft { goal: "Understand".to_owned(), tasks: vec![draft_task()], questions: Vec::new() }
 }
 
 /// A task that waits for a person.
@@ -188,6 +189,31 @@ fn answered() -> Decided {
             RunEvent::TaskAnswered { task, step: 2, observation: observation() },
             RunEvent::TaskDelegated { task: by, to, plan: plan() },
             RunEvent::PlanEdited { plan: plan(), reason: "asked by ada".to_owned() },
+        ],
+        ..decided()
+    }
+}
+
+/// Plans that are improved, or fail and are made anew.
+fn replanned() -> Decided {
+    let (reason, lines) = ("two tasks failed".to_owned(), vec!["new task 3 look elsewhere".to_owned()]);
+    let failed = FailedPlan { tasks: vec!["[~] 1 look".to_owned()], reasons: vec![reason.clone()] };
+    Decided {
+        inputs: vec![Input::Agent { seq: Seq(44) }],
+        events: vec![
+            RunEvent::PlanningSkipped { reason: "the goal is small".to_owned() },
+            RunEvent::PlanDrafted { plan: plan(), repairs: Vec::new() },
+            RunEvent::PlanIterated { lessons: lines.clone(), changes: lines.clone() },
+            RunEvent::WordsUncovered { by: Checked::Plan, words: vec!["in Europe".to_owned()] },
+            RunEvent::ReplanWanted { number: 1, reason: reason.clone() },
+            RunEvent::Replanned { number: 1, changes: lines.clone(), plan: plan() },
+            RunEvent::RunGivenUp {
+                plans: vec![failed],
+                lessons: lines,
+                simpler: "What limits loops?".to_owned(),
+                report: Some(Box::new(Report { partial: true, ..report() })),
+            },
+            RunEvent::RunFailed { reason },
         ],
         ..decided()
     }
@@ -266,6 +292,10 @@ fn goal() -> Goal {
         budget: muster_shared::flow::Budget::UNLIMITED,
         review: None,
         blueprint: None,
+        planning: None,
+        plan: None,
+        role_name: String::new(),
+        conversation: Vec::new(),
     }
 }
 
@@ -475,6 +505,9 @@ fn works() -> Vec<(&'static str, Work)> {
                 roles: vec!["worker".to_owned()],
                 lessons: Vec::new(),
                 specialists: Vec::new(),
+                draft: None,
+                replan: None,
+                answers: Vec::new(),
             },
         ),
         (
@@ -533,6 +566,8 @@ fn offered(work: Work) -> TaskOffered {
         queue: Queue::Agent(agent()),
         work,
         goal: goal().text,
+        role_name: String::new(),
+        conversation: Vec::new(),
         corpus: Some(corpus()),
         model: Some("openai/gpt-x".to_owned()),
         limits: limits(),
@@ -674,6 +709,7 @@ fn inherited() -> Inherited {
         refinements: Vec::new(),
         lessons: Vec::new(),
         stale: BTreeMap::new(),
+        planning: muster_shared::run::PlanHistory::default(),
     }
 }
 

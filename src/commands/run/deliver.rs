@@ -24,7 +24,7 @@ pub(crate) struct Wanted {
 }
 
 /// Checks that the report can be written before work is done for it.
-pub(super) fn check(file: Option<&Path>) -> Result<(), Failure> {
+pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     if file.is_dir() {
         return Err(Failure::usage(format!("{} is a folder", file.display()))
@@ -61,7 +61,8 @@ pub(super) fn deliver(
         }
     };
     if let (Some(file), Some(report)) = (&wanted.output, &state.report) {
-        write(file, &report.body)?;
+        write(file, &report.body, "the report")
+            .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))?;
     }
     if wanted.json {
         output::json(&summary(state))?;
@@ -116,10 +117,9 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
 }
 
 /// Writes a file in one move, so that an interrupted write leaves no half report.
-fn write(file: &Path, text: &str) -> Result<(), Failure> {
+pub(in crate::commands) fn write(file: &Path, text: &str, what: &str) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| {
-        Failure::failed(format!("cannot write the report to {}: {error}", file.display()))
-            .help("the report is kept: `muster show last` prints it")
+        Failure::failed(format!("cannot write {what} to {}: {error}", file.display()))
     };
     let mut next = file.as_os_str().to_owned();
     next.push(".new");

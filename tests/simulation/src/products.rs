@@ -120,7 +120,7 @@ fn plan(random: &mut Random) -> PlanDraft {
         }
         _ => {}
     }
-    PlanDraft { goal: "the goal".into(), tasks }
+    PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }
 }
 
 fn task(number: u64, random: &mut Random) -> TaskDraft {

@@ -36,7 +36,7 @@ pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
     } else {
         "There are no documents: only what can be computed can be answered."
     };
-    let draft = PlanDraft { goal: offer.goal.clone(), tasks };
+    let draft = PlanDraft { goal: offer.goal.clone(), tasks, questions: Vec::new() };
     OfflineMove::submit(thought(text, reasoning, "Submit the plan."), &Product::Plan(draft))
 }
 

@@ -63,7 +63,13 @@ impl Fleet {
         self.begin(Goal::new(goal), limits);
     }
 
+    /// Begins a run that is planned once: what makes plans anew has tests of its own.
     pub(super) fn begin(&mut self, goal: Goal, limits: RunLimits) {
+        let planning = muster_shared::flow::Planning::Always;
+        self.begin_as_it_is(goal, RunLimits { planning, max_replans: 0, ..limits });
+    }
+
+    pub(super) fn begin_as_it_is(&mut self, goal: Goal, limits: RunLimits) {
         let (goal, secret) = (Box::new(goal), "ab".repeat(32));
         self.turn(vec![Input::Goal {
             goal,
@@ -310,7 +316,7 @@ pub(super) fn leaf(name: &str, needs: &[&str]) -> TaskDraft {
 }
 
 pub(super) fn plan(tasks: Vec<TaskDraft>) -> Outcome {
-    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks }))
+    done(Product::Plan(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }))
 }
 
 pub(super) fn result(conclusion: &str) -> Outcome {

@@ -9,6 +9,7 @@ mod learning;
 mod loss;
 mod nested;
 mod properties;
+mod replanning;
 mod review;
 mod specialists;
 mod spending;

@@ -34,7 +34,8 @@ fn waiting(people: People) -> Fleet {
 }
 
 fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
-    let plan = tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks }));
+    let plan =
+        tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }));
     fleet.ask(n, |request| Input::Approve { plan, request });
 }
 

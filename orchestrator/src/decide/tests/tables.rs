@@ -59,7 +59,10 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             refused: Vec::new(),
             roles: vec!["researcher".into(), "worker".into()],
             lessons: Vec::new(),
-            specialists: Vec::new()
+            specialists: Vec::new(),
+            draft: None,
+            replan: None,
+            answers: Vec::new()
         }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));

@@ -3,12 +3,14 @@
 use super::super::EVENT_VERSION;
 use super::super::event::RunEvent;
 use super::super::fork::Inherited;
+use super::super::planning::{GivenUp, Iterated};
 use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
 use super::control;
 use super::error::ApplyError;
 use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents, grow_plan};
+use super::planning;
 use super::task::{end_generation, end_without_outcome};
 use super::wait;
 use crate::flow::{Goal, TaskStatus, Usage};
@@ -70,6 +72,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         questions: std::collections::BTreeMap::new(),
         delegated: std::collections::BTreeMap::new(),
         stale: std::collections::BTreeMap::new(),
+        planning: super::super::planning::PlanHistory::default(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,
@@ -98,11 +101,26 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             state.lessons.clone_from(lessons);
         }
         RunEvent::PlanRefused { reasons } => {
-            require_phase(state, &[Phase::Planning], name)?;
+            if !state.planning.is_replanning() {
+                require_phase(state, &[Phase::Planning], name)?;
+            }
             state.refused_plans.push(reasons.clone());
+        }
+        RunEvent::PlanningSkipped { reason } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            state.planning.skipped = Some(reason.clone());
+        }
+        RunEvent::PlanDrafted { plan, repairs: _ } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            planning::drafted(state, plan);
+        }
+        RunEvent::PlanIterated { lessons, changes } => {
+            require_phase(state, &[Phase::Planning], name)?;
+            state.planning.iterated = Some(Iterated { lessons: lessons.clone(), changes: changes.clone() });
         }
         RunEvent::PlanAdopted { plan, repairs: _ } => {
             require_phase(state, &[Phase::Planning], name)?;
+            state.planning.drafted = None;
             change_plan(state, plan)?;
             control::enter(state, Phase::Executing, now);
         }
@@ -124,14 +142,16 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             loss::released(state, name, &holder, now)?;
         }
         RunEvent::TaskQuarantined { task, generation, evidence } => {
-            let task = end_generation(state, name, task, *generation, TaskStatus::Failed, None)?;
-            task.reasons.push(evidence.reason.clone());
+            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, None)?;
+            ended.reasons.push(evidence.reason.clone());
+            planning::count_end(state, task, false);
         }
         RunEvent::TaskCompleted { task, generation, outcome } => {
             if let TaskId::Leaf(index) = task {
                 state.stale.remove(index);
             }
             end_generation(state, name, task, *generation, TaskStatus::Completed, Some(*outcome))?;
+            planning::count_end(state, task, true);
         }
         RunEvent::TaskRetried { task, generation, outcome, reason } => {
             let task = end_generation(state, name, task, *generation, TaskStatus::Created, *outcome)?;
@@ -139,9 +159,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             task.reasons.push(reason.clone());
         }
         RunEvent::TaskFailed { task, generation, outcome, reason } => {
-            let task = end_generation(state, name, task, *generation, TaskStatus::Failed, *outcome)?;
-            task.failures = task.failures.saturating_add(1);
-            task.reasons.push(reason.clone());
+            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, *outcome)?;
+            ended.failures = ended.failures.saturating_add(1);
+            ended.reasons.push(reason.clone());
+            planning::count_end(state, task, false);
         }
         RunEvent::TaskBlocked { task, reason } => {
             end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Blocked, reason)?;
@@ -179,6 +200,9 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::RunPaused { reason } => control::pause(state, name, reason, now)?,
         RunEvent::RunResumed { reason: _, deadline } => control::resume(state, name, *deadline, now)?,
         RunEvent::GoalEdited { task, goal, reason: _ } => {
+            if task.is_none() && state.planning.original_goal.is_none() {
+                state.planning.original_goal = Some(state.goal.text.clone());
+            }
             control::edit(state, name, task.as_ref(), goal, now)?;
         }
         RunEvent::RequestRefused { .. } => {}
@@ -197,6 +221,21 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             change_plan(state, plan)?;
             state.refinements.push((changes.clone(), refused.clone()));
         }
+        RunEvent::ReplanWanted { number: _, reason } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            planning::replan_wanted(state, reason);
+        }
+        RunEvent::Replanned { number: _, changes, plan } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            planning::replanned(state, changes, plan)?;
+        }
+        RunEvent::RunGivenUp { plans, lessons, simpler, report } => {
+            require_phase(state, &[Phase::Executing, Phase::Writing], name)?;
+            state.report = report.as_deref().cloned();
+            state.planning.given_up =
+                Some(GivenUp { plans: plans.clone(), lessons: lessons.clone(), simpler: simpler.clone() });
+        }
+        RunEvent::WordsUncovered { by, words } => state.planning.uncovered.push((*by, words.clone())),
         RunEvent::WritingBegan => {
             require_phase(state, &[Phase::Executing], name)?;
             control::enter(state, Phase::Writing, now);

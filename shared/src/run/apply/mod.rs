@@ -11,6 +11,7 @@ mod event;
 mod loss;
 mod offer;
 mod plan;
+mod planning;
 mod task;
 mod wait;
 
@@ -23,6 +24,7 @@ pub use agent::close_inputs;
 pub use error::ApplyError;
 pub use event::apply_event;
 pub use offer::apply_offer;
+pub use planning::failed_plan;
 
 use agent::apply_agent;
 

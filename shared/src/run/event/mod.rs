@@ -8,4 +8,4 @@ mod run_event;
 pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted};
 pub use input::{Input, Request};
 pub use record::{Decided, Entry, RecordEvent};
-pub use run_event::{Evidence, RunEvent, StopReason};
+pub use run_event::{Checked, Evidence, FailedPlan, RunEvent, StopReason};

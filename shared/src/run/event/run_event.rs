@@ -48,6 +48,25 @@ pub enum RunEvent {
         /// Why, one line each.
         reasons: Vec<String>,
     },
+    /// No planner is asked: the goal is small, the person brought a plan, or wants none.
+    PlanningSkipped {
+        /// Why.
+        reason: String,
+    },
+    /// The planner's plan is in order, and is to be improved from lessons of earlier runs before it is carried out.
+    PlanDrafted {
+        /// The plan.
+        plan: Plan,
+        /// What was repaired in the draft, one line each.
+        repairs: Vec<String>,
+    },
+    /// The plan was improved from lessons of earlier runs.
+    PlanIterated {
+        /// The lessons.
+        lessons: Vec<String>,
+        /// What was changed, one line each; empty when nothing had to be.
+        changes: Vec<String>,
+    },
     /// There is a plan.
     PlanAdopted {
         /// The plan.
@@ -313,6 +332,41 @@ pub enum RunEvent {
         /// The plan as it stands now.
         plan: Plan,
     },
+    /// What is left is to be planned anew. Nothing new is begun until it is; more reasons may follow.
+    ReplanWanted {
+        /// Which new plan of the run, from 1.
+        number: u32,
+        /// Why.
+        reason: String,
+    },
+    /// What was left is planned anew. What has ended stays as it is.
+    Replanned {
+        /// Which new plan of the run, from 1.
+        number: u32,
+        /// What was changed, one line each.
+        changes: Vec<String>,
+        /// The plan as it stands now.
+        plan: Plan,
+    },
+    /// The plans of the run failed, and there will be no other. The run fails with the next event.
+    RunGivenUp {
+        /// The plans that failed, in order.
+        plans: Vec<FailedPlan>,
+        /// What was learnt.
+        lessons: Vec<String>,
+        /// A simpler goal.
+        simpler: String,
+        /// What there was to report. Put together by rule.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        report: Option<Box<Report>>,
+    },
+    /// The plan, or the report, was held against the person's own words, and does not speak of all of them.
+    WordsUncovered {
+        /// What was checked.
+        by: Checked,
+        /// The parts of the goal that it does not speak of, in the person's words.
+        words: Vec<String>,
+    },
     /// The report is being written.
     WritingBegan,
     /// The run ended well.
@@ -358,6 +412,9 @@ impl RunEvent {
             Self::RunForked { .. } => "run_forked",
             Self::LessonsRecalled { .. } => "lessons_recalled",
             Self::PlanRefused { .. } => "plan_refused",
+            Self::PlanningSkipped { .. } => "planning_skipped",
+            Self::PlanDrafted { .. } => "plan_drafted",
+            Self::PlanIterated { .. } => "plan_iterated",
             Self::PlanAdopted { .. } => "plan_adopted",
             Self::StepsUnfolded { .. } => "steps_unfolded",
             Self::TaskStarted { .. } => "task_started",
@@ -388,6 +445,10 @@ impl RunEvent {
             Self::Reflected { .. } => "reflected",
             Self::RefinementWanted { .. } => "refinement_wanted",
             Self::PlanRefined { .. } => "plan_refined",
+            Self::ReplanWanted { .. } => "replan_wanted",
+            Self::Replanned { .. } => "replanned",
+            Self::RunGivenUp { .. } => "run_given_up",
+            Self::WordsUncovered { .. } => "words_uncovered",
             Self::WritingBegan => "writing_began",
             Self::RunCompleted { .. } => "run_completed",
             Self::RunFailed { .. } => "run_failed",
@@ -424,4 +485,23 @@ pub enum StopReason {
     BudgetExhausted,
     /// There was too much to do: it was not taken up at all.
     Refused,
+}
+
+/// What is held against the person's own words (P8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Checked {
+    /// The plan.
+    Plan,
+    /// The report.
+    Report,
+}
+
+/// A plan that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FailedPlan {
+    /// Its tasks, one line each, with how they ended.
+    pub tasks: Vec<String>,
+    /// Why it failed.
+    pub reasons: Vec<String>,
 }

@@ -1,0 +1,201 @@
+//! Planning anew when a plan fails (P5). At once for a critical task; after some failures in a row, or some of one
+//! task; on low confidence. Nothing new is begun until the planner has answered; what is in hand is brought to its end
+//! first, so that its result counts. When the plans that a run may have are used up, it fails and says what was tried.
+
+use muster_shared::flow::{Ending, PlanDraft, Report, TaskResult};
+use muster_shared::ids::{Seq, TaskId, TaskIndex};
+use muster_shared::plan::replan::{Rigour, first_new, replan};
+use muster_shared::run::{FailedPlan, Phase, REPLANS_SINCE, RunEvent, RunState, failed_plan};
+
+use super::draft::Draft;
+use super::outcome::completed;
+use super::{effect::Effect, partial, planning, survey, work};
+
+/// Most of each list that is said when a run is given up.
+const MOST_LINES: usize = 12;
+
+/// Whether failures lead to new plans in this run.
+fn is_on(run: &RunState) -> bool {
+    run.event_version >= REPLANS_SINCE
+        && run.limits.max_replans > 0
+        && run.phase == Phase::Executing
+        // A blueprint says itself what follows when a step fails.
+        && run.goal.blueprint.is_none()
+}
+
+/// Whether no further plan may be made.
+pub(super) fn is_used_up(run: &RunState) -> bool {
+    run.planning.next_replan() > run.limits.max_replans
+}
+
+/// Whether this many failed tries of one task end it, because what is left is planned anew.
+pub(super) fn ends_tries(run: &RunState, task: &TaskId, failures: u32) -> bool {
+    let after = run.limits.replan_after_tries;
+    matches!(task, TaskId::Leaf(_)) && is_on(run) && after > 0 && failures >= after
+}
+
+/// A leaf failed for good.
+pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, ending: Ending, reason: &str) {
+    let Some(run) = draft.open().filter(|run| is_on(run)) else { return };
+    let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
+    match ending {
+        // No plan helps against these.
+        Ending::Cancelled | Ending::BudgetExhausted => return,
+        Ending::Done
+        | Ending::DonePartial
+        | Ending::Escalate
+        | Ending::Delegate
+        | Ending::Blocked
+        | Ending::GaveUp
+        | Ending::ModelFailed
+        | Ending::AgentFailed
+        | Ending::DeadlinePassed => {}
+    }
+    let failures = run.planned(index).map_or(0, |state| state.failures);
+    let (in_a_row, limits) = (run.planning.failures_in_a_row, &run.limits);
+    let name = &task.name;
+    let why = if task.critical {
+        Some(format!("{index} {name}, which the goal cannot do without, failed: {reason}"))
+    } else if limits.replan_after_tries > 0 && failures >= limits.replan_after_tries {
+        Some(format!("{index} {name} failed {failures} times: {reason}"))
+    } else if limits.replan_after_failures > 0 && in_a_row >= limits.replan_after_failures {
+        Some(format!(
+            "{in_a_row} tasks failed one after the other, the last of them {index} {name}: {reason}"
+        ))
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        want(draft, why);
+    }
+}
+
+/// A leaf ended well, and may not be sure of what it found.
+pub(super) fn after_result(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
+    let Some(run) = draft.open().filter(|run| is_on(run) && !is_used_up(run)) else { return };
+    let least = run.limits.replan_below_confidence;
+    // Nothing is said by a finding that says 0.
+    let known = result.findings.iter().map(|finding| finding.confidence).filter(|percent| *percent > 0);
+    if let Some(best) = known.max().filter(|best| *best < least) {
+        want(
+            draft,
+            format!("{index} is sure of nothing that it found: {best} % at most, {least} % is the least"),
+        );
+    }
+}
+
+fn want(draft: &mut Draft<'_>, reason: String) {
+    let Some(run) = draft.open() else { return };
+    let number = run.planning.next_replan();
+    draft.emit(RunEvent::ReplanWanted { number, reason });
+}
+
+/// Judges a new plan of what is left.
+pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
+    let Some(run) = draft.open() else { return };
+    let Some(plan) = &run.plan else { return };
+    let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let made = replan(plan, &survey::statuses_to_refine(run), proposal, &run.limits, &roles, rigour);
+    let number = run.planning.next_replan();
+    match made {
+        Ok(made) => {
+            completed(draft, TaskId::Plan, seq);
+            draft.emit(RunEvent::Replanned { number, changes: made.changes, plan: made.plan });
+        }
+        Err(reasons) => planning::refuse(draft, seq, reasons),
+    }
+}
+
+/// What the planner is told.
+pub(super) fn brief(run: &RunState) -> Option<muster_shared::flow::ReplanBrief> {
+    let plan = run.plan.as_ref().filter(|_| run.planning.is_replanning())?;
+    Some(muster_shared::flow::ReplanBrief {
+        first: first_new(plan),
+        plan: plan.clone(),
+        progress: work::progress_tree(run),
+        reasons: run.planning.wanted.clone(),
+        results: survey::results(run),
+        lessons: work::lessons(run),
+        left: run.limits.max_replans.saturating_sub(run.planning.next_replan()),
+    })
+}
+
+/// Ends a run whose plans all failed, honestly: with what was tried, what was learnt, and a goal that asks for less.
+pub(super) fn give_up(draft: &mut Draft<'_>, last: Option<&str>) {
+    let Some(run) = draft.open() else { return };
+    let mut failed = failed_plan(run);
+    failed.reasons.extend(last.map(str::to_owned));
+    let plans: Vec<FailedPlan> =
+        run.planning.replans.iter().map(|replan| replan.failed.clone()).chain([failed]).collect();
+    let lessons = learnt(run);
+    let simpler = simpler_goal(run);
+    let count = plans.len();
+    let reason = format!(
+        "the goal was not reached: {count} {} failed, the last because {}. Ask for less, for example: {simpler:?}; \
+         `muster show {}` has what was tried and learnt",
+        if count == 1 { "plan" } else { "plans" },
+        plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
+        run.id.short(),
+    );
+    let report = Box::new(report(run, &plans, &lessons, &simpler));
+    draft.effect(Effect::CancelRun { reason: reason.clone() });
+    draft.emit(RunEvent::RunGivenUp { plans, lessons, simpler, report: Some(report) });
+    draft.emit(RunEvent::RunFailed { reason });
+}
+
+fn learnt(run: &RunState) -> Vec<String> {
+    let of_reflections = run.reflections.values().map(|reflection| reflection.summary.clone());
+    let mut learnt: Vec<String> = Vec::new();
+    for lesson in work::lessons(run).into_iter().chain(of_reflections) {
+        if !lesson.trim().is_empty() && !learnt.contains(&lesson) && learnt.len() < MOST_LINES {
+            learnt.push(lesson);
+        }
+    }
+    learnt
+}
+
+/// What could be done of the goal, else its first part.
+fn simpler_goal(run: &RunState) -> String {
+    let done: Vec<String> =
+        survey::results(run).into_iter().map(|leaf| leaf.goal).filter(|goal| !goal.contains("{{")).collect();
+    let parts = || muster_shared::plan::coverage::parts(&run.goal.text);
+    let first_plan = || {
+        let leaf = run.plan.as_ref().and_then(|plan| plan.leaves().next())?;
+        Some(leaf.1.goal.clone())
+    };
+    let simpler = match done.first() {
+        Some(first) => first.clone(),
+        None => match parts().as_slice() {
+            [first, _, ..] => first.clone(),
+            [] | [_] => first_plan().unwrap_or_else(|| run.goal.text.clone()),
+        },
+    };
+    simpler.chars().take(300).collect()
+}
+
+fn report(run: &RunState, plans: &[FailedPlan], lessons: &[String], simpler: &str) -> Report {
+    const WHY: &str = "the plans failed and the goal was not reached";
+    let mut report = partial::report(run, WHY).unwrap_or_else(|| {
+        let title = "The goal was not reached".to_owned();
+        Report {
+            body: format!("# {title}\n\n> No task gave a result.\n"),
+            title,
+            partial: true,
+            ..Report::default()
+        }
+    });
+    let mut body = report.body.trim_end().to_owned();
+    body.push_str("\n\n## What was tried\n");
+    for (number, plan) in (1..).zip(plans) {
+        body.push_str(&format!("\n{number}. failed: {}\n\n", partial::line(&plan.reasons.join("; "), 600)));
+        body.extend(plan.tasks.iter().take(50).map(|line| format!("       {}\n", partial::line(line, 200))));
+    }
+    if !lessons.is_empty() {
+        body.push_str("\n## What was learnt\n\n");
+        body.extend(lessons.iter().map(|lesson| format!("- {}\n", partial::line(lesson, 400))));
+    }
+    body.push_str(&format!("\n## What to ask instead\n\n{}\n", partial::line(simpler, 400)));
+    report.body = body;
+    report
+}

@@ -1,0 +1,192 @@
+//! Small goals, brought plans, plans improved from lessons, and plans that fail.
+
+use muster_shared::flow::{
+    Ending, Goal, Outcome, PlanDraft, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
+};
+use muster_shared::ids::TaskId;
+use muster_shared::run::{EVENT_VERSION, Input, RunStatus};
+
+use super::fleet::{Fleet, failed, leaf, plan, reflection, report, result};
+
+const GOAL: &str = "Find out about apples, and compare them with pears.";
+
+fn begun(goal: Goal) -> Fleet {
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(goal, RunLimits::default());
+    fleet
+}
+
+fn names(fleet: &Fleet) -> Vec<&'static str> {
+    fleet.events().into_iter().map(|event| event.name()).collect()
+}
+
+fn count(fleet: &Fleet, name: &str) -> usize {
+    names(fleet).into_iter().filter(|event| *event == name).count()
+}
+
+fn critical(name: &str) -> TaskDraft {
+    TaskDraft { critical: true, ..leaf(name, &[]) }
+}
+
+/// Plans as told, leaves by `leaf`, everything else well.
+fn answer(
+    offer: &TaskOffered,
+    plans: &mut impl FnMut(&Work) -> Outcome,
+    leaf: &impl Fn(&str) -> Outcome,
+) -> Outcome {
+    match (&offer.task, &offer.work) {
+        (TaskId::Plan, work) => plans(work),
+        (TaskId::Leaf(_), Work::Execute { task, .. }) => leaf(&task.name),
+        (TaskId::Reflect(_), _) => reflection(None),
+        (TaskId::Write, _) => report(),
+        (task, _) => panic!("{task} is not expected"),
+    }
+}
+
+#[test]
+fn a_small_goal_is_one_task_without_a_planner() {
+    let mut fleet = begun(Goal::new("What is the capital of France?"));
+    fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &|_| result("Paris")));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 1);
+    assert!(fleet.run().planning.skipped.as_deref().unwrap().contains("small"));
+}
+
+#[test]
+fn a_plan_that_is_brought_is_carried_out_or_refused_before_anything_starts() {
+    let tasks = vec![leaf("apples", &[]), leaf("pears", &["apples"])];
+    let brought = |tasks| Some(Box::new(PlanDraft { tasks, ..PlanDraft::default() }));
+    let mut fleet = begun(Goal { plan: brought(tasks), ..Goal::new(GOAL) });
+    fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &result));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    let knot = vec![leaf("apples", &["pears"]), leaf("pears", &["apples"])];
+    let fleet = begun(Goal { plan: brought(knot), ..Goal::new(GOAL) });
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    assert!(
+        fleet.offered().is_empty() && fleet.reason().contains("wait for each other"),
+        "{}",
+        fleet.reason()
+    );
+}
+
+#[test]
+fn a_critical_failure_has_what_is_left_planned_anew_and_what_ended_stays() {
+    let mut fleet = begun(Goal::new(GOAL));
+    let mut asked = 0;
+    let mut plans = |work: &Work| {
+        asked += 1;
+        let Work::Plan { replan, .. } = work else { panic!("{work:?}") };
+        let Some(brief) = replan else {
+            return plan(vec![leaf("apples", &[]), critical("pears"), leaf("after", &["pears"])]);
+        };
+        assert_eq!(brief.first.to_string(), "4");
+        assert!(brief.reasons[0].contains("cannot do without") && brief.results.len() == 1, "{brief:?}");
+        plan(vec![leaf("other pears", &["1"])])
+    };
+    fleet.work(|offer| {
+        answer(offer, &mut plans, &|name| match name {
+            "pears" => failed(Ending::GaveUp, "there are none"),
+            name => result(name),
+        })
+    });
+    assert_eq!((fleet.status(), asked), (RunStatus::Completed, 2), "{}", fleet.reason());
+    let now = fleet.run().plan.as_ref().unwrap();
+    let left: Vec<String> = now.tasks.keys().map(ToString::to_string).collect();
+    assert_eq!(left, ["1", "2", "4"], "what had not begun is gone, the rest stays under its index");
+    assert_eq!(fleet.run().planned(&"1".parse().unwrap()).unwrap().status, TaskStatus::Completed);
+    assert_eq!(count(&fleet, "replanned"), 1);
+    assert!(fleet.run().report.as_ref().unwrap().unanswered.is_empty(), "the new plan dealt with it");
+}
+
+#[test]
+fn after_three_new_plans_the_run_fails_and_says_what_was_tried() {
+    let mut fleet = begun(Goal::new(GOAL));
+    let mut asked = 0;
+    let mut plans = |_: &Work| {
+        asked += 1;
+        plan(vec![leaf(&format!("easy {asked}"), &[]), critical(&format!("hard {asked}"))])
+    };
+    fleet.work(|offer| {
+        answer(offer, &mut plans, &|name| match name.split(' ').next() {
+            Some("hard") => failed(Ending::GaveUp, "too hard"),
+            _ => result(name),
+        })
+    });
+    assert_eq!((fleet.status(), asked), (RunStatus::Failed, 4));
+    assert_eq!(count(&fleet, "replanned"), 3);
+    let given_up = fleet.run().planning.given_up.as_ref().unwrap();
+    assert_eq!(given_up.plans.len(), 4);
+    assert!(given_up.simpler.contains("easy 1"), "{}", given_up.simpler);
+    assert!(
+        fleet.reason().contains("4 plans failed") && fleet.reason().contains("too hard"),
+        "{}",
+        fleet.reason()
+    );
+    let report = fleet.run().report.as_ref().unwrap();
+    assert!(report.partial && report.body.contains("easy 1") && report.body.contains("What was tried"));
+}
+
+#[test]
+fn two_failures_in_a_row_are_enough_and_one_is_not() {
+    for (fails, replans) in [(1, 0), (2, 1)] {
+        let mut fleet = begun(Goal::new(GOAL));
+        let mut asked = 0;
+        let mut plans = |_: &Work| {
+            asked += 1;
+            match asked {
+                1 => plan(vec![leaf("a 1", &[]), leaf("b 2", &[]), leaf("c 3", &[])]),
+                _ => plan(vec![leaf("d 0", &[])]),
+            }
+        };
+        fleet.work(|offer| {
+            answer(
+                offer,
+                &mut plans,
+                &|name| match name.rsplit(' ').next().unwrap().parse::<u32>().unwrap() {
+                    n if n > 0 && n <= fails => failed(Ending::Escalate, "no"),
+                    _ => result(name),
+                },
+            )
+        });
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        assert_eq!(count(&fleet, "replanned"), replans, "{fails} failures");
+    }
+}
+
+#[test]
+fn lessons_of_earlier_runs_improve_the_plan_with_one_more_call() {
+    for (lessons, calls) in [(vec!["look at the roots first".to_owned()], 2), (Vec::new(), 1)] {
+        let mut fleet = Fleet::new();
+        let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
+        let (secret, event_version) = ("ab".repeat(32), EVENT_VERSION);
+        fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons }]);
+        let mut asked = 0;
+        let mut plans = |work: &Work| {
+            asked += 1;
+            let Work::Plan { draft, lessons, .. } = work else { panic!("{work:?}") };
+            assert_eq!(draft.is_some(), asked == 2);
+            assert_eq!(lessons.len(), calls - 1);
+            plan(vec![leaf(if asked == 2 { "roots of apples and pears" } else { "apples and pears" }, &[])])
+        };
+        fleet.work(|offer| answer(offer, &mut plans, &result));
+        assert_eq!((fleet.status(), asked), (RunStatus::Completed, calls), "{}", fleet.reason());
+        assert_eq!(count(&fleet, "plan_iterated"), calls - 1);
+    }
+}
+
+#[test]
+fn a_draft_that_cannot_be_improved_is_carried_out_as_it_is() {
+    let mut fleet = Fleet::new();
+    let (goal, limits) = (Box::new(Goal::new(GOAL)), RunLimits::default());
+    let (secret, event_version, lessons) = ("ab".repeat(32), EVENT_VERSION, vec!["so it is".to_owned()]);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons }]);
+    let mut asked = 0;
+    let mut plans = |_: &Work| {
+        asked += 1;
+        if asked == 1 { plan(vec![leaf("apples", &[])]) } else { failed(Ending::ModelFailed, "it is gone") }
+    };
+    fleet.work(|offer| answer(offer, &mut plans, &result));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    let uncovered = &fleet.run().planning.uncovered;
+    assert_eq!(uncovered[0].1, ["compare them with pears"], "no task speaks of it");
+}

@@ -1,0 +1,175 @@
+//! Conversations: a goal may follow earlier runs, whose turns it brings along (R11).
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::RunId;
+
+/// Most turns that are kept; the oldest go first.
+pub const MAX_TURNS: usize = 8;
+
+/// Longest question that is kept of a turn, in bytes.
+const MAX_ASKED: usize = 1_000;
+
+/// Longest answer that is kept of a turn, in bytes.
+const MAX_ANSWERED: usize = 3_000;
+
+/// Most preferences, and most lessons, of one turn.
+const MAX_ITEMS: usize = 8;
+
+/// Longest preference or lesson, in bytes.
+const MAX_ITEM: usize = 300;
+
+/// Most that the turns of a goal may hold together, in bytes. What [`follow`] makes is within it.
+pub const MAX_BYTES: usize = MAX_TURNS * (MAX_ASKED + MAX_ANSWERED + 2 * MAX_ITEMS * MAX_ITEM);
+
+/// One earlier run that a goal follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Turn {
+    /// The run.
+    pub run: RunId,
+    /// What was asked, in the person's words.
+    pub asked: String,
+    /// What was answered, or why nothing was.
+    pub answered: String,
+    /// What the person wished besides, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preferences: Vec<String>,
+    /// What was learnt of plans, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<String>,
+}
+
+impl Turn {
+    /// How much it holds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let items = self.preferences.iter().chain(&self.lessons).map(String::len).sum::<usize>();
+        self.asked.len() + self.answered.len() + items
+    }
+
+    fn fitted(self) -> Self {
+        let items = |items: Vec<String>| {
+            let cut_short = items.into_iter().map(|item| cut(&item, MAX_ITEM));
+            let mut kept: Vec<String> = Vec::new();
+            for item in cut_short.filter(|item| !item.is_empty()) {
+                if kept.len() < MAX_ITEMS && !kept.contains(&item) {
+                    kept.push(item);
+                }
+            }
+            kept
+        };
+        Self {
+            run: self.run,
+            asked: cut(&self.asked, MAX_ASKED),
+            answered: cut(&self.answered, MAX_ANSWERED),
+            preferences: items(self.preferences),
+            lessons: items(self.lessons),
+        }
+    }
+}
+
+/// The conversation with one more turn, within its limits.
+#[must_use]
+pub fn follow(earlier: &[Turn], next: Turn) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = earlier.iter().filter(|turn| turn.run != next.run).cloned().collect();
+    turns.push(next);
+    let surplus = turns.len().saturating_sub(MAX_TURNS);
+    turns.drain(..surplus);
+    turns.into_iter().map(Turn::fitted).collect()
+}
+
+/// The sentences of a person's words that say how they like their answers.
+#[must_use]
+pub fn preferences_in(words: &str) -> Vec<String> {
+    const SIGNS: [&str; 16] = [
+        "i prefer",
+        "i'd like",
+        "i would like",
+        "i like",
+        "please",
+        "prefer",
+        "always",
+        "never",
+        "from now on",
+        "in future",
+        "keep it",
+        "don't",
+        "do not",
+        "be brief",
+        "answer in",
+        "write in",
+    ];
+    let sentences = words.split_inclusive(['.', '!', '?', '\n']).map(str::trim);
+    let wishes = sentences.filter(|sentence| {
+        let lower = format!(" {} ", sentence.to_lowercase());
+        SIGNS.iter().any(|sign| lower.contains(&format!(" {sign} ")) || lower.contains(&format!(" {sign},")))
+    });
+    wishes.map(str::to_owned).collect()
+}
+
+/// The text on its first `most` bytes, with an ellipsis where something is missing.
+fn cut(text: &str, most: usize) -> String {
+    const ELLIPSIS: &str = "…";
+    let text = text.trim();
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most.saturating_sub(ELLIPSIS.len()));
+    format!("{}{ELLIPSIS}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn turn(n: u128, asked: &str) -> Turn {
+        Turn {
+            run: RunId::from_uuid(uuid::Uuid::from_u128(n)),
+            asked: asked.to_owned(),
+            answered: "Paris.".to_owned(),
+            preferences: Vec::new(),
+            lessons: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_oldest_turns_go_first() {
+        let mut turns = Vec::new();
+        for n in 1..=20 {
+            turns = follow(&turns, turn(n, &n.to_string()));
+        }
+        let asked: Vec<&str> = turns.iter().map(|turn| turn.asked.as_str()).collect();
+        assert_eq!(asked, ["13", "14", "15", "16", "17", "18", "19", "20"]);
+    }
+
+    #[test]
+    fn wishes_are_found_in_a_persons_words() {
+        let wishes = preferences_in(
+            "What is a run? Please answer in German. I prefer tables, and no prose. Who wrote it?",
+        );
+        assert_eq!(wishes, ["Please answer in German.", "I prefer tables, and no prose."]);
+        assert!(preferences_in("What is the capital of France?").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_conversation_keeps_to_its_limits(
+            texts in proptest::collection::vec(("\\PC{0,4000}", proptest::collection::vec("\\PC{0,400}", 0..12)), 0..12),
+        ) {
+            let mut turns: Vec<Turn> = Vec::new();
+            for (n, (text, items)) in (1..).zip(texts) {
+                let next = Turn {
+                    answered: text.clone(),
+                    preferences: items.clone(),
+                    lessons: items,
+                    ..turn(n, &text)
+                };
+                turns = follow(&turns, next);
+            }
+            prop_assert!(turns.len() <= MAX_TURNS);
+            prop_assert!(turns.iter().map(Turn::bytes).sum::<usize>() <= MAX_BYTES);
+        }
+    }
+}

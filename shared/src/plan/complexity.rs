@@ -1,0 +1,161 @@
+//! Whether a goal is small enough to be done without a plan (R10).
+
+use crate::flow::{Goal, Plan, PlanTask};
+use crate::ids::{Role, TaskIndex};
+
+/// Most words of a small goal.
+const MOST_WORDS: usize = 14;
+
+/// How questions begin that one worker can answer.
+const QUESTIONS: [&str; 13] =
+    ["what", "who", "whom", "whose", "when", "where", "which", "how", "is", "are", "was", "were", "does"];
+
+/// How orders begin that one worker can carry out.
+const ORDERS: [&str; 6] = ["calculate", "compute", "translate", "define", "spell", "convert"];
+
+/// Words that speak of several things, of steps, or of a piece of work.
+const MANIFOLD: [&str; 35] = [
+    "and",
+    "or",
+    "then",
+    "also",
+    "each",
+    "every",
+    "all",
+    "both",
+    "several",
+    "various",
+    "list",
+    "compare",
+    "comparison",
+    "versus",
+    "vs",
+    "difference",
+    "differences",
+    "between",
+    "why",
+    "explain",
+    "analyse",
+    "analyze",
+    "research",
+    "report",
+    "summary",
+    "steps",
+    "plan",
+    "design",
+    "build",
+    "implement",
+    "first",
+    "pros",
+    "cons",
+    "these",
+    "documents",
+];
+
+/// Why a goal is small: one short question, or one short order, with nothing that speaks of more. Nothing when a
+/// plan should be made. Without certainty a goal counts as not small: a plan for a small goal costs a call, a missing
+/// one costs the answer.
+#[must_use]
+pub fn small(goal: &Goal) -> Option<String> {
+    if goal.corpus.is_some() {
+        return None;
+    }
+    let text = goal.text.trim();
+    let words: Vec<String> = text.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
+    let first = words.iter().find(|word| !matches!(word.as_str(), "and" | "then" | "please" | "so"))?;
+    let follows_on = !goal.conversation.is_empty();
+    let asks = QUESTIONS.contains(&first.as_str()) || ORDERS.contains(&first.as_str());
+    let elliptic = follows_on && text.ends_with('?');
+    let leading = words.iter().take_while(|word| *word != first).count();
+    let single = words.iter().skip(leading).all(|word| !MANIFOLD.contains(&word.as_str()));
+    let sentences = text.trim_end_matches(['.', '?', '!']).contains(['?', '!', '\n', ';', ':']);
+    let commas = text.matches(", ").count() > usize::from(follows_on);
+    if !(asks || elliptic) || !single || sentences || commas || words.len() > MOST_WORDS {
+        return None;
+    }
+    Some(format!("the goal is small: one question of {} words", words.len()))
+}
+
+/// The plan of a goal that is done by one worker: a single task with the goal as it was asked.
+#[must_use]
+pub fn single_task(goal: &Goal, role: Role) -> Plan {
+    let text = goal.text.trim();
+    let task = PlanTask {
+        name: super::tree::cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), 60),
+        goal: super::tree::cut(text, super::check::MAX_TEXT_BYTES),
+        role,
+        criticism: String::new(),
+        milestones: Vec::new(),
+        expected_output: "The answer to what was asked.".to_owned(),
+        needs: Vec::new(),
+        depends_on: Vec::new(),
+        critical: false,
+        max_steps: None,
+    };
+    Plan { goal: text.to_owned(), tasks: [(TaskIndex::top(1), task)].into() }
+}
+
+fn bare(word: &str) -> String {
+    word.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_short_question_is_small_and_nothing_else_is() {
+        let small_ones = [
+            "What is the capital of France?",
+            "capital of France? ",
+            "who wrote Faust",
+            "Compute 12 % of 3400.",
+            "How many bytes has a kibibyte?",
+        ];
+        for text in small_ones {
+            let follows = text.starts_with("capital");
+            let mut goal = Goal::new(text);
+            if follows {
+                assert!(small(&goal).is_none(), "{text}: without a question word it is not certain");
+                goal.conversation = vec![crate::flow::Turn {
+                    run: crate::ids::RunId::from_uuid(uuid::Uuid::from_u128(1)),
+                    asked: "Tell me of Europe.".to_owned(),
+                    answered: "It is a continent.".to_owned(),
+                    preferences: Vec::new(),
+                    lessons: Vec::new(),
+                }];
+            }
+            assert!(small(&goal).is_some(), "{text}");
+        }
+        let others = [
+            "",
+            "Work out the eight sums.",
+            "What limits delegation loops? How does a run survive the death of a worker?",
+            "Compare Rust and Go.",
+            "What is the difference between a run and a task?",
+            "Write a report on whales.",
+            "What is a run, what is a task, what is a step?",
+            "What would a person who has never seen a ship before have to learn in order to cross the sea alone?",
+            "What follows from these: a is b",
+        ];
+        for text in others {
+            assert_eq!(small(&Goal::new(text)), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn documents_need_a_plan() {
+        let corpus = crate::flow::CorpusRef { id: "c".to_owned(), files: 1, bytes: 1 };
+        assert_eq!(small(&Goal { corpus: Some(corpus), ..Goal::new("What is a run?") }), None);
+    }
+
+    #[test]
+    fn the_single_task_fits_the_limits_of_plans() {
+        let limits = crate::flow::RunLimits::default();
+        for text in ["What is a run?".to_owned(), "word ".repeat(3_000), "{{1.result}} {{".to_owned()] {
+            let plan = single_task(&Goal::new(text), Role::Worker);
+            let problems = super::super::check_plan(&plan, &limits, &[Role::Worker]);
+            assert!(plan.tasks.len() == 1 && problems.len() <= 1, "{problems:?}");
+        }
+    }
+}

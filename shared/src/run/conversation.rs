@@ -1,0 +1,30 @@
+//! A run that ended, as a turn of the conversation that follows it (R11).
+
+use super::state::RunState;
+use crate::flow::Turn;
+use crate::flow::conversation::preferences_in;
+
+/// What a later run is told of this one. Within the limits once it is taken into a conversation.
+#[must_use]
+pub fn turn(run: &RunState) -> Turn {
+    let answered = match (&run.report, &run.reason) {
+        (Some(report), None) => report.body.clone(),
+        (Some(report), Some(reason)) => format!("(not the whole answer: {reason})\n{}", report.body),
+        (None, Some(reason)) => format!("(no answer: {reason})"),
+        (None, None) => "(no answer)".to_owned(),
+    };
+    let original = run.planning.original_goal.iter().flat_map(|words| preferences_in(words));
+    let mut lessons: Vec<String> = Vec::new();
+    for lesson in run.reflections.values().flat_map(|reflection| &reflection.on_plan) {
+        if !lessons.contains(lesson) {
+            lessons.push(lesson.clone());
+        }
+    }
+    Turn {
+        run: run.id,
+        asked: run.goal.text.clone(),
+        answered,
+        preferences: preferences_in(&run.goal.text).into_iter().chain(original).collect(),
+        lessons,
+    }
+}

@@ -1,0 +1,112 @@
+//! What became of a run's plans: where they came from, how they were improved, and how often they failed.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Checked, FailedPlan};
+use crate::flow::Plan;
+use crate::ids::TaskIndex;
+
+/// What became of a run's plans.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct PlanHistory {
+    /// The person's first words, where the goal was changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_goal: Option<String>,
+    /// Why no planner was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// A plan that is to be improved from lessons of earlier runs before it is carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drafted: Option<Plan>,
+    /// The lessons by which the plan was improved, and what was changed for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterated: Option<Iterated>,
+    /// What of the person's words the plan, or the report, does not speak of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<(Checked, Vec<String>)>,
+    /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures_in_a_row: u32,
+    /// How many plans had been refused when the planner was last asked for another thing.
+    #[serde(skip_serializing_if = "is_none")]
+    pub refused_before: usize,
+    /// Why what is left is to be planned anew; empty when it is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wanted: Vec<String>,
+    /// How often what was left was planned anew, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replans: Vec<Replan>,
+    /// What there is to say of a run whose plans all failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<GivenUp>,
+}
+
+/// How a plan was improved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Iterated {
+    /// What earlier runs had taught.
+    pub lessons: Vec<String>,
+    /// What was changed, one line each.
+    pub changes: Vec<String>,
+}
+
+/// One time that what was left was planned anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Replan {
+    /// The plan that failed, and why.
+    pub failed: FailedPlan,
+    /// What was changed, one line each.
+    pub changes: Vec<String>,
+    /// The tasks that had ended: what failed among them was dealt with by the new plan.
+    pub ended: BTreeSet<TaskIndex>,
+}
+
+/// What there is to say of a run whose plans all failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GivenUp {
+    /// The plans, in order.
+    pub plans: Vec<FailedPlan>,
+    /// What was learnt.
+    pub lessons: Vec<String>,
+    /// A simpler goal.
+    pub simpler: String,
+}
+
+impl PlanHistory {
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether what is left is to be planned anew.
+    #[must_use]
+    pub const fn is_replanning(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// The number that the next new plan has, from 1.
+    #[must_use]
+    pub fn next_replan(&self) -> u32 {
+        u32::try_from(self.replans.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// Whether a later plan has dealt with how this task ended.
+    #[must_use]
+    pub fn is_superseded(&self, task: &TaskIndex) -> bool {
+        self.replans.iter().any(|replan| replan.ended.contains(task))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

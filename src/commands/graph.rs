@@ -1,0 +1,40 @@
+//! `muster graph`: the plan of a run as a graph.
+
+use super::{run, select};
+use crate::app::App;
+use crate::args::{GraphArgs, GraphForm};
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::output;
+use crate::render::graph;
+use muster_shared::run::RunState;
+
+/// Draws the plan of a run.
+pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> {
+    run::check_output(args.output.as_deref())?;
+    let reading = Reading::open(app).await?;
+    let found = read(&reading, &args.run).await;
+    reading.close().await;
+    let state = found?;
+    let Some(plan) = &state.plan else {
+        return Err(Failure::failed(format!("run {} has no plan yet", state.id.short()))
+            .help("`muster show` tells how far it is"));
+    };
+    let text = match args.format {
+        GraphForm::Mermaid => graph::mermaid(plan, &state),
+        GraphForm::Dot => graph::dot(plan, &state),
+    };
+    match &args.output {
+        Some(file) => {
+            run::write(file, &text, "the graph")
+                .map_err(|failure| failure.help("give --output another file, or none"))?;
+        }
+        None => output::text(&text)?,
+    }
+    Ok(Exit::Completed)
+}
+
+async fn read(reading: &Reading, wanted: &str) -> Result<RunState, Failure> {
+    let run = select::run(&reading.bus, wanted).await?;
+    select::fold(run, &select::entries(&reading.bus, run).await?)
+}

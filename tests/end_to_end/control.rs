@@ -115,7 +115,8 @@ fn answer(request: &CapturedRequest) -> Reply {
 }
 
 fn ask(fleet: &Fleet, more: &[&str]) -> Child {
-    let run = ["run", "How much fruit is there?", "--model", "openai/scripted", "--json"];
+    let run =
+        ["run", "How much fruit is there?", "--planning", "always", "--model", "openai/scripted", "--json"];
     let arguments = [&run[..], more].concat();
     fleet.folder().command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -256,6 +257,8 @@ fn a_run_out_of_time_delivers_a_partial_report_by_itself() {
     let run = [
         "run",
         "How much fruit is there?",
+        "--planning",
+        "always",
         "--model",
         "openai/scripted",
         "--deadline",

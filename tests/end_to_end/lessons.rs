@@ -31,7 +31,9 @@ fn a_later_run_with_a_like_goal_is_told_what_an_earlier_one_taught() {
     // Each of these brings up a fleet of its own: what is kept outlives all processes.
     let ask = |goal: &str| {
         let before = server.log().len();
-        let output = folder.run(&["run", goal, "--model", "openai/scripted", "--quiet"]).unwrap();
+        let output = folder
+            .run(&["run", goal, "--planning", "always", "--model", "openai/scripted", "--quiet"])
+            .unwrap();
         assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
         let log = server.log();
         let asked = |role: &str| {

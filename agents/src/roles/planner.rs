@@ -23,19 +23,32 @@ fn schema(offer: &TaskOffered) -> Value {
         Work::Plan { roles, .. } => roles.as_slice(),
         Work::Execute { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => &[],
     };
-    json!({
+    let mut schema = json!({
         "type": "object",
         "properties": {
             "goal": {"type": "string", "description": "the goal in your words"},
-            "tasks": {"type": "array", "items": task_schema(roles, levels(offer))},
-            "questions": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "instead of tasks: what only the person can say and no plan can be made without"
-            }
+            "tasks": {"type": "array", "items": task_schema(roles, levels(offer)), "minItems": 1}
         },
-        "required": ["goal"]
-    })
+        "required": ["goal", "tasks"]
+    });
+    if may_ask(offer) {
+        schema["required"] = json!(["goal"]);
+        schema["properties"]["questions"] = json!({
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "instead of tasks: what only the person can say and no plan can be made without"
+        });
+    }
+    schema
+}
+
+/// Whether people can be asked what the goal means, which they are once.
+fn may_ask(offer: &TaskOffered) -> bool {
+    let asked = match &offer.work {
+        Work::Plan { answers, .. } => !answers.is_empty(),
+        Work::Execute { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => true,
+    };
+    offer.limits.people.ask_about_goal && !asked
 }
 
 /// Levels of the plan. Bounded, whatever an offer says: schemas and drafts nest that deep.

@@ -1,15 +1,18 @@
 //! Plans: whether one is asked for, and what follows from a planner's proposal. It is adopted, asked for again with the
 //! reasons, or repaired by rule; what earlier runs taught improves it before it is carried out.
 
-use muster_shared::flow::{Ending, Goal, Plan, PlanDraft, Planning};
+use muster_shared::flow::{About, Ending, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy};
 use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, complexity, coverage};
-use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState};
+use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
 
 use super::draft::Draft;
 use super::failure::{self, Failure};
 use super::outcome::completed;
-use super::{replan, review, survey};
+use super::{questions, replan, review, survey};
+
+/// Most questions about what a goal means.
+const MOST_QUESTIONS: usize = 3;
 
 /// What a new run begins with: a plan that the person brought, a single task where no plan is needed, or nothing yet.
 pub(super) fn begin(draft: &mut Draft<'_>) {
@@ -25,6 +28,7 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
                 draft.emit(RunEvent::PlanningSkipped { reason });
                 let plan = complexity::single_task(&goal, whoever_does(&goal));
                 draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+                review::begin(draft, &[]);
             }
         }
     }
@@ -32,6 +36,8 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
 
 fn needs_no_plan(run: &RunState) -> Option<String> {
     match run.limits.planning {
+        // Whoever wants to see the plan wants one to be made.
+        Planning::Auto if run.limits.people.review == ReviewPolicy::Ask => None,
         Planning::Auto => complexity::small(&run.goal),
         Planning::Always => None,
         Planning::Never => Some("no plan is wanted: one task does the whole".to_owned()),
@@ -51,7 +57,8 @@ fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
     if problems.is_empty() {
         let (plan, repairs) = plan::repair(brought, &run.limits, &roles);
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
-        return draft.emit(RunEvent::PlanAdopted { plan, repairs });
+        draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+        return review::begin(draft, &repairs);
     }
     let reasons: Vec<String> = problems.iter().map(PlanProblem::to_string).collect();
     let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
@@ -64,6 +71,9 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let Some(run) = draft.open() else { return };
     if run.planning.is_replanning() {
         return replan::propose(draft, seq, proposal);
+    }
+    if proposal.tasks.is_empty() && !proposal.questions.is_empty() {
+        return ask_about_goal(draft, seq, &proposal.questions);
     }
     let limits = run.limits.clone();
     let may_ask_again = may_ask_again(run);
@@ -80,6 +90,24 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
         sound(draft, seq, plan, repairs);
     } else {
         refuse(draft, seq, reasons(&left));
+    }
+}
+
+/// The planner wants to know what the goal means (P8). People are asked once, if that is wanted; the planner goes on
+/// with their answers, else with what it assumes.
+fn ask_about_goal(draft: &mut Draft<'_>, seq: Seq, wanted: &[String]) {
+    let Some(run) = draft.open() else { return };
+    let asked_before = run.questions.values().any(|asked| asked.about == About::Goal);
+    if !run.limits.people.ask_about_goal || run.event_version < WAITS_SINCE || asked_before {
+        let reason = "nobody can be asked what the goal means: plan for what is most likely meant, and say in the goals of \
+                      the tasks what you assume";
+        return refuse(draft, seq, vec![reason.to_owned()]);
+    }
+    let Some(generation) = run.tasks.get(&TaskId::Plan).map(|task| task.generation) else { return };
+    let reason = "what the goal means is asked first".to_owned();
+    draft.emit(RunEvent::TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
+    for text in wanted.iter().take(MOST_QUESTIONS) {
+        questions::ask(draft, About::Goal, Question::new(text.clone()));
     }
 }
 

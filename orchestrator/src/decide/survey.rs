@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Ending, LeafRef, Plan, PlanTask, Product, TaskResult, TaskStatus};
+use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Product, Reply, TaskResult, TaskStatus};
 use muster_shared::ids::{Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{RunState, Statuses, TaskState};
+use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskState};
 
 use super::budget;
 
@@ -252,4 +252,19 @@ fn leaf_ref(index: &TaskIndex, task: &PlanTask, result: &TaskResult) -> LeafRef 
 
 fn why(state: &TaskState) -> String {
     state.reasons.last().cloned().unwrap_or_else(|| "it did not take place".to_owned())
+}
+
+/// What people said when they were asked what the goal means: question and answer.
+pub(super) fn answers_about_goal(run: &RunState) -> Vec<(String, String)> {
+    let about_goal = run.questions.values().filter(|asked| asked.about == About::Goal);
+    about_goal
+        .filter_map(|asked| match asked.end.as_ref()? {
+            QuestionEnd::Answered(Reply { text, .. }) => {
+                let text =
+                    text.as_deref().unwrap_or("(nobody answered in time: go on with what is most likely)");
+                Some((asked.question.text.clone(), text.to_owned()))
+            }
+            QuestionEnd::Withdrawn(_) => None,
+        })
+        .collect()
 }

@@ -40,7 +40,7 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Spec
         specialists: specialists.to_vec(),
         draft: run.planning.drafted.clone().map(Box::new),
         replan: replan::brief(run).map(Box::new),
-        answers: Vec::new(),
+        answers: survey::answers_about_goal(run),
     }
 }
 

@@ -189,6 +189,9 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
     let Work::Plan { lessons: told, .. } = fleet.find("plan").work else { panic!() };
     assert_eq!(told, lessons);
     do_task(&mut fleet, "plan");
+    assert!(matches!(fleet.find("plan").work, Work::Plan { draft: Some(_), .. }), "it is improved first");
+    do_task(&mut fleet, "plan");
+    assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::PlanIterated { .. })));
     let Work::Execute { lessons: told, .. } = fleet.find("1").work else { panic!() };
     assert_eq!(told, lessons);
 }

@@ -7,6 +7,7 @@ mod deadlines;
 mod fleet;
 mod learning;
 mod loss;
+mod meaning;
 mod nested;
 mod properties;
 mod replanning;

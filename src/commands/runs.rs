@@ -50,6 +50,6 @@ fn pass_over(run: RunId, why: &str) {
 fn brief(state: &RunState) -> Value {
     json!({
         "run": state.id, "status": state.status, "goal": state.goal.text, "created_at": state.created_at,
-        "ended_at": state.ended_at, "paused": state.paused, "usage": state.usage, "reason": state.reason,
+        "ended_at": state.ended_at, "paused": state.paused, "parent": state.goal.parent, "usage": state.usage, "reason": state.reason,
     })
 }

@@ -1,5 +1,6 @@
 //! `muster show`: one run in full, or a part of it.
 
+use muster_shared::ids::RunId;
 use muster_shared::plan::unknown_task;
 use muster_shared::run::RunState;
 use serde_json::{Value, json};
@@ -11,24 +12,58 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
 use crate::{output, render};
 
+/// Most runs within a run that are shown.
+const MOST_WITHIN: usize = 100;
+
 /// Prints a run, or what of it is asked for.
 pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
     let found = read(&reading, &args.run).await;
     reading.close().await;
-    let state = found?;
+    let (state, children) = found?;
     check(&state, args)?;
     if args.json {
         output::json(&in_json(&state, args))?;
     } else {
         output::line(&in_words(app, &state, args))?;
+        let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
+        let within = render::run::within(&children, now(), app.paint());
+        if is_whole && !within.is_empty() {
+            output::line(&format!("\n{within}"))?;
+        }
     }
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<RunState, Failure> {
+/// The run, and the runs within it.
+async fn read(reading: &Reading, wanted: &str) -> Result<(RunState, Vec<RunState>), Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    select::fold(run, &select::entries(&reading.bus, run).await?)
+    let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
+    let children = within(reading, &state).await?;
+    Ok((state, children))
+}
+
+/// The runs within a run, each before those within it. One that has no record yet is left out.
+async fn within(reading: &Reading, state: &RunState) -> Result<Vec<RunState>, Failure> {
+    let (mut found, mut open) = (Vec::new(), first(state));
+    while let Some(run) = open.pop() {
+        let entries = select::entries(&reading.bus, run).await?;
+        if entries.is_empty() || found.len() >= MOST_WITHIN {
+            continue;
+        }
+        let child = select::fold(run, &entries)?;
+        open.extend(first(&child));
+        found.push(child);
+    }
+    Ok(found)
+}
+
+/// The children of a run, the first at the end.
+fn first(state: &RunState) -> Vec<RunId> {
+    let mut children: Vec<(u64, RunId)> =
+        state.children.iter().map(|(run, child)| (child.asked_at.0, *run)).collect();
+    children.sort_by(|one, other| other.cmp(one));
+    children.into_iter().map(|(_, run)| run).collect()
 }
 
 fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {

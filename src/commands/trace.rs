@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use muster_bus::RecordFilter;
-use muster_shared::ids::{Seq, TaskId};
+use muster_shared::ids::{RunId, Seq, TaskId};
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 
 use super::select;
@@ -11,7 +11,14 @@ use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
 use crate::output;
+use crate::render::figures;
 use crate::render::trace::{Timeline, entry_json};
+
+/// How far entries of a run within another are indented.
+const WITHIN: usize = 4;
+
+/// Most runs within a run that are shown.
+const MOST_WITHIN: usize = 100;
 
 /// Prints the timeline of a run, or of one of its tasks.
 pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> {
@@ -22,8 +29,11 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
         let reading = Reading::open(app).await?;
         let found = read(&reading, &args.run).await;
         reading.close().await;
-        for entry in &found? {
-            printer.print(entry)?;
+        for (depth, entry) in &found? {
+            // Indices name tasks of the run that was asked for.
+            if *depth == 0 || args.task.is_none() {
+                printer.print(entry, *depth)?;
+            }
         }
     }
     match &args.task {
@@ -43,7 +53,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
     let mut entries = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
     while let Some(entry) = entries.next().await {
         let entry = entry.map_err(|error| bus_failure(error.into()))?;
-        printer.print(&entry)?;
+        printer.print(&entry, 0)?;
         if ends_run(&entry) {
             return Ok(());
         }
@@ -70,7 +80,8 @@ impl<'a> Printer<'a> {
         Self { args, timeline: Timeline::new(app.paint(), args.full), printed: 0 }
     }
 
-    fn print(&mut self, entry: &Entry) -> Result<(), Failure> {
+    /// Prints an entry, indented by how deep its run stands within the one that was asked for.
+    fn print(&mut self, entry: &Entry, depth: usize) -> Result<(), Failure> {
         let only = self.args.task.as_ref();
         if self.args.json {
             if only.is_none_or(|task| is_about(entry, task)) {
@@ -78,16 +89,40 @@ impl<'a> Printer<'a> {
                 self.printed += 1;
             }
         } else if let Some(text) = self.timeline.entry(entry, only) {
-            output::line(&text)?;
+            output::line(&figures::indent(&text, depth * WITHIN))?;
             self.printed += 1;
         }
         Ok(())
     }
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<Vec<Entry>, Failure> {
+/// The record of a run with those of the runs within it: the bus puts all of them in one order.
+async fn read(reading: &Reading, wanted: &str) -> Result<Vec<(usize, Entry)>, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    select::entries(&reading.bus, run).await
+    let (mut found, mut open, mut runs) = (Vec::new(), vec![(0, run)], 0);
+    while let Some((depth, run)) = open.pop() {
+        let entries = select::entries(&reading.bus, run).await?;
+        runs += 1;
+        if runs <= MOST_WITHIN {
+            open.extend(entries.iter().flat_map(begun).map(|child| (depth + 1, child)));
+        }
+        found.extend(entries.into_iter().map(|entry| (depth, entry)));
+    }
+    found.sort_by_key(|(_, entry)| entry.seq);
+    Ok(found)
+}
+
+/// The runs that were begun for tasks of a run.
+fn begun(entry: &Entry) -> Vec<RunId> {
+    let events = match &entry.event {
+        RecordEvent::Decided(decided) => decided.events.as_slice(),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
+    };
+    let begun = events.iter().filter_map(|event| match event {
+        RunEvent::ChildBegun { run, .. } => Some(*run),
+        _ => None,
+    });
+    begun.collect()
 }
 
 fn is_about(entry: &Entry, task: &TaskId) -> bool {

@@ -63,6 +63,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
+        | RunEvent::ChildBegun { .. }
+        | RunEvent::ChildAsked { .. }
+        | RunEvent::ChildEnded { .. }
         | RunEvent::QuestionAsked { .. }
         | RunEvent::QuestionPassedOn { .. }
         | RunEvent::QuestionWithdrawn { .. }

@@ -123,6 +123,24 @@ fn lessons(state: &RunState) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The runs that were begun for tasks, each with its tree below the task.
+pub(crate) fn within(children: &[RunState], now: Millis, paint: Paint) -> String {
+    let parts = children.iter().filter_map(|child| {
+        let parent = child.goal.parent.as_ref()?;
+        let head = format!(
+            "{} → run {} ({}): {}",
+            parent.task,
+            child.id.short(),
+            runs::painted(child, paint),
+            figures::one_line(&child.goal.text, 100)
+        );
+        let tree = progress::tree(child, &Doing::new(), now, progress::DEFAULT_WIDTH, paint);
+        let depth = usize::try_from(parent.depth).unwrap_or(1).saturating_sub(1);
+        Some(figures::indent(&format!("{head}\n{}", figures::indent(&tree, 2)), depth * 2))
+    });
+    section("Runs within", &parts.collect::<Vec<_>>().join("\n"), paint)
+}
+
 fn section(title: &str, body: &str, paint: Paint) -> String {
     if body.is_empty() {
         String::new()
@@ -138,6 +156,12 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
         format!("  asked   {} UTC{}", figures::date(state.created_at), by(&state.goal.asked_by)),
         format!("  goal    {}", figures::one_line(&state.goal.text, 400)),
     ];
+    if let Some(parent) = &state.goal.parent {
+        lines.push(format!("  for     {} of run {}", parent.task, parent.run.short()));
+    }
+    if let Some(filled) = &state.goal.blueprint {
+        lines.push(format!("  by      blueprint {} {}", filled.blueprint.name, filled.blueprint.version));
+    }
     if let Some(from) = &state.forked {
         lines.push(format!("  forked  from {} at entry {}", from.run, from.at));
     }

@@ -22,7 +22,13 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
         figures::date(run.created_at),
         figures::span(run.ended_at.unwrap_or(now).since(run.created_at)),
         run.usage.model_calls.to_string(),
-        figures::one_line(&run.goal.text, 60),
+        match &run.goal.parent {
+            Some(parent) => {
+                let of = format!("↳ {} {}: ", parent.run.short(), parent.task);
+                figures::one_line(&format!("{of}{}", run.goal.text), 70)
+            }
+            None => figures::one_line(&run.goal.text, 60),
+        },
     ]
 }
 

@@ -74,6 +74,8 @@ fn says(body: &Body) -> String {
         Body::Released(released) => released.reason.clone(),
         Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
         Body::Command(Command::Submit { goal, .. }) => format!("submit: {}", goal.text),
+        Body::Command(Command::Attend { goal, .. }) => format!("submit for a task: {}", goal.text),
+        Body::Command(Command::ChildEnded { child, .. }) => format!("{} has ended", child.short()),
         Body::Command(Command::Fork { from, .. }) => format!("fork of {} at {}", from.run.short(), from.at),
         Body::Command(Command::Cancel { reason, .. }) => format!("cancel: {reason}"),
         Body::Command(Command::Pause { reason, .. }) => format!("pause: {reason}"),

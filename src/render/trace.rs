@@ -138,6 +138,20 @@ impl Timeline {
             RunEvent::TaskDelegated { task, to, .. } => {
                 format!("{task} hands work over to the new task {to}")
             }
+            RunEvent::ChildBegun { task, run, goal, .. } => {
+                format!("{task} waits for a run of its own, {}: {}", run.short(), self.brief(&goal.text))
+            }
+            RunEvent::ChildAsked { run } => {
+                format!("nothing was heard of {} for long: it is asked", run.short())
+            }
+            RunEvent::ChildEnded { run, end } => {
+                let reason = if end.reason.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {}", self.brief(&end.reason))
+                };
+                format!("{} ended as {:?}{reason}", run.short(), end.status)
+            }
             RunEvent::QuestionAsked { id, about, question, .. } => {
                 format!("question {id} about {about}: {}", self.brief(&question.text))
             }
@@ -327,6 +341,7 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Fork { from, .. } => format!("a fork of {} at entry {}", from.run.short(), from.at),
         Input::Agent { seq } => format!("entry {seq}"),
         Input::Capacity => "free capacity".to_owned(),
+        Input::ChildEnded { child, .. } => format!("the end of {}", child.short()),
         Input::Timer => "a deadline".to_owned(),
         Input::AgentLost { agent, .. } => format!("the loss of {agent}"),
         Input::Cancel { by, .. } => format!("a cancellation by {}", figures::one_line(by, 40)),
@@ -402,6 +417,8 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::ReplanWanted { .. }
         | RunEvent::Replanned { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
+        RunEvent::ChildBegun { task, .. } => Some(task.clone()),
+        RunEvent::ChildAsked { .. } | RunEvent::ChildEnded { .. } => None,
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
         | RunEvent::RunGivenUp { .. }

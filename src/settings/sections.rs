@@ -185,6 +185,8 @@ pub(crate) struct LimitSettings {
     pub(crate) budget: BudgetSettings,
     /// The most that one task may use.
     pub(crate) task_budget: BudgetSettings,
+    /// How deep runs may stand within runs; 0 for none.
+    pub(crate) max_nesting: u32,
     /// What people have a say in.
     pub(crate) people: PeopleSettings,
     /// Whether a planner is asked: auto (unless the goal is small), always, or never.
@@ -306,6 +308,7 @@ impl Default for LimitSettings {
             writing_reserve_percent,
             budget,
             task_budget,
+            max_nesting,
             people,
             planning,
             iterate_plans,
@@ -336,6 +339,7 @@ impl Default for LimitSettings {
             writing_reserve: writing_reserve_percent,
             budget: BudgetSettings::from(&budget),
             task_budget: BudgetSettings::from(&task_budget),
+            max_nesting,
             people: PeopleSettings::from(&people),
             planning,
             iterate_plans,
@@ -371,6 +375,7 @@ impl From<&LimitSettings> for RunLimits {
             writing_reserve_percent: limits.writing_reserve,
             budget: Budget::from(&limits.budget),
             task_budget: Budget::from(&limits.task_budget),
+            max_nesting: limits.max_nesting,
             people: People::from(&limits.people),
             planning: limits.planning,
             iterate_plans: limits.iterate_plans,

@@ -6,6 +6,7 @@ mod blueprints;
 mod budgets;
 mod bus_loss;
 mod chaos;
+mod children;
 mod citizens;
 mod cluster;
 mod control;

@@ -13,6 +13,7 @@ use muster_shared::time::Millis;
 use super::corpora::Corpora;
 use super::minds::MindMaker;
 use crate::definition::Definition;
+use crate::library::Library;
 use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
 use crate::model::purse::Purse;
@@ -23,6 +24,7 @@ use crate::react::prompt::{Brief, Sampling};
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
+use crate::tools::nested::nested_tools;
 use crate::tools::workspace::{LocalWorkspace, WorkspaceLimits};
 use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
 
@@ -253,7 +255,8 @@ impl Kit {
                 tracing::error!(%error, "the built-in tools are left out");
                 ToolRegistry::new()
             });
-            for tool in self.extra.iter().cloned() {
+            let library = Library::new(self.settings.blueprints.clone());
+            for tool in self.extra.iter().cloned().chain(nested_tools(library)) {
                 if let Err(error) = registry.register(tool) {
                     tracing::error!(%error, "a tool is left out");
                 }

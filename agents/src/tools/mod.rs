@@ -20,6 +20,7 @@ pub mod actions;
 pub mod calculator;
 pub mod corpus;
 pub mod engine;
+pub mod nested;
 pub mod registry;
 pub mod spec;
 pub mod workspace;

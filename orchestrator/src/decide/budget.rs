@@ -121,6 +121,9 @@ pub(super) fn note(run: &RunState) -> Option<String> {
 /// What is neither used nor set aside.
 fn free(run: &RunState) -> Budget {
     let left = run.limits.budget.left(&run.usage);
+    // What a child may use is its task's: it counts as used when the child tells what it used.
+    let children = run.children.values().filter(|child| child.end.is_none()).map(|child| &child.goal.budget);
+    let left = children.fold(left, |left, budget| left.without(budget));
     run.allotted.iter().filter(|kept| is_open(run, kept)).fold(left, |left, kept| left.without(&kept.budget))
 }
 

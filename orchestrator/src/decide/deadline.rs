@@ -86,7 +86,8 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let tasks = run.tasks.values().filter(|task| task.status.is_in_work());
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
     let questions = run.open_questions().map(|(_, question)| question.expires);
-    Some(tasks.chain(questions).chain(phase::over_at(run)).fold(run.deadline, Millis::min))
+    let children = super::children::next_asking(run);
+    Some(tasks.chain(questions).chain(children).chain(phase::over_at(run)).fold(run.deadline, Millis::min))
 }
 
 /// When the time of a task is up that is offered now.

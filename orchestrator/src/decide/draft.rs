@@ -183,6 +183,9 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
+        | RunEvent::ChildBegun { .. }
+        | RunEvent::ChildAsked { .. }
+        | RunEvent::ChildEnded { .. }
         | RunEvent::QuestionAsked { .. }
         | RunEvent::QuestionAnswered { .. }
         | RunEvent::QuestionPassedOn { .. }

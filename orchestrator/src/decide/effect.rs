@@ -4,6 +4,7 @@ use muster_shared::flow::RunLessons;
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::time::Millis;
+use muster_shared::wire::Command;
 
 /// Something to be done once the decision stands in the record. All of them may be done twice without harm,
 /// and all may be lost with the process: whoever takes the run over decides anew.
@@ -66,6 +67,11 @@ pub enum Effect {
     KeepLessons {
         /// The lessons.
         lessons: Box<RunLessons>,
+    },
+    /// Send a command to another run.
+    Command {
+        /// The command.
+        command: Box<Command>,
     },
     /// Keep a task that agents died of among the dead letters.
     Bury {

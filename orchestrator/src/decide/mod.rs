@@ -3,6 +3,7 @@
 
 mod blueprint;
 mod budget;
+mod children;
 mod control;
 mod deadline;
 mod delegate;
@@ -110,6 +111,7 @@ pub fn decide(
     review::ask_again(&mut draft);
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
+    children::follow(&mut draft, run, inputs);
     set_alarm(&mut draft, inputs, deadline_before, was_open);
     draft.finish(inputs)
 }
@@ -158,6 +160,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
                 questions::answer(draft, request, *question, text)
             });
         }
+        Input::ChildEnded { child, end } => children::ended(draft, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}
     }

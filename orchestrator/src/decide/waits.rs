@@ -6,7 +6,7 @@ use muster_shared::run::{RunEvent, WAITS_SINCE};
 
 use super::draft::Draft;
 use super::failure::{self, Failure};
-use super::{control, delegate, questions};
+use super::{children, control, delegate, questions};
 
 /// An agent put a task down until what it waits for is there.
 pub(super) fn begin(draft: &mut Draft<'_>, task: TaskId, generation: Generation, awaited: Awaited) {
@@ -22,9 +22,7 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: TaskId, generation: Generation,
     match wait {
         Wait::Answer(question) => questions::ask(draft, About::Task(task), question),
         Wait::Task(part) => delegate::begin(draft, &task, &part),
-        Wait::Run(_) => {
-            refuse(draft, &task, "A run of its own cannot be begun here. Do it within this task.")
-        }
+        Wait::Run(wanted) => children::begin(draft, &task, (generation, step), &wanted),
     }
 }
 

@@ -169,10 +169,12 @@ pub(super) async fn see_to(
     let id = command.id().unwrap_or_else(Uuid::now_v7);
     let request = |reason: &str| request(id, sender, reason);
     let input = match command {
-        Command::Submit { run, goal } => match admit(office, *run, goal, delivered).await? {
-            Some(input) => input,
-            None => return Ok(Answer::Crowded),
-        },
+        Command::Submit { run, goal } | Command::Attend { run, goal, .. } => {
+            match admit(office, *run, goal, delivered).await? {
+                Some(input) => input,
+                None => return Ok(Answer::Crowded),
+            }
+        }
         Command::Fork { run, from, model } => {
             match fork(office, *run, *from, model.as_deref(), delivered).await? {
                 Forking::Begin(input) => *input,
@@ -180,6 +182,7 @@ pub(super) async fn see_to(
                 Forking::NoSuchRun => return Ok(Answer::NoSuchRun),
             }
         }
+        Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
         Command::Cancel { reason, .. } => {
             Input::Cancel { reason: reason.clone(), by: sender.to_string(), id: Some(id) }
         }
@@ -244,7 +247,8 @@ async fn admit(
             "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
         return Ok(Some(busy(refusal(office, goal, reason.to_owned()))));
     }
-    if !office.registry.has(run) {
+    // Who waits for it has a seat already, and would keep it until there is one for this.
+    if !office.registry.has(run) && goal.parent.is_none() {
         let going_on = office.registry.len();
         let room_elsewhere = office.ownership.sessions().with_room().is_some();
         let asked = Asked { run, going_on, room_elsewhere, delivered };
@@ -289,7 +293,7 @@ async fn fork(
         }
     }
     let Some(before) = before else { return Ok(Forking::NoSuchRun) };
-    let mut goal = Goal { limits: Some(before.limits.clone()), ..before.goal.clone() };
+    let mut goal = Goal { limits: Some(before.limits.clone()), parent: None, ..before.goal.clone() };
     if let Some(model) = model {
         goal.model = Some(model.to_owned());
     }

@@ -3,7 +3,7 @@
 use muster_bus::{BusError, ControlTarget, DeadLetter};
 use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::Evidence;
-use muster_shared::wire::ControlMessage;
+use muster_shared::wire::{ControlMessage, Encoding};
 
 use super::office::Office;
 use crate::decide::Effect;
@@ -58,6 +58,9 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
         }
         Effect::HandOn { ack, .. } => office.bus.tasks().hand_on(ack).await,
         Effect::Withdraw { ack, .. } => office.bus.tasks().withdraw(ack).await,
+        Effect::Command { command } => {
+            office.bus.commands().send(command, Encoding::default()).await.map(|_| ())
+        }
         Effect::Bury { task, generation, queue, evidence } => {
             let letter =
                 DeadLetter::of_task(queue, run, task, &evidence.reason, &evidence_of(*generation, evidence));

@@ -78,6 +78,7 @@ const CEILING: RunLimits = RunLimits {
     writing_reserve_percent: 90,
     budget: Budget::UNLIMITED,
     task_budget: Budget::UNLIMITED,
+    max_nesting: 10,
     people: People::USUAL,
     planning: Planning::Auto,
     iterate_plans: true,
@@ -114,6 +115,7 @@ impl OrchestratorSettings {
             writing_reserve_percent: wanted.writing_reserve_percent.min(CEILING.writing_reserve_percent),
             budget: goal.budget.or(&wanted.budget),
             task_budget: wanted.task_budget,
+            max_nesting: wanted.max_nesting.min(CEILING.max_nesting),
             people: People {
                 review: goal.review.unwrap_or(wanted.people.review),
                 answer_within_ms: wanted.people.answer_within_ms.clamp(1, LONGEST_RUN_MS),

@@ -251,6 +251,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Resume { .. }
         | Input::Skip { .. }
         | Input::Redo { .. }
+        | Input::ChildEnded { .. }
         | Input::Edit { .. }
         | Input::Answer { .. }
         | Input::Approve { .. }

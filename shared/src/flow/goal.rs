@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
+use super::child::Parent;
 use super::conversation::Turn;
 use super::people::{People, ReviewPolicy};
 use super::plan::PlanDraft;
@@ -47,6 +48,9 @@ pub struct Goal {
     /// The blueprint that it is worked on by, with its values (R7); a planner makes the plan when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<Box<Filled>>,
+    /// The task of another run that it was begun for (R6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Box<Parent>>,
     /// Whether a planner is asked, instead of what the limits say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planning: Option<Planning>,
@@ -131,6 +135,7 @@ impl Goal {
             plan: None,
             role_name: String::new(),
             conversation: Vec::new(),
+            parent: None,
         }
     }
 
@@ -174,6 +179,14 @@ const MAX_DEATHS: u32 = 3;
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_usual_deaths(deaths: &u32) -> bool {
     *deaths == MAX_DEATHS
+}
+
+/// How deep runs may stand within runs unless a run says otherwise.
+const MAX_NESTING: u32 = 3;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_nesting(nesting: &u32) -> bool {
+    *nesting == MAX_NESTING
 }
 
 /// Limits of one run. Fixed when the run is created, so that a replay decides alike.
@@ -232,6 +245,9 @@ pub struct RunLimits {
     /// The most that one task may use.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub task_budget: Budget,
+    /// How deep runs may stand within runs (R6); 0 for none.
+    #[serde(skip_serializing_if = "is_usual_nesting")]
+    pub max_nesting: u32,
     /// What people have a say in.
     #[serde(skip_serializing_if = "People::is_usual")]
     pub people: People,
@@ -322,6 +338,7 @@ impl Default for RunLimits {
             writing_reserve_percent: 10,
             budget: Budget::UNLIMITED,
             task_budget: Budget::UNLIMITED,
+            max_nesting: MAX_NESTING,
             people: People::default(),
             planning: Planning::Auto,
             iterate_plans: true,

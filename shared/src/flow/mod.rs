@@ -1,6 +1,7 @@
 //! The pipeline, in the order a run passes through it.
 
 pub mod budget;
+pub mod child;
 pub mod conversation;
 pub mod gates;
 pub mod goal;
@@ -20,6 +21,7 @@ pub mod usage;
 pub mod wait;
 
 pub use budget::Budget;
+pub use child::Parent;
 pub use conversation::Turn;
 pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, Planning, RunLimits, WhenStale};

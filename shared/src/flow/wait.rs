@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::TaskDraft;
 use super::question::Question;
 use super::step::Observation;
+use crate::blueprint::Filled;
 
 /// What a task waits for. It is put down meanwhile, and goes on with what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -36,6 +37,9 @@ impl Wait {
 pub struct ChildGoal {
     /// What is to be achieved.
     pub goal: String,
+    /// The blueprint that it is worked on by, with its values; a planner makes the plan when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blueprint: Option<Box<Filled>>,
 }
 
 /// What an agent waits for, and the step that it belongs to: begun, and without an observation so far.

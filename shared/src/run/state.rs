@@ -112,6 +112,9 @@ pub struct RunState {
     /// What people were asked, and what they answered.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub questions: BTreeMap<QuestionId, QuestionState>,
+    /// Runs that were begun for tasks of this one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub children: BTreeMap<RunId, Child>,
     /// Tasks that were handed over, and the task that each was handed over by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delegated: BTreeMap<TaskIndex, TaskIndex>,
@@ -280,9 +283,44 @@ pub struct Waiting {
     pub wait: Wait,
     /// Since when.
     pub since: Millis,
+    /// The run whose end is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_run: Option<RunId>,
     /// The task of the plan whose end is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_task: Option<TaskIndex>,
+}
+
+/// A run that was begun for a task (R6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Child {
+    /// The task.
+    pub task: TaskId,
+    /// Its generation that asked for the run.
+    pub generation: Generation,
+    /// The goal of the run.
+    pub goal: Box<Goal>,
+    /// When word of it was asked for last.
+    pub asked_at: Millis,
+    /// How it ended; nothing while nothing is known of its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Box<ChildEnd>>,
+}
+
+/// How a run ended that was begun for a task of another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ChildEnd {
+    /// How.
+    pub status: RunStatus,
+    /// Why it failed or was stopped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Its report, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
+    /// What it used.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// A question of the run, answered or not.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::codec::Encoding;
 use crate::flow::{ContractSchemas, Goal, PlanDraft, Usage};
 use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
-use crate::run::Origin;
+use crate::run::{ChildEnd, Origin};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -20,6 +20,29 @@ pub enum Command {
         run: RunId,
         /// The goal.
         goal: Box<Goal>,
+    },
+    /// Work on a goal for a task of another run, which waits for it. Given out again, it has a run that has ended tell
+    /// its end again.
+    Attend {
+        /// The run to be.
+        run: RunId,
+        /// The goal.
+        goal: Box<Goal>,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
+    /// A run that was begun for a task of this one has ended.
+    ChildEnded {
+        /// The run.
+        run: RunId,
+        /// The run that has ended.
+        child: RunId,
+        /// How.
+        end: Box<ChildEnd>,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
     },
     /// Begin a run from where another one stood.
     Fork {
@@ -153,6 +176,8 @@ impl Command {
     pub const fn run(&self) -> RunId {
         match self {
             Self::Submit { run, .. }
+            | Self::Attend { run, .. }
+            | Self::ChildEnded { run, .. }
             | Self::Fork { run, .. }
             | Self::Cancel { run, .. }
             | Self::Pause { run, .. }
@@ -171,7 +196,9 @@ impl Command {
     pub const fn id(&self) -> Option<Uuid> {
         match self {
             Self::Submit { .. } | Self::Fork { .. } => None,
-            Self::Cancel { id, .. }
+            Self::Attend { id, .. }
+            | Self::ChildEnded { id, .. }
+            | Self::Cancel { id, .. }
             | Self::Pause { id, .. }
             | Self::Resume { id, .. }
             | Self::Skip { id, .. }
@@ -188,7 +215,9 @@ impl Command {
     pub fn with_id(mut self, new: Uuid) -> Self {
         match &mut self {
             Self::Submit { .. } | Self::Fork { .. } => {}
-            Self::Cancel { id, .. }
+            Self::Attend { id, .. }
+            | Self::ChildEnded { id, .. }
+            | Self::Cancel { id, .. }
             | Self::Pause { id, .. }
             | Self::Resume { id, .. }
             | Self::Skip { id, .. }
@@ -207,8 +236,11 @@ impl Command {
     #[must_use]
     pub fn lifetime(&self) -> Option<Duration> {
         match self {
-            Self::Submit { goal, .. } => goal.deadline_ms.map(Duration::from_millis),
-            Self::Fork { .. }
+            Self::Submit { goal, .. } | Self::Attend { goal, .. } => {
+                goal.deadline_ms.map(Duration::from_millis)
+            }
+            Self::ChildEnded { .. }
+            | Self::Fork { .. }
             | Self::Cancel { .. }
             | Self::Pause { .. }
             | Self::Resume { .. }
@@ -226,6 +258,8 @@ impl Command {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Submit { .. } => "submit",
+            Self::Attend { .. } => "attend",
+            Self::ChildEnded { .. } => "child_ended",
             Self::Fork { .. } => "fork",
             Self::Cancel { .. } => "cancel",
             Self::Pause { .. } => "pause",

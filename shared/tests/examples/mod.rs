@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall,
-    Observation, ObservationStatus, OnTimeout, Outcome, Plan, PlanDraft, PlanTask, Product, Question,
+    Observation, ObservationStatus, OnTimeout, Outcome, Parent, Plan, PlanDraft, PlanTask, Product, Question,
     RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits, Step, StepDigest, StoredMessage,
     TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Wait, Work,
 };
@@ -13,8 +13,8 @@ use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::{
-    Checked, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released, Request, RunEvent,
-    Started, StopReason, TaskState, ToolStarted,
+    Checked, ChildEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released, Request,
+    RunEvent, RunStatus, Started, StopReason, TaskState, ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::{
@@ -63,6 +63,11 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_out_of_time", Body::Decided(out_of_time()));
     add("decided_unfolded", Body::Decided(unfolded()));
     add("decided_planning", Body::Decided(replanned()));
+    add("decided_nested", Body::Decided(nested()));
+    let (id, goal) = (Some(Uuid::from_u128(3)), Box::new(child_goal()));
+    add("command_attend", Body::Command(Command::Attend { run: child(), goal, id }));
+    let end = Box::new(child_end());
+    add("command_child_ended", Body::Command(Command::ChildEnded { run: run(), child: child(), end, id }));
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
@@ -96,6 +101,41 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
+}
+
+fn child() -> RunId {
+    "0190a1b2c3d3700080000000000000bb".parse().unwrap()
+}
+
+fn child_goal() -> Goal {
+    let goals = vec![goal().text];
+    let parent = Parent { run: run(), task: TaskId::Leaf(index("1-2")), depth: 1, goals };
+    Goal { text: "Look into the hops.".to_owned(), parent: Some(Box::new(parent)), ..goal() }
+}
+
+fn child_end() -> ChildEnd {
+    let reason = "cancelled by ada".to_owned();
+    ChildEnd {
+        status: RunStatus::Aborted(StopReason::Cancelled),
+        reason,
+        report: Some(report()),
+        usage: usage(),
+    }
+}
+
+/// A task that waits for a run of its own.
+fn nested() -> Decided {
+    let (run, end, goal) = (child(), Box::new(child_end()), Box::new(child_goal()));
+    let task = TaskId::Leaf(index("1-2"));
+    Decided {
+        inputs: vec![Input::ChildEnded { child: run, end: end.clone() }],
+        events: vec![
+            RunEvent::ChildBegun { task, generation: Generation(1), run, goal },
+            RunEvent::ChildAsked { run },
+            RunEvent::ChildEnded { run, end },
+        ],
+        ..decided()
+    }
 }
 
 /// A run by a blueprint that begins.
@@ -296,6 +336,7 @@ fn goal() -> Goal {
         plan: None,
         role_name: String::new(),
         conversation: Vec::new(),
+        parent: None,
     }
 }
 

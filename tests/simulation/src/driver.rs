@@ -257,7 +257,7 @@ impl Owner {
                     }
                 }
                 // Dead letters are for people.
-                Effect::Bury { .. } | Effect::KeepLessons { .. } => {}
+                Effect::Bury { .. } | Effect::KeepLessons { .. } | Effect::Command { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));

@@ -21,6 +21,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Refuse { .. }
             | Input::Capacity
             | Input::Timer
+            | Input::ChildEnded { .. }
             | Input::AgentLost { .. }
             | Input::Cancel { .. }
             | Input::Pause { .. }

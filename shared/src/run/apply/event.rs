@@ -70,6 +70,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         wanted: std::collections::BTreeMap::new(),
         refinements: Vec::new(),
         questions: std::collections::BTreeMap::new(),
+        children: std::collections::BTreeMap::new(),
         delegated: std::collections::BTreeMap::new(),
         stale: std::collections::BTreeMap::new(),
         planning: super::super::planning::PlanHistory::default(),
@@ -185,6 +186,11 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             wait::answered(state, name, task, *step, observation)?;
         }
         RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
+        RunEvent::ChildBegun { task, generation, run, goal } => {
+            wait::child_begun(state, name, (task, *generation), (*run, goal), now)?;
+        }
+        RunEvent::ChildAsked { run } => wait::child_asked(state, *run, now),
+        RunEvent::ChildEnded { run, end } => wait::child_ended(state, *run, end),
         RunEvent::QuestionAsked { id, about, question, expires, on_timeout } => {
             wait::asked(state, name, *id, (about, question), (*expires, *on_timeout), now)?;
         }

@@ -1,11 +1,11 @@
 //! What is folded when a task waits, when what it waits for is there, and when people are asked.
 
-use super::super::state::{QuestionEnd, QuestionState, RunState, Waiting};
+use super::super::state::{Child, ChildEnd, QuestionEnd, QuestionState, RunState, Waiting};
 use super::error::ApplyError;
 use super::plan::change_plan;
 use super::task::{at_generation, executable};
-use crate::flow::{About, Answered, Observation, OnTimeout, Plan, Question, TaskStatus, Wait};
-use crate::ids::{Generation, QuestionId, TaskId, TaskIndex};
+use crate::flow::{About, Answered, Goal, Observation, OnTimeout, Plan, Question, TaskStatus, Wait};
+use crate::ids::{Generation, QuestionId, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 
 /// A task that was put down waits.
@@ -21,7 +21,7 @@ pub(super) fn waits(
         return Err(ApplyError::NotWaiting { task: task.clone(), event });
     }
     found.answered = None;
-    found.waiting = Some(Waiting { step, wait: wait.clone(), since: now, for_task: None });
+    found.waiting = Some(Waiting { step, wait: wait.clone(), since: now, for_run: None, for_task: None });
     Ok(())
 }
 
@@ -138,4 +138,36 @@ fn open<'a>(
     let run = state.id;
     let found = state.questions.get_mut(&id).filter(|question| question.is_open());
     found.ok_or(ApplyError::WrongQuestion { run, id, event })
+}
+
+/// A run was begun for a task that waits.
+pub(super) fn child_begun(
+    state: &mut RunState,
+    event: &'static str,
+    (task, generation): (&TaskId, Generation),
+    (run, goal): (RunId, &Goal),
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let waiting = state.tasks.get_mut(task).and_then(|found| found.waiting.as_mut());
+    let waiting = waiting.ok_or_else(|| ApplyError::NotWaiting { task: task.clone(), event })?;
+    waiting.for_run = Some(run);
+    let goal = Box::new(goal.clone());
+    let child = Child { task: task.clone(), generation, goal, asked_at: now, end: None };
+    state.children.insert(run, child);
+    Ok(())
+}
+
+/// Word of a child was asked for again. One that is not known is of no interest.
+pub(super) fn child_asked(state: &mut RunState, run: RunId, now: Millis) {
+    if let Some(child) = state.children.get_mut(&run) {
+        child.asked_at = now;
+    }
+}
+
+/// A child ended: what it used was used by this run.
+pub(super) fn child_ended(state: &mut RunState, run: RunId, end: &ChildEnd) {
+    if let Some(child) = state.children.get_mut(&run).filter(|child| child.end.is_none()) {
+        child.end = Some(Box::new(end.clone()));
+        state.usage += end.usage;
+    }
 }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::flow::{Goal, PlanDraft, RunLimits};
-use crate::ids::{AgentId, QuestionId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, QuestionId, RunId, Seq, TaskId, TaskIndex};
+use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
 
 /// What a run decides upon. What comes from outside the record is copied into it here.
@@ -141,6 +142,13 @@ pub enum Input {
         /// Who, and why.
         request: Request,
     },
+    /// A run that was begun for a task of this one has ended.
+    ChildEnded {
+        /// The run.
+        child: RunId,
+        /// How.
+        end: Box<ChildEnd>,
+    },
     /// Somebody answers a question of the run.
     Answer {
         /// The question.
@@ -163,7 +171,8 @@ impl Input {
             | Self::Agent { .. }
             | Self::Capacity
             | Self::Timer
-            | Self::AgentLost { .. } => None,
+            | Self::AgentLost { .. }
+            | Self::ChildEnded { .. } => None,
             Self::Cancel { id, .. } => *id,
             Self::Pause { request }
             | Self::Resume { request, .. }

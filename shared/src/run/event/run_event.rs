@@ -10,7 +10,8 @@ use crate::flow::{
     About, Goal, Observation, OnTimeout, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply,
     Report, RunLimits, Wait,
 };
-use crate::ids::{AgentId, Attempt, Generation, QuestionId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
+use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
 use crate::time::Millis;
 
@@ -229,6 +230,29 @@ pub enum RunEvent {
         /// The plan as it stands now.
         plan: Plan,
     },
+    /// A run was begun for a task that waits for its end.
+    ChildBegun {
+        /// The task.
+        task: TaskId,
+        /// Its generation that asked for it.
+        generation: Generation,
+        /// The run.
+        run: RunId,
+        /// Its goal.
+        goal: Box<Goal>,
+    },
+    /// Nothing was heard of a child for long: word of it is asked for.
+    ChildAsked {
+        /// The run.
+        run: RunId,
+    },
+    /// A run that was begun for a task ended.
+    ChildEnded {
+        /// The run.
+        run: RunId,
+        /// How.
+        end: Box<ChildEnd>,
+    },
     /// Somebody is asked.
     QuestionAsked {
         /// The question's number in this run.
@@ -432,6 +456,9 @@ impl RunEvent {
             Self::TaskWaits { .. } => "task_waits",
             Self::TaskAnswered { .. } => "task_answered",
             Self::TaskDelegated { .. } => "task_delegated",
+            Self::ChildBegun { .. } => "child_begun",
+            Self::ChildAsked { .. } => "child_asked",
+            Self::ChildEnded { .. } => "child_ended",
             Self::QuestionAsked { .. } => "question_asked",
             Self::QuestionAnswered { .. } => "question_answered",
             Self::QuestionPassedOn { .. } => "question_passed_on",

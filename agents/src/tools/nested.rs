@@ -1,0 +1,120 @@
+//! Planning as an action (R6): a run of its own for a part of the task, with a plan made for it or by a blueprint. The
+//! task waits meanwhile and goes on with the run's report.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use muster_shared::blueprint::{fill, missing, schema};
+use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::flow::{ChildGoal, Gate, Wait};
+use serde_json::{Value, json};
+
+use super::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+use crate::library::Library;
+
+/// The name of the action that plans.
+pub const PLAN: &str = "plan";
+
+/// The name of the action that works by a blueprint.
+pub const BLUEPRINT: &str = "blueprint";
+
+/// Both actions.
+#[must_use]
+pub fn nested_tools(library: Library) -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(Plan), Arc::new(ByBlueprint { library })]
+}
+
+struct Plan;
+
+#[async_trait]
+impl Tool for Plan {
+    fn spec(&self) -> ToolSpec {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "goal": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_GOAL_BYTES,
+                    "description": "what the run is to achieve, with all that it needs to know"
+                }
+            },
+            "required": ["goal"],
+            "additionalProperties": false
+        });
+        let what = "Has a plan made and carried out for a part of this task that takes several steps of several \
+                    agents; you go on with its report. Not for the whole task, and not for what a step or two do.";
+        waiting(PLAN, what.to_owned(), parameters, Gate::Plan)
+    }
+
+    async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let goal = args.get("goal").and_then(Value::as_str).unwrap_or_default().trim();
+        if goal.is_empty() {
+            return Err(ToolFailure::InvalidArguments(
+                "the goal is empty: say what is to be achieved".to_owned(),
+            ));
+        }
+        Ok(ToolOutput::waiting(Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), blueprint: None }))))
+    }
+}
+
+struct ByBlueprint {
+    library: Library,
+}
+
+#[async_trait]
+impl Tool for ByBlueprint {
+    fn spec(&self) -> ToolSpec {
+        let listed = self.library.list();
+        let known = listed.iter().filter_map(|listed| {
+            let found = listed.blueprint.as_ref().ok()?;
+            let params: Vec<&str> = found.params.keys().map(String::as_str).collect();
+            Some(format!("{} ({}): {}", listed.name, params.join(", "), found.description))
+        });
+        let known: Vec<String> = known.take(MOST_LISTED).collect();
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "which blueprint" },
+                "params": { "type": "object", "description": "values for its parameters, from what you know" }
+            },
+            "required": ["name"],
+            "additionalProperties": false
+        });
+        let what = format!(
+            "Has a plan carried out that was written beforehand, with values of yours; you go on with its report. \
+             There are: {}",
+            known.join("; ")
+        );
+        waiting(BLUEPRINT, what, parameters, Gate::Blueprints)
+    }
+
+    async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
+        let wrong = ToolFailure::InvalidArguments;
+        let name = args.get("name").and_then(Value::as_str).unwrap_or_default().trim();
+        let found = self.library.find(name).map_err(|error| wrong(error.to_string()))?;
+        let given: BTreeMap<String, Value> = match args.get("params") {
+            Some(Value::Object(given)) => given.clone().into_iter().collect(),
+            Some(_) | None => BTreeMap::new(),
+        };
+        let filled = fill(&found, &given).map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            let open = missing(&found, &given);
+            let open =
+                if open.is_empty() { String::new() } else { format!(" Give also {}.", open.join(", ")) };
+            wrong(format!("{}.{open} The parameters of {name} are: {}", lines.join("; "), schema(&found)))
+        })?;
+        let goal = filled.goal();
+        let child = ChildGoal { goal, blueprint: Some(Box::new(filled)) };
+        Ok(ToolOutput::waiting(Wait::Run(Box::new(child))))
+    }
+}
+
+/// Most blueprints that a model is told of.
+const MOST_LISTED: usize = 20;
+
+/// A tool that does nothing by itself: called again it asks for the same.
+fn waiting(name: &str, what: String, parameters: Value, gate: Gate) -> ToolSpec {
+    ToolSpec::new(name, what, parameters).with_side_effects().when_uncertain(Uncertain::Repeat).behind(gate)
+}

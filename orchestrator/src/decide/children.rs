@@ -1,0 +1,308 @@
+//! Runs that tasks wait for (R6): planning as an action. A child run has a record, indices and limits of its own;
+//! it uses a part of what its task may use, and ends with it.
+//!
+//! Its id follows from the run's secret and the step that asked for it, so that a decision that is made again begins
+//! the same run. Its end comes back as a command; a run that hears nothing asks again from time to time, and a child
+//! that has ended then tells its end again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use muster_shared::flow::{ChildGoal, Goal, Observation, ObservationStatus, Parent, Report, RunLimits};
+use muster_shared::ids::{Generation, RunId, TaskId};
+use muster_shared::run::{Child, ChildEnd, Input, RunEvent, RunState, RunStatus, StopReason};
+use muster_shared::time::Millis;
+use muster_shared::wire::Command;
+use sha2::Sha256;
+use uuid::Uuid;
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::{budget, deadline, waits};
+
+/// How long a run waits for word of a child before it asks again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Of what the task may use, the part that its child may, in percent: the rest is for going on with its report.
+const CHILDS_PART: u64 = 75;
+
+/// Of the time that the task has, the part that its child has, in percent.
+const CHILDS_TIME: u64 = 90;
+
+/// The least time that is worth beginning a run with.
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
+/// Longest report of a child that its task is given, in bytes.
+const REPORT_KEPT: usize = 12 * 1024;
+
+/// Begins a run for a task that waits for it, or tells the task why not.
+pub(super) fn begin(
+    draft: &mut Draft<'_>,
+    task: &TaskId,
+    (generation, step): (Generation, u32),
+    wanted: &ChildGoal,
+) {
+    let Some(run) = draft.open() else { return };
+    match goal(run, draft.now(), task, wanted) {
+        Ok(goal) => {
+            let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
+            draft.emit(RunEvent::ChildBegun {
+                task: task.clone(),
+                generation,
+                run: child,
+                goal: goal.clone(),
+            });
+            submit(draft, child, goal);
+        }
+        Err(why) => {
+            waits::refuse(
+                draft,
+                task,
+                &format!("No run of its own is begun: {why}. Do it within this task."),
+            );
+        }
+    }
+}
+
+/// The goal of the child, with its part of time and budget.
+fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Result<Goal, String> {
+    let TaskId::Leaf(index) = task else {
+        return Err("only a task of the plan can have a run of its own".to_owned());
+    };
+    let depth = run.goal.parent.as_ref().map_or(0, |parent| parent.depth) + 1;
+    let most = run.limits.max_nesting;
+    if depth > most {
+        return Err(format!("runs within runs are {most} deep at most (limits.max_nesting)"));
+    }
+    let text = wanted.goal.trim().to_owned();
+    let own = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map(|task| task.goal.as_str());
+    let above = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().map(String::as_str));
+    let above = above.chain([run.goal.text.as_str()]);
+    if above.chain(own).any(|other| same(other, &text)) && wanted.blueprint.is_none() {
+        return Err(
+            "this is what is being worked on already, so that it would wait for itself; ask for a part of it"
+                .to_owned(),
+        );
+    }
+    // What was done before the task was begun anew does not count.
+    let first = run.tasks.get(task).and_then(|state| state.continues);
+    let before = run.children.values().filter(|child| child.task == *task);
+    let mut before = before.filter(|child| first.is_none_or(|first| child.generation >= first));
+    if before.any(|child| same(&child.goal.text, &text)) {
+        return Err("there was a run for the same already, and you were told what came of it".to_owned());
+    }
+    let share = budget::allot(run, task).ok_or("too little of the budget is left")?;
+    let share = share.map(|_, part| part * CHILDS_PART / 100);
+    let time = deadline::of_offer(run, now).since(now).as_millis();
+    let time = u64::try_from(time).unwrap_or(u64::MAX) / 100 * CHILDS_TIME;
+    if u128::from(time) < LEAST_TIME.as_millis() {
+        return Err("too little time is left".to_owned());
+    }
+    let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
+    let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
+    let parent = Parent { run: run.id, task: task.clone(), depth, goals: goals.collect() };
+    let limits = RunLimits { budget: share, run_deadline_ms: time, ..run.limits.clone() };
+    let goal = Goal {
+        corpus: run.goal.corpus.clone(),
+        deadline_ms: Some(time),
+        model: run.goal.model.clone(),
+        asked_by: run.goal.asked_by.clone(),
+        encoding: run.goal.encoding,
+        limits: Some(limits),
+        budget: share,
+        blueprint: wanted.blueprint.clone(),
+        parent: Some(Box::new(parent)),
+        ..Goal::new(text)
+    };
+    goal.check().map_err(|wrong| wrong.to_string())?;
+    Ok(goal)
+}
+
+fn same(one: &str, other: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
+    words(one) == words(other)
+}
+
+fn submit(draft: &mut Draft<'_>, run: RunId, goal: Box<Goal>) {
+    let id = Some(derived(run, "begin", draft.now()));
+    draft.effect(Effect::Command { command: Box::new(Command::Attend { run, goal, id }) });
+}
+
+/// Takes note of the end of a child. One that was told before, or that nobody waits for, changes nothing.
+pub(super) fn ended(draft: &mut Draft<'_>, child: RunId, end: &ChildEnd) {
+    let Some(kept) = draft.open().and_then(|run| run.children.get(&child)) else { return };
+    if kept.end.is_some() {
+        return;
+    }
+    let (task, is_awaited) = (kept.task.clone(), awaited_by(draft.open(), child).is_some());
+    draft.emit(RunEvent::ChildEnded { run: child, end: Box::new(end.clone()) });
+    if is_awaited {
+        waits::answer(draft, &task, observed(child, end));
+    }
+}
+
+/// Passes on to children what happens to the run, and to its parent how it ended.
+pub(super) fn follow(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
+    end_forgotten(draft, before);
+    pass_on_pause(draft, before);
+    if inputs.contains(&Input::Timer) {
+        ask_again(draft);
+    }
+    tell_parent(draft, before, inputs);
+}
+
+/// When a run that waits for children asks for word of them.
+pub(super) fn next_asking(run: &RunState) -> Option<Millis> {
+    let asked = awaited(run).filter_map(|child| run.children.get(&child));
+    asked.map(|child| child.asked_at.after(PATIENCE)).min()
+}
+
+/// Ends children that nobody waits for any more.
+fn end_forgotten(draft: &mut Draft<'_>, before: Option<&RunState>) {
+    let was: BTreeSet<RunId> = before.into_iter().flat_map(awaited).collect();
+    let is: BTreeSet<RunId> = draft.run().into_iter().flat_map(awaited).collect();
+    let Some(run) = draft.run() else { return };
+    let told = |child: &RunId| run.children.get(child).is_some_and(|child| child.end.is_some());
+    let lost: Vec<RunId> = was.difference(&is).filter(|child| !told(child)).copied().collect();
+    for child in lost {
+        let reason = "the task that it was begun for does not wait for it any more".to_owned();
+        let id = Some(derived(child, "cancel", draft.now()));
+        draft.effect(Effect::Command { command: Box::new(Command::Cancel { run: child, reason, id }) });
+    }
+}
+
+fn pass_on_pause(draft: &mut Draft<'_>, before: Option<&RunState>) {
+    let Some(run) = draft.open() else { return };
+    let was = before.is_some_and(|run| run.paused.is_some());
+    let is = run.paused.as_ref().map(|paused| paused.reason.clone());
+    if was == is.is_some() {
+        return;
+    }
+    let now = draft.now();
+    let children: Vec<RunId> = awaited(run).collect();
+    for child in children {
+        let command = match &is {
+            Some(reason) => {
+                Command::Pause { run: child, reason: reason.clone(), id: Some(derived(child, "pause", now)) }
+            }
+            None => Command::Resume {
+                run: child,
+                reason: "the run that it belongs to goes on".to_owned(),
+                deadline_ms: None,
+                id: Some(derived(child, "resume", now)),
+            },
+        };
+        draft.effect(Effect::Command { command: Box::new(command) });
+    }
+}
+
+/// Asks for word of children that were silent for long: what they said, or what they were told, may have got lost.
+fn ask_again(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    let silent = awaited(run).filter_map(|child| Some((child, run.children.get(&child)?)));
+    let silent = silent.filter(|(_, child)| child.asked_at.after(PATIENCE) <= now);
+    let silent: Vec<(RunId, Box<Goal>)> = silent.map(|(id, child)| (id, child.goal.clone())).collect();
+    for (child, goal) in silent {
+        draft.emit(RunEvent::ChildAsked { run: child });
+        submit(draft, child, goal);
+    }
+}
+
+/// Tells the parent how the run ended, as soon as it has, and whenever it is asked for again.
+fn tell_parent(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
+    let Some(run) = draft.run().filter(|run| run.status.is_ended()) else { return };
+    let Some(parent) = &run.goal.parent else { return };
+    let was_open = before.is_none_or(|run| !run.status.is_ended());
+    let asked = inputs.iter().any(|input| matches!(input, Input::Goal { .. }));
+    if was_open || asked {
+        let id = Some(derived(run.id, "end", draft.now()));
+        let (to, child, end) = (parent.run, run.id, Box::new(end_of(run)));
+        draft.effect(Effect::Command { command: Box::new(Command::ChildEnded { run: to, child, end, id }) });
+    }
+}
+
+fn end_of(run: &RunState) -> ChildEnd {
+    let report = run.report.clone().map(|mut report| {
+        report.body.truncate(report.body.floor_char_boundary(REPORT_KEPT));
+        report
+    });
+    let reason = run.reason.clone().unwrap_or_default();
+    ChildEnd { status: run.status, reason, report, usage: run.usage }
+}
+
+/// The children that tasks of the run wait for.
+fn awaited(run: &RunState) -> impl Iterator<Item = RunId> + '_ {
+    let tasks = run.tasks.values().filter(|_| !run.status.is_ended());
+    tasks.filter_map(|task| task.waiting.as_ref()?.for_run)
+}
+
+fn awaited_by(run: Option<&RunState>, child: RunId) -> Option<&Child> {
+    let run = run?;
+    awaited(run).find(|awaited| *awaited == child).and_then(|child| run.children.get(&child))
+}
+
+/// What the task that waited is told.
+fn observed(child: RunId, end: &ChildEnd) -> Observation {
+    let text = |report: &Report| {
+        let open = report.unanswered.iter().map(|open| format!("\n- {open}"));
+        let open: String = open.collect();
+        let open = if open.is_empty() { open } else { format!("\n\nNot answered:{open}") };
+        format!("{}{open}", report.body.trim())
+    };
+    let report = end.report.as_ref().map(text);
+    let how = match end.status {
+        RunStatus::Completed => "completed",
+        RunStatus::Created | RunStatus::Processing | RunStatus::Failed => "failed",
+        RunStatus::Aborted(StopReason::Cancelled) => "was cancelled",
+        RunStatus::Aborted(StopReason::DeadlinePassed) => "ran out of time",
+        RunStatus::Aborted(StopReason::BudgetExhausted) => "ran out of its budget",
+        RunStatus::Aborted(StopReason::Refused) => "was refused",
+    };
+    let short = child.short();
+    let (status, content) = match (end.status, report) {
+        (RunStatus::Completed, report) => (
+            ObservationStatus::Success,
+            format!("The run {short} {how}. Its report:\n\n{}", report.unwrap_or_default()),
+        ),
+        (_, Some(report)) => (
+            ObservationStatus::Error,
+            format!("The run {short} {how}: {}. What it had until then:\n\n{report}", end.reason),
+        ),
+        (_, None) => (
+            ObservationStatus::Error,
+            format!("The run {short} {how}: {}. Do it within this task, or go on without it.", end.reason),
+        ),
+    };
+    Observation { status, content, millis: 0, truncated: false }
+}
+
+/// The id of the run that a step asks for. It sorts right before its parent's, so that the newest run is the one that
+/// somebody asked for.
+fn child_id(run: &RunState, task: &TaskId, generation: Generation, step: u32) -> RunId {
+    let text = format!("child/{}/{task}/{generation}/{step}", run.id);
+    let mut bytes = hashed(&run.secret, &text);
+    let own = run.id.as_uuid();
+    let parent = own.as_bytes();
+    let time = parent.iter().take(6).fold(0_u64, |time, byte| time << 8 | u64::from(*byte)).saturating_sub(1);
+    bytes[..6].copy_from_slice(&time.to_be_bytes()[2..]);
+    bytes[6] = bytes[6] & 0x0f | 0x70;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    RunId::from_uuid(Uuid::from_bytes(bytes))
+}
+
+/// Tells a command from others like it: the same when the decision is made again.
+fn derived(run: RunId, what: &str, now: Millis) -> Uuid {
+    Uuid::from_bytes(hashed("", &format!("{run}/{what}/{}", now.0)))
+}
+
+fn hashed(secret: &str, text: &str) -> [u8; 16] {
+    let mut found = [0; 16];
+    // An HMAC takes a key of any length.
+    if let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(secret.as_bytes()) {
+        mac.update(text.as_bytes());
+        found.copy_from_slice(&mac.finalize().into_bytes()[..16]);
+    }
+    found
+}

@@ -1,0 +1,194 @@
+//! Planning as an action: runs within runs.
+
+use std::time::Duration;
+
+use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, Script};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::support::{folder, signal};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn with_model(server: &ModelServer) -> Folder {
+    folder()
+        .with("OPENAI_API_KEY", "test-key-for-the-scripted-server")
+        .with("OPENAI_BASE_URL", server.openai_url())
+}
+
+fn submit(conclusion: &str) -> Reply {
+    Reply::call("submit", &json!({ "ending": "done", "conclusion": conclusion, "findings": [] }))
+}
+
+fn is(request: &CapturedRequest, role: &str) -> bool {
+    request.system().contains(&format!("You are the {role}"))
+}
+
+fn plan(name: &str, goal: &str) -> Reply {
+    Reply::call(
+        "submit",
+        &json!({ "goal": goal, "tasks": [{ "name": name, "goal": goal, "role": "worker" }] }),
+    )
+}
+
+/// The outer task asks for a run of its own; the task of that one gives `inner`.
+fn script(action: &Value, inner: impl Fn() -> Reply + Send + Sync + 'static) -> Script {
+    let name = action["name"].as_str().unwrap().to_owned();
+    let arguments = action["arguments"].clone();
+    Script::answering(move |request| {
+        if is(request, "planner") {
+            return if request.holds("count the ships") {
+                plan("Ships", "count every ship")
+            } else {
+                plan("Harbour", "describe the harbour")
+            };
+        }
+        if is(request, "reflector") {
+            return Reply::call("submit", &json!({ "summary": "it went well" }));
+        }
+        if is(request, "writer") {
+            let seven = request.holds("seven ships lie there");
+            let body = if seven { "# Report\n\nseven ships lie there" } else { "# Report\n\nnobody knows" };
+            return Reply::call("submit", &json!({ "title": "Report", "body": body }));
+        }
+        if request.holds("describe the harbour") && !request.holds("count every ship") {
+            let told = request.holds("seven ships lie there") || request.holds("Do it within this task");
+            return if told { submit("seven ships lie there") } else { Reply::call(&name, &arguments) };
+        }
+        inner()
+    })
+}
+
+fn planning() -> Value {
+    json!({ "name": "plan", "arguments": { "goal": "count the ships" } })
+}
+
+const ASK: [&str; 4] = ["run", "What is in the harbour?", "--model", "openai/scripted"];
+
+#[test]
+fn a_task_plans_and_goes_on_with_the_report_of_its_run() {
+    let server = ModelServer::start(script(&planning(), || submit("seven ships lie there"))).unwrap();
+    let folder = with_model(&server);
+    let summary = folder.json(&[&ASK[..], &["--json"]].concat()).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
+    assert!(summary["report"]["body"].as_str().unwrap().contains("seven ships"), "{summary}");
+
+    let runs = folder.json(&["runs", "--json"]).unwrap();
+    assert_eq!(runs.as_array().unwrap().len(), 2);
+    assert_eq!(runs[0]["run"], summary["run"], "the newest run is the one that somebody asked for");
+    assert_eq!(runs[1]["parent"]["run"], summary["run"]);
+    assert!(folder.output(&["runs"]).unwrap().contains('↳'));
+    let shown = folder.output(&["show", "last"]).unwrap();
+    assert!(shown.contains("Runs within") && shown.contains("Ships"), "{shown}");
+    let trace = folder.output(&["trace", "last"]).unwrap();
+    assert!(trace.contains("1 waits for a run of its own"), "{trace}");
+    assert!(trace.contains("    ") && trace.contains("run created: count the ships"), "{trace}");
+    let state = folder.json(&["show", "last", "--json"]).unwrap();
+    let inner = state["children"].as_object().unwrap().values().next().unwrap()["end"]["usage"].clone();
+    assert!(inner["model_calls"].as_u64() > Some(0));
+    assert!(state["usage"]["model_calls"].as_u64() > inner["model_calls"].as_u64(), "what it used counts");
+    folder.output(&["replay", "last"]).unwrap();
+}
+
+#[test]
+fn runs_within_runs_are_limited_in_depth() {
+    let server = ModelServer::start(script(&planning(), || submit("unused"))).unwrap();
+    let folder = with_model(&server);
+    let summary = folder.json(&[&ASK[..], &["--json", "--set", "limits.max_nesting=0"]].concat()).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}");
+    let trace = folder.output(&["trace", "last", "--full"]).unwrap();
+    assert!(trace.contains("limits.max_nesting"), "{trace}");
+    assert_eq!(folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
+    let action = json!({ "name": "blueprint", "arguments": { "name": "ticket_triage" } });
+    let server = ModelServer::start(Script::answering(move |request| {
+        if is(request, "planner") {
+            return plan("Harbour", "describe the harbour");
+        }
+        if is(request, "reflector") {
+            return Reply::call("submit", &json!({ "summary": "it went well" }));
+        }
+        if is(request, "writer") {
+            return Reply::call(
+                "submit",
+                &json!({ "thought": "Done.", "title": "Report", "body": "# Urgent\n\nnone\n\n# Others\n\nT1" }),
+            );
+        }
+        if !request.holds("describe the harbour") || request.holds("Sort these tickets") {
+            return if request.holds("describe the harbour") {
+                submit("sorted")
+            } else {
+                submit("T1 can wait")
+            };
+        }
+        if request.holds("Its report:") {
+            return submit("sorted");
+        }
+        if request.holds("params.tickets: it is not given") {
+            let arguments =
+                json!({ "name": "ticket_triage", "params": { "tickets": ["T1 the door sticks"] } });
+            return Reply::call("blueprint", &arguments);
+        }
+        if request.holds("Its report:") {
+            submit("sorted")
+        } else {
+            Reply::call("blueprint", &action["arguments"])
+        }
+    }));
+    let server = server.unwrap();
+    let folder = with_model(&server);
+    let summary = folder.json(&[&ASK[..], &["--json"]].concat()).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
+    let shown = folder.output(&["show", "last"]).unwrap();
+    assert!(shown.contains("Ticket: T1 the door sticks"), "{shown}");
+}
+
+/// A run whose child hangs at its task.
+fn hanging() -> (ModelServer, muster_support::fleet::Fleet) {
+    let server = ModelServer::start(script(&planning(), || Reply::fault(Fault::Hang))).unwrap();
+    let fleet = with_model(&server).up(&["--scale", "orchestrator=2"]).unwrap();
+    (server, fleet)
+}
+
+fn states(folder: &Folder) -> Vec<Value> {
+    folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().clone()
+}
+
+#[test]
+fn pausing_and_cancelling_reach_the_run_within() {
+    let (_server, fleet) = hanging();
+    let folder = fleet.folder();
+    let mut asking = folder.command(&ASK).spawn().unwrap();
+    wait_until("the inner run is in work", LIMIT, || states(folder).len() == 2).unwrap();
+    folder.output(&["pause", "last"]).unwrap();
+    wait_until("both are paused", LIMIT, || states(folder).iter().all(|run| !run["paused"].is_null()))
+        .unwrap();
+    folder.output(&["resume", "last"]).unwrap();
+    wait_until("both go on", LIMIT, || states(folder).iter().all(|run| run["paused"].is_null())).unwrap();
+    folder.output(&["cancel", "last"]).unwrap();
+    let cancelled = || states(folder).iter().all(|run| run["status"]["aborted"] == "cancelled");
+    wait_until("both are cancelled", LIMIT, cancelled).unwrap();
+    asking.wait().unwrap();
+}
+
+#[test]
+fn the_end_of_a_run_reaches_its_parent_though_orchestrators_die() {
+    let server = ModelServer::start(script(&planning(), || {
+        submit("seven ships lie there").with_delay(Duration::from_secs(2))
+    }))
+    .unwrap();
+    let fleet = with_model(&server).up(&["--scale", "orchestrator=2"]).unwrap();
+    let folder = fleet.folder();
+    let mut command = folder.command(&ASK);
+    let asking =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the inner run is in work", LIMIT, || states(folder).len() == 2).unwrap();
+    signal(fleet.pid("orchestrator-1").unwrap(), Signal::SIGKILL);
+    let output = asking.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
+    assert!(both(&output).contains("seven ships"), "{}", both(&output));
+}

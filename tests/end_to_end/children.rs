@@ -64,7 +64,8 @@ fn planning() -> Value {
     json!({ "name": "plan", "arguments": { "goal": "count the ships" } })
 }
 
-const ASK: [&str; 4] = ["run", "What is in the harbour?", "--model", "openai/scripted"];
+const ASK: [&str; 6] =
+    ["run", "What is in the harbour?", "--planning", "always", "--model", "openai/scripted"];
 
 #[test]
 fn a_task_plans_and_goes_on_with_the_report_of_its_run() {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::consult::{ask, consulted, said_before};
-use super::decide::{Case, NextStep, StepLimits, decide};
+use super::decide::{Case, NO_THOUGHT, NextStep, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
 use super::mind::{PROMISED, understand};
@@ -242,7 +242,9 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
 /// The answer as the model gave it. Reasoning beside the text is kept in the thought that was made of it.
 fn heard(call: &ModelCall, step: &Step) -> ChatAnswer {
     let (text, tool_calls) = taken_apart(call);
-    let kept = [&step.thought.reasoning, &step.thought.text].into_iter().find(|kept| !kept.is_empty());
+    let kept = [&step.thought.reasoning, &step.thought.text]
+        .into_iter()
+        .find(|kept| !kept.is_empty() && *kept != NO_THOUGHT);
     ChatAnswer {
         reasoning: kept.filter(|kept| !call.answer.contains(kept.as_str())).cloned(),
         text,

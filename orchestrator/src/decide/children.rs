@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
-use muster_shared::flow::{ChildGoal, Goal, Observation, ObservationStatus, Parent, Report, RunLimits};
+use muster_shared::flow::{
+    ChildGoal, Goal, Observation, ObservationStatus, Parent, Planning, Report, RunLimits,
+};
 use muster_shared::ids::{Generation, RunId, TaskId};
 use muster_shared::run::{Child, ChildEnd, Input, RunEvent, RunState, RunStatus, StopReason};
 use muster_shared::time::Millis;
@@ -112,6 +114,9 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
         limits: Some(limits),
         budget: share,
         blueprint: wanted.blueprint.clone(),
+        // A plan is what was asked for, however small the goal.
+        planning: Some(Planning::Always),
+        role_name: run.goal.role_name.clone(),
         parent: Some(Box::new(parent)),
         ..Goal::new(text)
     };

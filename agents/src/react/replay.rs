@@ -10,8 +10,8 @@ use std::sync::Arc;
 use muster_shared::flow::{
     Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Step, TaskOffered, Thought,
 };
-use muster_shared::ids::{Generation, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -55,8 +55,28 @@ pub struct Divergence {
 /// # Errors
 /// The first difference.
 pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
-    let mut courses: BTreeMap<(TaskId, Generation), Course<'_>> = BTreeMap::new();
     let mut done = Replayed::default();
+    follow(entries, |course, entry, event| {
+        course.check(event, &mut done).map_err(|(expected, came)| {
+            let task = course.offer.task.clone();
+            Box::new(Divergence { seq: entry.seq, task, expected, came })
+        })
+    })?;
+    Ok(done)
+}
+
+/// Every generation of every task, by task.
+type Courses<'a> = BTreeMap<(TaskId, Generation), Course<'a>>;
+
+/// Shows each event of an agent, with the course of its task as it stood before.
+///
+/// # Errors
+/// The first of those that it is shown to.
+pub(super) fn follow<'a, E>(
+    entries: &'a [Entry],
+    mut look: impl FnMut(&Course<'a>, &Entry, &'a AgentEvent) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut courses = Courses::new();
     for entry in entries {
         match &entry.event {
             RecordEvent::Decided(decided) => {
@@ -66,18 +86,24 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
             }
             RecordEvent::Offered(offer) => begin(&mut courses, offer),
             RecordEvent::Agent(key, event) => {
+                let Some(offer) = courses.get(&(key.task.clone(), key.generation)).map(|found| found.offer)
+                else {
+                    continue;
+                };
+                // An offer that only seemed lost may have been worked on until then, and all of it counts.
+                if matches!(event, AgentEvent::Started(Started { attempt: Attempt(1), .. })) {
+                    begin(&mut courses, offer);
+                }
                 let Some(course) = courses.get_mut(&(key.task.clone(), key.generation)) else { continue };
-                course.check(event, &mut done).map_err(|(expected, came)| {
-                    Box::new(Divergence { seq: entry.seq, task: key.task.clone(), expected, came })
-                })?;
+                look(course, entry, event)?;
                 course.history = std::mem::take(&mut course.history).and_then(vec![entry.clone()]);
             }
         }
     }
-    Ok(done)
+    Ok(())
 }
 
-pub(super) fn begin<'a>(courses: &mut BTreeMap<(TaskId, Generation), Course<'a>>, offer: &'a TaskOffered) {
+fn begin<'a>(courses: &mut Courses<'a>, offer: &'a TaskOffered) {
     let before = (offer.task.clone(), Generation(offer.generation.0.saturating_sub(1)));
     let before = offer.continues.and_then(|_| courses.get(&before));
     let history =

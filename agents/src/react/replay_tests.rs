@@ -63,3 +63,42 @@ fn native_calls_are_found_again_in_what_was_kept() {
     assert_eq!((calls[0].name.as_str(), &calls[0].arguments), ("a", &json!({"x": "[call] b"})));
     assert_eq!((calls[1].name.as_str(), &calls[1].arguments), ("b", &json!("broken {")));
 }
+
+#[test]
+fn what_was_done_by_an_offer_that_only_seemed_lost_counts() {
+    let first = leaf(Role::Worker);
+    let second = muster_shared::flow::TaskOffered {
+        generation: first.generation.next(),
+        continues: Some(first.generation),
+        ..first.clone()
+    };
+    let agent = |offer: &muster_shared::flow::TaskOffered, event| {
+        let (role, agent) = (Role::Worker, AgentId::new("worker", 1));
+        let key = AgentKey { role, agent, task: offer.task.clone(), generation: offer.generation };
+        RecordEvent::Agent(key, event)
+    };
+    let started = |after_step| {
+        let (ack, host) = (String::new(), String::new());
+        AgentEvent::Started(Started { attempt: Attempt(1), ack, pid: 1, host, after_step })
+    };
+    let same = summed(vec![call(ANSWER)]);
+    let refused = Observation {
+        status: ObservationStatus::Refused,
+        content: String::new(),
+        millis: 0,
+        truncated: false,
+    };
+    let again = Step { number: 2, observation: Some(refused), ..same.clone() };
+    let events = [
+        RecordEvent::Offered(first.clone()),
+        RecordEvent::Offered(second.clone()),
+        agent(&first, started(0)),
+        agent(&first, AgentEvent::Step(same)),
+        agent(&second, started(1)),
+        agent(&second, AgentEvent::Step(again)),
+    ];
+    let entry = |(seq, event)| Entry { seq: Seq(seq), at: Millis(seq), run: first.run, event };
+    let record: Vec<Entry> = (1..).zip(events).map(entry).collect();
+    // The second offer's step repeats that of the first one, which only whoever saw that refuses.
+    assert_eq!(replay(&record).map(|done| done.steps), Ok(2));
+}

@@ -1,14 +1,15 @@
 //! Renders the prompts of a record anew, by the templates at hand, and compares them with what was sent. Pure.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use muster_shared::flow::{ModelCall, Step, StoredMessage};
-use muster_shared::ids::{Generation, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use muster_shared::ids::{Seq, TaskId};
+use muster_shared::run::{AgentEvent, Entry};
 use serde::Serialize;
 
 use super::prompt::{CallStyle, Conversation, Sampling};
-use super::replay::{Course, begin, limits_of};
+use super::replay::{Course, follow, limits_of};
 use super::sent::{Sent, requests};
 use crate::prompts::Templates;
 use crate::roles;
@@ -47,38 +48,25 @@ pub struct Difference {
 /// Renders the first prompt of every step anew. What the model was told within a step is not rendered from templates.
 #[must_use]
 pub fn rerender(entries: &[Entry], templates: &Templates) -> Rerendered {
-    let mut courses: BTreeMap<(TaskId, Generation), Course<'_>> = BTreeMap::new();
     let mut kept: BTreeMap<TaskId, Vec<Sent>> = BTreeMap::new();
     let mut done = Rerendered::default();
-    for entry in entries {
-        match &entry.event {
-            RecordEvent::Decided(decided) => {
-                if let Some(offer) = decided.offer.as_deref() {
-                    begin(&mut courses, offer);
-                }
-            }
-            RecordEvent::Offered(offer) => begin(&mut courses, offer),
-            RecordEvent::Agent(key, event) => {
-                let Some(course) = courses.get_mut(&(key.task.clone(), key.generation)) else { continue };
-                if let Some((step, call)) = asked(event) {
-                    let kept = kept.entry(key.task.clone()).or_insert_with(|| requests(entries, &key.task));
-                    let was = kept.iter().find(|sent| {
-                        !sent.aside && (sent.generation, sent.step) == (key.generation, step.number)
-                    });
-                    done.prompts += 1;
-                    match was.and_then(|was| compare(course, templates, call, was)) {
-                        None => done.same += 1,
-                        Some(difference) if done.differences.len() < MOST_TOLD => {
-                            done.differences.push(difference);
-                        }
-                        Some(_) => {}
-                    }
-                }
-                course.history = std::mem::take(&mut course.history).and_then(vec![entry.clone()]);
-            }
+    let followed = follow(entries, |course, _, event| {
+        let Some((step, call)) = asked(event) else { return Ok(()) };
+        let (task, generation) = (&course.offer.task, course.offer.generation);
+        let kept = kept.entry(task.clone()).or_insert_with(|| requests(entries, task));
+        let was =
+            kept.iter().find(|sent| !sent.aside && (sent.generation, sent.step) == (generation, step.number));
+        done.prompts += 1;
+        match was.and_then(|was| compare(course, templates, call, was)) {
+            None => done.same += 1,
+            Some(difference) if done.differences.len() < MOST_TOLD => done.differences.push(difference),
+            Some(_) => {}
         }
+        Ok::<(), Infallible>(())
+    });
+    match followed {
+        Ok(()) => done,
     }
-    done
 }
 
 /// The step that an event holds, and its first call within the conversation.

@@ -319,7 +319,9 @@ impl Course<'_> {
         let conversation = bench
             .conversation
             .get_or_insert_with(|| equipment.converse(self.offer, &self.history, mind.style()));
-        conversation.tell_files(equipment.files(self.offer).await);
+        if conversation.begins_step() {
+            conversation.tell_files(equipment.files(self.offer).await);
+        }
         match mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await {
             Err(error) if mind.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");

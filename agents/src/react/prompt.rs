@@ -115,9 +115,15 @@ impl Conversation {
         self.request.messages.push(ChatMessage::user(reason));
     }
 
+    /// Whether nothing has been said in this step yet, so that it may be told of the files.
+    #[must_use]
+    pub fn begins_step(&self) -> bool {
+        self.request.messages.len() == self.settled
+    }
+
     /// Tells of the files there are, once in a step and after all else. It is forgotten with the step.
     pub fn tell_files(&mut self, files: Option<String>) {
-        if let Some(files) = files.filter(|_| self.request.messages.len() == self.settled) {
+        if let Some(files) = files.filter(|_| self.begins_step()) {
             self.request.messages.push(ChatMessage::user(files));
         }
     }

@@ -71,8 +71,11 @@ pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
             continue;
         }
         // A generation that goes on from others begins with what they had sent.
-        let before = tellers.range(..key.generation).next_back().map(|(_, teller)| teller.clone());
-        let teller = tellers.entry(key.generation).or_insert_with(|| before.unwrap_or_default());
+        if !tellers.contains_key(&key.generation) {
+            let before = tellers.range(..key.generation).next_back().map(|(_, teller)| teller.clone());
+            tellers.insert(key.generation, before.unwrap_or_default());
+        }
+        let Some(teller) = tellers.get_mut(&key.generation) else { continue };
         let (step, lasts) = match event {
             // Announced only: whoever finishes the step records its calls once more.
             AgentEvent::ToolStarted(begun) => (&begun.step, false),
@@ -83,11 +86,10 @@ pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
             },
             AgentEvent::Started(_) | AgentEvent::Released(_) => continue,
         };
-        let mut told = teller.clone();
-        let requests = told.tell(entry.seq, key, step);
-        if lasts {
-            *teller = told;
-        }
+        let requests = match lasts {
+            true => teller.tell(entry.seq, key, step),
+            false => teller.clone().tell(entry.seq, key, step),
+        };
         sent.insert((key.generation, step.number), requests);
     }
     sent.into_values().flatten().collect()

@@ -8,13 +8,11 @@ use muster_shared::wire::Command;
 
 use super::edit::by_editor;
 use super::order::Target;
+use super::plan_file;
 use crate::app::App;
 use crate::args::ApproveArgs;
 use crate::exit::{Exit, Failure};
 use crate::output;
-
-/// Largest file of a plan that is read, in bytes.
-const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What a person reads above the plan they edit.
 const EXPLANATION: &str = "# The plan as it is to be carried out. Tasks are done in any order that their depends_on allows, by \
@@ -50,22 +48,14 @@ fn written(plan: &Plan) -> Result<String, Failure> {
 }
 
 fn from_file(file: &Path) -> Result<PlanDraft, Failure> {
-    let cannot = |why: String| Failure::usage(format!("cannot read the plan in {}: {why}", file.display()));
-    let size = std::fs::metadata(file).map_err(|error| cannot(error.to_string()))?.len();
-    if size > MOST_BYTES {
-        return Err(cannot(format!("it has {size} bytes, {MOST_BYTES} is the most")));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| cannot(error.to_string()))?;
-    parse(&text, file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")))
+    parse(
+        &plan_file::text_of(file)?,
+        file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")),
+    )
 }
 
 fn parse(text: &str, is_json: bool) -> Result<PlanDraft, Failure> {
-    let read = if is_json {
-        serde_json::from_str(text).map_err(|error| error.to_string())
-    } else {
-        toml::from_str(text).map_err(|error| error.to_string())
-    };
-    read.map_err(|error| {
+    plan_file::parse(text, if is_json { "json" } else { "toml" }).map_err(|error| {
         Failure::usage(format!("the plan cannot be understood: {error}"))
             .help("`muster approve RUN --show` prints the plan as it is written; the run waits on")
     })

@@ -19,13 +19,7 @@ const EXAMPLE: &str = "a plan looks like this:\n  tasks:\n    - name: find\n    
 
 /// Reads a plan and checks all that can be checked before a run starts.
 pub(super) fn read(path: &Path, limits: &RunLimits) -> Result<PlanDraft, Failure> {
-    let cannot =
-        |reason: String| Failure::usage(format!("cannot read the plan {}: {reason}", path.display()));
-    let found = std::fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
-    if !found.is_file() || found.len() > MAX_BYTES {
-        return Err(cannot(format!("it is no file, or has more than {MAX_BYTES} bytes")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+    let text = text_of(path)?;
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let draft = parse(&text, ending)
         .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(EXAMPLE))?;
@@ -33,6 +27,17 @@ pub(super) fn read(path: &Path, limits: &RunLimits) -> Result<PlanDraft, Failure
         Failure::usage(format!("the plan {} cannot be carried out: {reasons}", path.display()))
     })?;
     Ok(draft)
+}
+
+/// The text of a file that holds a plan.
+pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
+    let cannot =
+        |reason: String| Failure::usage(format!("cannot read the plan {}: {reason}", path.display()));
+    let found = std::fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
+    if !found.is_file() || found.len() > MAX_BYTES {
+        return Err(cannot(format!("it is no file, or has more than {MAX_BYTES} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))
 }
 
 /// A plan from text. What is wrong is told with line and column.

@@ -217,7 +217,7 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
         generation: trial.generation,
         queue: Queue::Agent(profile.agent.clone()),
         work: Work::Execute {
-            task: plan_task(role_of(profile)?, &goal),
+            task: PlanTask::new("conform", goal.as_str(), role_of(profile)?),
             inputs: Vec::new(),
             parents: Vec::new(),
             progress: String::new(),
@@ -238,21 +238,6 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
         nonce: "c0ffee00c0ffee00".to_owned(),
         encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },
     })
-}
-
-fn plan_task(role: Role, goal: &str) -> PlanTask {
-    PlanTask {
-        name: "conform".to_owned(),
-        goal: goal.to_owned(),
-        role,
-        criticism: String::new(),
-        milestones: Vec::new(),
-        expected_output: String::new(),
-        needs: Vec::new(),
-        depends_on: Vec::new(),
-        critical: false,
-        max_steps: None,
-    }
 }
 
 fn begun() -> AgentEvent {

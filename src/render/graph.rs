@@ -195,18 +195,8 @@ mod tests {
     use super::*;
 
     fn task(name: &str, depends_on: &[&str]) -> PlanTask {
-        PlanTask {
-            name: name.to_owned(),
-            goal: "g".to_owned(),
-            role: Role::Worker,
-            criticism: String::new(),
-            milestones: Vec::new(),
-            expected_output: String::new(),
-            needs: Vec::new(),
-            depends_on: depends_on.iter().map(|index| index.parse().unwrap()).collect(),
-            critical: false,
-            max_steps: None,
-        }
+        let depends_on = depends_on.iter().map(|index| index.parse().unwrap()).collect();
+        PlanTask { depends_on, ..PlanTask::new(name, "g", Role::Worker) }
     }
 
     fn run(tasks: &[(&str, PlanTask)]) -> (Plan, RunState) {

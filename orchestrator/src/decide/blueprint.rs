@@ -6,13 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::blueprint::{self, Ended, Fate, Standing};
 use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{Phase, QuestionEnd, RunEvent, RunState};
+use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::{questions, review, survey};
-
-/// The first version of events in which a plan can grow.
-const SINCE_VERSION: u32 = 2;
 
 /// What a person says who lets a step begin.
 const YES: &str = "yes";
@@ -29,7 +26,7 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
     let Some(filled) = &run.goal.blueprint else { return };
     let roles = survey::leaf_roles(draft.situation().capacity);
     let mut wrong: Vec<String> = Vec::new();
-    if run.event_version < SINCE_VERSION {
+    if run.event_version < BLUEPRINTS_SINCE {
         wrong.push("an orchestrator of this fleet is too old for blueprints: update it".to_owned());
     }
     let problems = blueprint::check(&filled.blueprint).into_iter();

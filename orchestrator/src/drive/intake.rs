@@ -8,7 +8,7 @@ use muster_bus::{BusError, RecordFilter, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{EVENT_VERSION, Inherited, Input, Origin, Request, apply};
+use muster_shared::run::{EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, apply};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -43,9 +43,6 @@ const CROWDED: Duration = Duration::from_secs(1);
 /// How often a command for a run that does not exist is given out before it becomes a dead letter: its goal may
 /// be on the way.
 const UNKNOWN_TRIES: u64 = 8;
-
-/// The first version of events in which a run can be given lessons.
-const KNOWS_LESSONS: u32 = 2;
 
 /// Below this a command was taken at once, in milliseconds.
 const AT_ONCE_MS: u64 = 1_000;
@@ -262,7 +259,7 @@ async fn admit(
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
-    let lessons = match event_version >= KNOWS_LESSONS {
+    let lessons = match event_version >= LESSONS_SINCE {
         true => office.lessons.recall(&goal.text, office.settings.lessons).await,
         false => Vec::new(),
     };

@@ -445,18 +445,7 @@ impl Work<'_> {
 
 /// A task that only holds others together.
 fn holder(title: &str) -> PlanTask {
-    PlanTask {
-        name: name(title, None),
-        goal: title.to_owned(),
-        role: Role::Worker,
-        criticism: String::new(),
-        milestones: Vec::new(),
-        expected_output: String::new(),
-        needs: Vec::new(),
-        depends_on: Vec::new(),
-        critical: false,
-        max_steps: None,
-    }
+    PlanTask::new(name(title, None), title, Role::Worker)
 }
 
 fn name(title: &str, item: Option<&str>) -> String {

@@ -97,6 +97,24 @@ pub struct PlanTask {
     pub max_steps: Option<u32>,
 }
 
+impl PlanTask {
+    /// A task with nothing but its name, its goal, and who does it.
+    pub fn new(name: impl Into<String>, goal: impl Into<String>, role: Role) -> Self {
+        Self {
+            name: name.into(),
+            goal: goal.into(),
+            role,
+            criticism: String::new(),
+            milestones: Vec::new(),
+            expected_output: String::new(),
+            needs: Vec::new(),
+            depends_on: Vec::new(),
+            critical: false,
+            max_steps: None,
+        }
+    }
+}
+
 impl Plan {
     /// The direct children of a task, or the top of the plan.
     pub fn children<'a>(

@@ -396,18 +396,7 @@ fn keep_readable(plan: &mut Plan, most: usize, notes: &mut Vec<String>) {
 }
 
 fn group_task(name: String, role: Role) -> PlanTask {
-    PlanTask {
-        goal: name.clone(),
-        name,
-        role,
-        criticism: String::new(),
-        milestones: Vec::new(),
-        expected_output: String::new(),
-        needs: Vec::new(),
-        depends_on: Vec::new(),
-        critical: false,
-        max_steps: None,
-    }
+    PlanTask::new(name.clone(), name, role)
 }
 
 fn first_leaf(plan: &Plan, roles: &[Role]) -> Plan {

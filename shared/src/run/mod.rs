@@ -31,6 +31,10 @@ pub const EVENT_VERSION: u32 = 2;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
+/// The first version of events in which runs are given lessons of earlier ones.
+pub const LESSONS_SINCE: u32 = 2;
+/// The first version of events in which a plan grows by the steps of a blueprint.
+pub const BLUEPRINTS_SINCE: u32 = 2;
 /// The first version of events in which small goals are not planned, and failed plans are made anew.
 pub const REPLANS_SINCE: u32 = 2;
 

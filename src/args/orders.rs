@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use muster_shared::ids::TaskIndex;
 
-use super::parse_span;
+use super::read::parse_span;
 
 /// What is asked of a run, and how long its record is watched for the answer.
 #[derive(Debug, Clone, Args)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
     About, Goal, Observation, OnTimeout, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply,
@@ -415,120 +416,7 @@ pub enum RunEvent {
     },
 }
 
-impl RunEvent {
-    /// Whether nothing more happens in the run after this.
-    #[must_use]
-    pub const fn ends_run(&self) -> bool {
-        matches!(self, Self::RunCompleted { .. } | Self::RunFailed { .. } | Self::RunAborted { .. })
-    }
-
-    /// The version of the run's events, if this one creates it.
-    #[must_use]
-    pub const fn version(&self) -> Option<u32> {
-        if let Self::RunCreated { event_version, .. } = self { Some(*event_version) } else { None }
-    }
-
-    /// The name of the event, as it stands in the record.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::RunCreated { .. } => "run_created",
-            Self::RunForked { .. } => "run_forked",
-            Self::LessonsRecalled { .. } => "lessons_recalled",
-            Self::PlanRefused { .. } => "plan_refused",
-            Self::PlanningSkipped { .. } => "planning_skipped",
-            Self::PlanDrafted { .. } => "plan_drafted",
-            Self::PlanIterated { .. } => "plan_iterated",
-            Self::PlanAdopted { .. } => "plan_adopted",
-            Self::StepsUnfolded { .. } => "steps_unfolded",
-            Self::TaskStarted { .. } => "task_started",
-            Self::TaskOrphaned { .. } => "task_orphaned",
-            Self::TaskReleased { .. } => "task_released",
-            Self::TaskQuarantined { .. } => "task_quarantined",
-            Self::TaskCompleted { .. } => "task_completed",
-            Self::TaskRetried { .. } => "task_retried",
-            Self::TaskFailed { .. } => "task_failed",
-            Self::TaskBlocked { .. } => "task_blocked",
-            Self::TaskAborted { .. } => "task_aborted",
-            Self::TaskSkipped { .. } => "task_skipped",
-            Self::TaskParked { .. } => "task_parked",
-            Self::PlanEdited { .. } => "plan_edited",
-            Self::TaskWaits { .. } => "task_waits",
-            Self::TaskAnswered { .. } => "task_answered",
-            Self::TaskDelegated { .. } => "task_delegated",
-            Self::ChildBegun { .. } => "child_begun",
-            Self::ChildAsked { .. } => "child_asked",
-            Self::ChildEnded { .. } => "child_ended",
-            Self::QuestionAsked { .. } => "question_asked",
-            Self::QuestionAnswered { .. } => "question_answered",
-            Self::QuestionPassedOn { .. } => "question_passed_on",
-            Self::QuestionWithdrawn { .. } => "question_withdrawn",
-            Self::TaskReopened { .. } => "task_reopened",
-            Self::TaskStale { .. } => "task_stale",
-            Self::RunPaused { .. } => "run_paused",
-            Self::RunResumed { .. } => "run_resumed",
-            Self::GoalEdited { .. } => "goal_edited",
-            Self::RequestRefused { .. } => "request_refused",
-            Self::Reflected { .. } => "reflected",
-            Self::RefinementWanted { .. } => "refinement_wanted",
-            Self::PlanRefined { .. } => "plan_refined",
-            Self::ReplanWanted { .. } => "replan_wanted",
-            Self::Replanned { .. } => "replanned",
-            Self::RunGivenUp { .. } => "run_given_up",
-            Self::WordsUncovered { .. } => "words_uncovered",
-            Self::WritingBegan => "writing_began",
-            Self::RunCompleted { .. } => "run_completed",
-            Self::RunFailed { .. } => "run_failed",
-            Self::RunAborted { .. } => "run_aborted",
-        }
-    }
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-/// Why a task is in quarantine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Evidence {
-    /// The agents that died of it, in order.
-    pub agents: Vec<AgentId>,
-    /// The last step in the record; 0 when there is none.
-    pub last_step: u32,
-    /// In words.
-    pub reason: String,
-}
-
-/// What stopped a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// Somebody cancelled it.
-    Cancelled,
-    /// Its deadline passed.
-    DeadlinePassed,
-    /// Its budget was used up.
-    BudgetExhausted,
-    /// There was too much to do: it was not taken up at all.
-    Refused,
-}
-
-/// What is held against the person's own words (P8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Checked {
-    /// The plan.
-    Plan,
-    /// The report.
-    Report,
-}
-
-/// A plan that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct FailedPlan {
-    /// Its tasks, one line each, with how they ended.
-    pub tasks: Vec<String>,
-    /// Why it failed.
-    pub reasons: Vec<String>,
 }

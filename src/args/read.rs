@@ -1,0 +1,62 @@
+//! How arguments are read.
+
+use std::time::Duration;
+
+use muster_shared::ids::Role;
+
+pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time: write 90s, 10m or 1h30m");
+    let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(wrong)
+}
+
+pub(super) fn parse_scale(text: &str) -> Result<(String, u16), String> {
+    let wrong = || format!("{text:?} is not ROLE=N, such as worker=4");
+    let (role, count) = text.split_once('=').ok_or_else(wrong)?;
+    let count: u16 = count.trim().parse().map_err(|_| wrong())?;
+    let role = role.trim();
+    if role != "orchestrator" {
+        parse_role(role)?;
+    }
+    Ok((role.to_owned(), count))
+}
+
+pub(super) fn parse_role(text: &str) -> Result<Role, String> {
+    let role: Role = text.parse().map_err(|_| unknown_role(text))?;
+    if Role::BUILT_IN.contains(&role) { Ok(role) } else { Err(unknown_role(text)) }
+}
+
+fn unknown_role(text: &str) -> String {
+    let names: Vec<String> = Role::BUILT_IN.iter().map(Role::to_string).collect();
+    format!("{text:?} is not a role: {}", names.join(", "))
+}
+
+pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not KEY=VALUE"))?;
+    Ok((key.trim().to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let good = [("90s", 90), ("10m", 600), ("1h30m", 5400), ("1h 30m", 5400)];
+        for (text, seconds) in good {
+            assert_eq!(parse_span(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["", "10", "-5m", "0s", "ten minutes"] {
+            assert!(parse_span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scale_names_a_role_and_a_number() {
+        assert_eq!(parse_scale("worker=4"), Ok(("worker".into(), 4)));
+        assert_eq!(parse_scale("orchestrator=2"), Ok(("orchestrator".into(), 2)));
+        for text in ["worker", "worker=", "worker=-1", "worker=70000", "wroker=1"] {
+            assert!(parse_scale(text).is_err(), "{text}");
+        }
+    }
+}

@@ -149,7 +149,7 @@ pub(super) fn ended(draft: &mut Draft<'_>, child: RunId, end: &ChildEnd) {
 
 /// Passes on to children what happens to the run, and to its parent how it ended.
 pub(super) fn follow(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
-    end_forgotten(draft, before);
+    end_forgotten(draft, before, inputs);
     pass_on_pause(draft, before);
     if inputs.contains(&Input::Timer) {
         ask_again(draft);
@@ -163,13 +163,16 @@ pub(super) fn next_asking(run: &RunState) -> Option<Millis> {
     asked.map(|child| child.asked_at.after(PATIENCE)).min()
 }
 
-/// Ends children that nobody waits for any more.
-fn end_forgotten(draft: &mut Draft<'_>, before: Option<&RunState>) {
-    let was: BTreeSet<RunId> = before.into_iter().flat_map(awaited).collect();
-    let is: BTreeSet<RunId> = draft.run().into_iter().flat_map(awaited).collect();
+/// Ends children that nobody waits for any more. Whoever was to tell them may have died over it: as long as nothing is
+/// known of their end, they are told again when the run is asked for or looked at anyway.
+fn end_forgotten(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
     let Some(run) = draft.run() else { return };
-    let told = |child: &RunId| run.children.get(child).is_some_and(|child| child.end.is_some());
-    let lost: Vec<RunId> = was.difference(&is).filter(|child| !told(child)).copied().collect();
+    let is: BTreeSet<RunId> = awaited(run).collect();
+    let was: BTreeSet<RunId> = before.into_iter().flat_map(awaited).collect();
+    let again = inputs.iter().any(|input| matches!(input, Input::Timer | Input::Cancel { .. }));
+    let goes_on = run.children.iter().filter(|(_, child)| child.end.is_none()).map(|(child, _)| child);
+    let lost = goes_on.filter(|child| !is.contains(child) && (again || was.contains(child)));
+    let lost: Vec<RunId> = lost.copied().collect();
     for child in lost {
         let reason = "the task that it was begun for does not wait for it any more".to_owned();
         let id = Some(derived(child, "cancel", draft.now()));

@@ -2,6 +2,7 @@
 
 mod blueprints;
 mod budget;
+mod children;
 mod control;
 mod deadlines;
 mod fleet;

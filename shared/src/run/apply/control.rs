@@ -1,6 +1,8 @@
 //! What people ask of a run, once decided: pauses, tasks put down or opened again, goals changed.
 
+use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::{Paused, Phase, RunState};
+use super::agent::count_usage;
 use super::error::ApplyError;
 use super::task::{at_generation, executable, illegal, move_to};
 use crate::flow::TaskStatus;
@@ -62,7 +64,22 @@ pub(super) fn park(
     move_to(found, task, TaskStatus::Created)?;
     found.agent = None;
     found.continues = found.continues.or(Some(generation));
+    count_put_down(state, task, generation);
     Ok(())
+}
+
+/// Counts what was used by a generation that its agent put down. What was set aside for it is free again at once, so
+/// that what is decided next can make use of it.
+fn count_put_down(state: &mut RunState, task: &TaskId, generation: Generation) {
+    let of_it = |key: &AgentKey, event: &AgentEvent| {
+        key.task == *task
+            && key.generation == generation
+            && matches!(event, AgentEvent::Released(released) if released.parked)
+    };
+    let put_down = state.pending.iter().find(|(_, (key, event))| of_it(key, event)).map(|(seq, _)| *seq);
+    if let Some((key, event)) = put_down.and_then(|seq| state.pending.remove(&seq)) {
+        count_usage(state, &key, &event);
+    }
 }
 
 /// Opens a task again, from its beginning. What was being written is no longer what is to be written.

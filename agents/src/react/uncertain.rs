@@ -14,7 +14,7 @@ pub enum Resumption {
     /// The step ends with this observation, and the model decides.
     Tell(Observation),
     /// The step ends with this observation, and the task with it.
-    Fail(Observation, Submission),
+    Fail(Observation, Box<Submission>),
 }
 
 /// Decides by the tool's own word.
@@ -34,7 +34,10 @@ pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
                 begun.number
             );
             let submission = Submission::without_product(Ending::Escalate, reason);
-            Resumption::Fail(observation(format!("{unknown}, and it must not be done twice.")), submission)
+            Resumption::Fail(
+                observation(format!("{unknown}, and it must not be done twice.")),
+                Box::new(submission),
+            )
         }
     }
 }

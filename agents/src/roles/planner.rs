@@ -124,6 +124,7 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         depends_on: document.texts("depends_on"),
         critical: document.flag("critical"),
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
+        pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         subtasks,
         name,
     }

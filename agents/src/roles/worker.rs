@@ -147,6 +147,7 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
             reason: advice.text("reason"),
             suggestions: advice.texts("suggestions"),
         }),
+        claims: Vec::new(),
         data: read_data(document, faults),
     }
 }

@@ -2,12 +2,14 @@
 
 pub mod budget;
 pub mod child;
+pub mod claim;
 pub mod conversation;
 pub mod gates;
 pub mod goal;
 pub mod lesson;
 pub mod note;
 pub mod outcome;
+pub mod pattern;
 pub mod people;
 pub mod plan;
 pub mod question;
@@ -22,12 +24,14 @@ pub mod wait;
 
 pub use budget::Budget;
 pub use child::Parent;
+pub use claim::{Claim, ClaimValue, Finite};
 pub use conversation::Turn;
 pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, Planning, RunLimits, WhenStale};
 pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
+pub use pattern::Pattern;
 pub use people::{People, ReviewPolicy};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
 pub use question::{About, OnTimeout, Question, Reply};

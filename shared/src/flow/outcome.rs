@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::Claim;
 use super::plan::PlanDraft;
 use super::refinement::RefineOperation;
 use super::reflection::Reflection;
@@ -119,6 +120,9 @@ pub struct TaskResult {
     pub milestones: Vec<String>,
     /// What was asked and could not be answered.
     pub unanswered: Vec<String>,
+    /// What it claims, in a form that can be compared with what others claim.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
     /// What the agent says of the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,

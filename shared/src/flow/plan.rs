@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
+use super::pattern::Pattern;
 use crate::ids::{Role, TaskIndex};
 
 /// What a planner proposes, before any check.
@@ -51,6 +52,10 @@ pub struct TaskDraft {
     /// Most steps, where it should get along with fewer than others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// How it is given out: `hierarchical`, `auction`, `committee:3` or `redundant:2`; as the run's settings say when
+    /// absent. Ignored on tasks with subtasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
     pub subtasks: Vec<TaskDraft>,
@@ -95,6 +100,9 @@ pub struct PlanTask {
     /// Most steps, where it should get along with fewer than others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// How it is given out, if it is a leaf; as the run's settings say when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
 }
 
 impl PlanTask {
@@ -111,6 +119,7 @@ impl PlanTask {
             depends_on: Vec::new(),
             critical: false,
             max_steps: None,
+            pattern: None,
         }
     }
 }

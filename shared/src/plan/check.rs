@@ -78,6 +78,14 @@ pub enum PlanProblem {
         /// The roles there are.
         known: Vec<String>,
     },
+    /// A pattern that there is not.
+    #[error("task {task}: {reason}")]
+    UnknownPattern {
+        /// The task.
+        task: TaskIndex,
+        /// What is wrong with it, and what there is.
+        reason: String,
+    },
     /// A text longer than it may be.
     #[error("the {field} of task {task} has {bytes} bytes, {most} is the most")]
     TextTooLong {

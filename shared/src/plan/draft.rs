@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::PlanProblem;
-use crate::flow::{Plan, PlanDraft, PlanTask, TaskDraft};
+use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
 
 /// The draft as a plan, not checked yet: dependencies are indices, those that mean nothing are left out,
@@ -46,6 +46,7 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
             depends_on: task.depends_on.iter().map(called).collect(),
             critical: task.critical,
             max_steps: task.max_steps,
+            pattern: task.pattern.map(|pattern| pattern.to_string()),
             subtasks,
         }
     };
@@ -114,6 +115,7 @@ pub(super) fn plan_task(
         depends_on,
         critical: task.critical,
         max_steps: task.max_steps.filter(|most| *most > 0),
+        pattern: pattern(index, task, problems),
     }
 }
 
@@ -134,6 +136,17 @@ fn role(index: &TaskIndex, task: &TaskDraft, problems: &mut Vec<PlanProblem>) ->
         }
         Role::Worker
     })
+}
+
+fn pattern(index: &TaskIndex, task: &TaskDraft, problems: &mut Vec<PlanProblem>) -> Option<Pattern> {
+    let read = task.pattern.as_ref().map(|text| text.parse::<Pattern>())?;
+    match read {
+        Ok(pattern) => task.subtasks.is_empty().then_some(pattern),
+        Err(reason) => {
+            problems.push(PlanProblem::UnknownPattern { task: index.clone(), reason });
+            None
+        }
+    }
 }
 
 fn flatten<'a>(

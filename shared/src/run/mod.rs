@@ -27,7 +27,7 @@ pub use state::{
 };
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 2;
+pub const EVENT_VERSION: u32 = 3;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -37,6 +37,9 @@ pub const LESSONS_SINCE: u32 = 2;
 pub const BLUEPRINTS_SINCE: u32 = 2;
 /// The first version of events in which small goals are not planned, and failed plans are made anew.
 pub const REPLANS_SINCE: u32 = 2;
+/// The first version of events in which tasks are given out by other patterns than to one agent, results are held
+/// against each other, and tasks share what they know.
+pub const TEAMS_SINCE: u32 = 3;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

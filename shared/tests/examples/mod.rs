@@ -367,6 +367,7 @@ fn plan_task(name: &str) -> PlanTask {
         depends_on: vec![index("1-1")],
         critical: true,
         max_steps: None,
+        pattern: None,
     }
 }
 
@@ -392,6 +393,7 @@ fn draft_task() -> TaskDraft {
         depends_on: vec!["1-1".to_owned()],
         critical: true,
         max_steps: None,
+        pattern: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -437,6 +439,7 @@ fn result() -> TaskResult {
             reason: "one more question".to_owned(),
             suggestions: vec!["read docs/b.md".to_owned()],
         }),
+        claims: Vec::new(),
         data: None,
     }
 }

@@ -206,6 +206,7 @@ fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
         }),
         findings,
         unanswered,
+        claims: Vec::new(),
         data: None,
     };
     let text = match result.findings.len() {

@@ -288,6 +288,7 @@ fn place(plan: &mut Plan, parent: Option<&TaskIndex>, drafts: &[TaskDraft]) {
             depends_on,
             critical: false,
             max_steps: None,
+            pattern: None,
         };
         plan.tasks.insert(index.clone(), task);
         place(plan, Some(&index), &draft.subtasks);

@@ -45,7 +45,7 @@ impl Course<'_> {
         let (observation, end) = match resume(&step, equipment.when_uncertain(&name)) {
             Resumption::Tell(observation) => (observation, None),
             Resumption::Fail(observation, submission) => {
-                (observation, Some(End { submission, chosen: None, clock }))
+                (observation, Some(End { submission: *submission, chosen: None, clock }))
             }
             Resumption::Repeat => {
                 let Step { thought, action, notes, .. } = step.clone();

@@ -26,6 +26,7 @@ pub(crate) fn plan_task(role: Role) -> PlanTask {
         milestones: vec!["searched".into()],
         expected_output: "a sentence".into(),
         needs: Vec::new(),
+        tools: Vec::new(),
         depends_on: Vec::new(),
         critical: false,
         max_steps: None,

@@ -104,6 +104,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
             roles: Vec::new(),
             lessons: Vec::new(),
             specialists: Vec::new(),
+            tools: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),

@@ -19,6 +19,7 @@ mod loops;
 mod models;
 mod orchestrators;
 mod planning;
+mod plans;
 mod prompts;
 mod refinements;
 mod review;

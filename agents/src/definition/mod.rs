@@ -138,6 +138,7 @@ impl Definition {
             role: self.role.clone(),
             description: self.description.clone(),
             capabilities: self.capabilities.clone(),
+            tools: Vec::new(),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::model::turnstile::Common;
 use crate::prompts::Templates;
 use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
-use crate::react::toolset::{Ability, Toolset};
+use crate::react::toolset::{Ability, Toolset, narrowed};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::nested::nested_tools;
@@ -272,7 +272,11 @@ impl Kit {
         let usable = |spec: &ToolSpec| {
             rules.may_use(&spec.name, allowed) && (has_documents || !is_of_corpus(&spec.name))
         };
-        engine.registry().list().into_iter().filter(usable).map(Ability::from).collect()
+        let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
+        match &offer.work {
+            Work::Execute { task, .. } => narrowed(usable, &task.tools),
+            Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => usable,
+        }
     }
 
     async fn context(&self, abilities: &[Ability], offer: &TaskOffered) -> Result<ToolContext, String> {

@@ -293,6 +293,7 @@ fn a_single_answer_makes_two_entries() {
                 roles: vec!["worker".into()],
                 lessons: Vec::new(),
                 specialists: Vec::new(),
+                tools: Vec::new(),
                 draft: None,
                 replan: None,
                 answers: Vec::new(),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use muster_shared::flow::{Action, Gate, Gates};
+use muster_shared::plan::tools::{ALWAYS, means};
 use serde_json::{Map, Value, json};
 
 use crate::model::chat::ToolDecl;
@@ -34,6 +35,18 @@ impl From<ToolSpec> for Ability {
         let ToolSpec { name, description, parameters, pure, uncertain, gate, .. } = spec;
         Self { name, description, parameters, pure, uncertain, gate }
     }
+}
+
+/// Of the tools that a role may use, those that its task names, and the ways to a person. A task that names none of
+/// them has all.
+#[must_use]
+pub fn narrowed(usable: Vec<Ability>, named: &[String]) -> Vec<Ability> {
+    let is_named = |ability: &Ability| named.iter().any(|named| means(named, &ability.name));
+    if !usable.iter().any(is_named) {
+        return usable;
+    }
+    let stays = |ability: &Ability| is_named(ability) || ALWAYS.contains(&ability.name.as_str());
+    usable.into_iter().filter(stays).collect()
 }
 
 /// The tools of a task and the schema by which it ends.
@@ -184,15 +197,37 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn toolset() -> Toolset {
-        let ability = |name: &str| Ability {
+    fn ability(name: &str) -> Ability {
+        Ability {
             name: name.to_owned(),
             description: "does it".to_owned(),
             parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
             pure: true,
             uncertain: Uncertain::Repeat,
             gate: Gate::Tools,
-        };
+        }
+    }
+
+    #[test]
+    fn a_task_sees_the_tools_it_names_and_the_ways_to_a_person() {
+        let all = ["calculator", "corpus.read", "corpus.search", "escalate", "request_info"];
+        let cases: [(&[&str], &[&str]); 5] = [
+            (&[], &all),
+            (&["calculator"], &["calculator", "escalate", "request_info"]),
+            (&["corpus.*"], &["corpus.read", "corpus.search", "escalate", "request_info"]),
+            (&["corpus_search", "workspace.write"], &["corpus.search", "escalate", "request_info"]),
+            // Its role has none of these: it does what it can with what it has.
+            (&["workspace.write"], &all),
+        ];
+        for (named, seen) in cases {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            let left = narrowed(all.iter().map(|name| ability(name)).collect(), &named);
+            let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
+            assert_eq!(names, seen, "{named:?}");
+        }
+    }
+
+    fn toolset() -> Toolset {
         let submit = json!({"type": "object", "properties": {"conclusion": {"type": "string"}}});
         Toolset::new(vec![ability("corpus.search"), ability("calculator")], submit)
     }

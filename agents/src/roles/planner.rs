@@ -77,6 +77,11 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
             "milestones": texts,
             "expected_output": {"type": "string"},
             "needs": texts,
+            "tools": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "the tools it needs, where these are few; all that its role has when absent"
+            },
             "depends_on": {
                 "type": "array",
                 "items": {"type": "string"},
@@ -121,6 +126,7 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         milestones: document.texts("milestones"),
         expected_output: document.text("expected_output"),
         needs: document.texts("needs"),
+        tools: document.texts("tools"),
         depends_on: document.texts("depends_on"),
         critical: document.flag("critical"),
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),

@@ -16,6 +16,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 roles: vec!["worker".into()],
                 lessons: Vec::new(),
                 specialists: Vec::new(),
+                tools: Vec::new(),
                 draft: None,
                 replan: None,
                 answers: Vec::new(),

@@ -118,3 +118,21 @@ const MOST_LISTED: usize = 20;
 fn waiting(name: &str, what: String, parameters: Value, gate: Gate) -> ToolSpec {
     ToolSpec::new(name, what, parameters).with_side_effects().when_uncertain(Uncertain::Repeat).behind(gate)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::plan::tools::STANDARD;
+
+    use super::*;
+
+    #[test]
+    fn plans_may_name_every_tool_that_comes_with_muster() {
+        let registry = crate::tools::standard_registry().unwrap();
+        for tool in nested_tools(Library::default()) {
+            registry.register(tool).unwrap();
+        }
+        let names: Vec<String> = registry.list().into_iter().map(|spec| spec.name).collect();
+        assert_eq!(names, STANDARD);
+    }
+}

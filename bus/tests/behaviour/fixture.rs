@@ -121,6 +121,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
             roles: vec!["worker".into()],
             lessons: Vec::new(),
             specialists: Vec::new(),
+            tools: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),

@@ -18,6 +18,7 @@ mod outcome;
 mod partial;
 mod planning;
 mod questions;
+mod refine;
 mod replan;
 mod review;
 mod schedule;

@@ -1,8 +1,7 @@
 //! What follows from what agents report, by kind of work.
 
-use muster_shared::flow::{Outcome, Product, RefineOperation, Reflection, Report, TaskResult};
+use muster_shared::flow::{Outcome, Product, Reflection, Report, TaskResult};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
-use muster_shared::plan;
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
 use super::blueprint;
@@ -13,6 +12,7 @@ use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::loss;
 use super::planning;
+use super::refine;
 use super::replan;
 use super::review;
 use super::survey;
@@ -78,7 +78,7 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
             reflected(draft, index, seq, reflection);
         }
         (TaskId::Refine(number), Some(Product::Refinement(operations))) => {
-            refined(draft, *number, seq, &operations);
+            refine::refined(draft, *number, seq, &operations);
         }
         (TaskId::Write, Some(Product::Report(report))) => written(draft, seq, report),
         (task, _mismatch) => {
@@ -128,17 +128,6 @@ pub(super) fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: 
         return;
     }
     draft.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
-}
-
-fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOperation]) {
-    completed(draft, TaskId::Refine(number), seq);
-    let roles = survey::leaf_roles(draft.situation().capacity);
-    let Some(run) = draft.open() else { return };
-    let Some(before) = run.plan.clone() else { return };
-    let plan::Refined { plan, changes, refused } =
-        plan::refine(&before, &survey::statuses_to_refine(run), operations, &run.limits, &roles);
-    draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
-    control::catch_up(draft, &before);
 }
 
 fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {

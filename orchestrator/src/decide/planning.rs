@@ -1,9 +1,11 @@
 //! Plans: whether one is asked for, and what follows from a planner's proposal. It is adopted, asked for again with the
 //! reasons, or repaired by rule; what earlier runs taught improves it before it is carried out.
 
-use muster_shared::flow::{About, Ending, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy};
+use muster_shared::flow::{
+    About, Ending, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
+};
 use muster_shared::ids::{Role, Seq, TaskId};
-use muster_shared::plan::{self, PlanProblem, complexity, coverage};
+use muster_shared::plan::{self, PlanProblem, complexity, coverage, tools};
 use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
 
 use super::draft::Draft;
@@ -51,16 +53,16 @@ const fn whoever_does(goal: &Goal) -> Role {
 
 /// A plan that the person brought is carried out as it is, or not at all.
 fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
+    let tools = tools::known(draft.specialists());
     let Some(run) = draft.open() else { return };
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let problems = plan::check(brought, &run.limits, &roles);
-    if problems.is_empty() {
+    let reasons = wrong_with(brought, &run.limits, &roles, &tools);
+    if reasons.is_empty() {
         let (plan, repairs) = plan::repair(brought, &run.limits, &roles);
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
         draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
         return review::begin(draft, &repairs);
     }
-    let reasons: Vec<String> = problems.iter().map(PlanProblem::to_string).collect();
     let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
     draft.emit(RunEvent::PlanRefused { reasons });
     draft.emit(RunEvent::RunFailed { reason });
@@ -80,11 +82,14 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let roles = survey::leaf_roles(draft.situation().capacity);
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
-    let problems = plan::check(&proposal, &limits, &roles);
-    if !problems.is_empty() && may_ask_again {
-        return refuse(draft, seq, reasons(&problems));
+    let tools = tools::known(draft.specialists());
+    let wrong = wrong_with(&proposal, &limits, &roles, &tools);
+    if !wrong.is_empty() && may_ask_again {
+        return refuse(draft, seq, wrong);
     }
-    let (plan, repairs) = plan::repair(&proposal, &limits, &roles);
+    let mut repairs = tools::fit(&mut proposal, &tools);
+    let (plan, mended) = plan::repair(&proposal, &limits, &roles);
+    repairs.extend(mended);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
         sound(draft, seq, plan, repairs);
@@ -114,6 +119,18 @@ fn ask_about_goal(draft: &mut Draft<'_>, seq: Seq, wanted: &[String]) {
 /// Whether a plan that is not in order is asked for again, with the reasons.
 pub(super) fn may_ask_again(run: &RunState) -> bool {
     run.refused_plans.len() <= run.planning.refused_before && run.limits.max_generations > 1
+}
+
+/// All that is wrong with a plan as somebody proposes it.
+pub(super) fn wrong_with(
+    proposal: &PlanDraft,
+    limits: &RunLimits,
+    roles: &[Role],
+    known: &[String],
+) -> Vec<String> {
+    let mut wrong = reasons(&plan::check(proposal, limits, roles));
+    wrong.extend(tools::problems(proposal, known));
+    wrong
 }
 
 fn reasons(problems: &[PlanProblem]) -> Vec<String> {

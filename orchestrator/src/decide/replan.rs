@@ -5,6 +5,7 @@
 use muster_shared::flow::{Ending, PlanDraft, Report, TaskResult};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
+use muster_shared::plan::tools;
 use muster_shared::run::{FailedPlan, Phase, REPLANS_SINCE, RunEvent, RunState, failed_plan};
 
 use super::draft::Draft;
@@ -92,16 +93,24 @@ fn want(draft: &mut Draft<'_>, reason: String) {
 
 /// Judges a new plan of what is left.
 pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
+    let tools = tools::known(draft.specialists());
     let Some(run) = draft.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
+    let unknown = tools::problems(proposal, &tools);
+    if !unknown.is_empty() && rigour == Rigour::Strict {
+        return planning::refuse(draft, seq, unknown);
+    }
+    let mut proposal = proposal.clone();
+    let mended = tools::fit(&mut proposal, &tools);
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let made = replan(plan, &survey::statuses_to_refine(run), proposal, &run.limits, &roles, rigour);
+    let made = replan(plan, &survey::statuses_to_refine(run), &proposal, &run.limits, &roles, rigour);
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {
             completed(draft, TaskId::Plan, seq);
-            draft.emit(RunEvent::Replanned { number, changes: made.changes, plan: made.plan });
+            let changes = mended.into_iter().chain(made.changes).collect();
+            draft.emit(RunEvent::Replanned { number, changes, plan: made.plan });
         }
         Err(reasons) => planning::refuse(draft, seq, reasons),
     }

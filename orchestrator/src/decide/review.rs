@@ -6,11 +6,11 @@
 
 use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
 use muster_shared::ids::{QuestionId, TaskIndex};
-use muster_shared::plan;
+use muster_shared::plan::{self, tools};
 use muster_shared::run::{QuestionEnd, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
 
 use super::draft::Draft;
-use super::{control, questions, survey};
+use super::{control, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
 const APPROVE: &str = "approve";
@@ -111,6 +111,7 @@ pub(super) fn approve(
     request: &Request,
     edited: Option<&PlanDraft>,
 ) -> Result<(), String> {
+    let tools = edited.map(|_| tools::known(draft.specialists())).unwrap_or_default();
     let Some(run) = draft.open() else { return Ok(()) };
     let (id, about) = under_review(run)?;
     if let Some(edited) = edited {
@@ -126,7 +127,7 @@ pub(super) fn approve(
                     .to_owned(),
             );
         }
-        let plan = checked(draft, run, edited)?;
+        let plan = checked(draft, run, &tools, edited)?;
         draft.emit(RunEvent::PlanEdited { plan, reason: control::asked_by(request) });
     }
     questions::answer(draft, request, id, APPROVE)
@@ -156,11 +157,10 @@ const fn is_verdict(about: &About) -> bool {
 }
 
 /// A person's plan, if nothing is wrong with it.
-fn checked(draft: &Draft<'_>, run: &RunState, edited: &PlanDraft) -> Result<Plan, String> {
+fn checked(draft: &Draft<'_>, run: &RunState, tools: &[String], edited: &PlanDraft) -> Result<Plan, String> {
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let problems = plan::check(edited, &run.limits, &roles);
+    let problems = planning::wrong_with(edited, &run.limits, &roles, tools);
     if !problems.is_empty() {
-        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
     }
     Ok(plan::repair(edited, &run.limits, &roles).0)

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Specialty, TaskResult, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::{progress, reference};
-use muster_shared::run::{RunState, TaskState};
+use muster_shared::plan::{progress, reference, tools};
+use muster_shared::run::{RunState, TOOLS_SINCE, TaskState};
 
 use super::{replan, survey};
 
@@ -38,10 +38,16 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Spec
         roles: roles.iter().map(Role::to_string).collect(),
         lessons: survey::taught(run),
         specialists: specialists.to_vec(),
+        tools: nameable_tools(run, specialists),
         draft: run.planning.drafted.clone().map(Box::new),
         replan: replan::brief(run).map(Box::new),
         answers: survey::answers_about_goal(run),
     }
+}
+
+/// The tools that a task of the plan may name.
+fn nameable_tools(run: &RunState, specialists: &[Specialty]) -> Vec<String> {
+    if run.event_version >= TOOLS_SINCE { tools::known(specialists) } else { Vec::new() }
 }
 
 /// Why the last plan was refused, unless the planner has been asked for another thing since.

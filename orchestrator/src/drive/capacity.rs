@@ -152,7 +152,9 @@ impl Inner {
             }
             if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
                 let Advertised { description, capabilities, .. } = (**specialist).clone();
-                let specialty = Specialty { role: role.clone(), description, capabilities };
+                // A pattern says which tools of Muster's it may use; these are known without.
+                let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
+                let specialty = Specialty { role: role.clone(), description, capabilities, tools };
                 self.specialists.insert(profile.agent.clone(), specialty.within_limits());
             }
             self.agents.insert(profile.agent.clone(), (Queue::Role(role), profile.slots));

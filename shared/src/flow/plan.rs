@@ -40,9 +40,12 @@ pub struct TaskDraft {
     /// What the result must be.
     #[serde(default)]
     pub expected_output: String,
-    /// Capabilities or tools that are needed.
+    /// Capabilities that are needed.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// The tools that it needs, `corpus.*` for all that begin like this; all that its role may use when absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// Indices or names of tasks whose results this one uses.
     #[serde(default)]
     pub depends_on: Vec<String>,
@@ -88,9 +91,12 @@ pub struct PlanTask {
     /// What the result must be.
     #[serde(default)]
     pub expected_output: String,
-    /// Capabilities or tools that are needed.
+    /// Capabilities that are needed.
     #[serde(default)]
     pub needs: Vec<String>,
+    /// The tools that it needs, `corpus.*` for all that begin like this; all that its role may use when absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// Tasks that must end before this one starts.
     #[serde(default)]
     pub depends_on: Vec<TaskIndex>,
@@ -116,6 +122,7 @@ impl PlanTask {
             milestones: Vec::new(),
             expected_output: String::new(),
             needs: Vec::new(),
+            tools: Vec::new(),
             depends_on: Vec::new(),
             critical: false,
             max_steps: None,

@@ -17,6 +17,9 @@ pub struct Specialty {
     /// What it can do, in a word or two each; the `needs` of a task are compared with these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
+    /// The tools it has, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }
 
 impl Specialty {
@@ -28,6 +31,8 @@ impl Specialty {
     pub const MAX_CAPABILITIES: usize = 32;
     /// Longest capability, in characters.
     pub const MAX_CAPABILITY: usize = 64;
+    /// Most tools.
+    pub const MAX_TOOLS: usize = 64;
 
     /// The same within its limits: what comes from the bus may be of any length.
     #[must_use]
@@ -37,6 +42,10 @@ impl Specialty {
         self.capabilities.truncate(Self::MAX_CAPABILITIES);
         for capability in &mut self.capabilities {
             *capability = cut(capability, Self::MAX_CAPABILITY);
+        }
+        self.tools.truncate(Self::MAX_TOOLS);
+        for tool in &mut self.tools {
+            *tool = cut(tool, Self::MAX_CAPABILITY);
         }
         self
     }

@@ -159,6 +159,9 @@ pub enum Work {
         /// What those of them are for that users defined.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         specialists: Vec<Specialty>,
+        /// The tools that a task may be narrowed to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<String>,
         /// A plan that is to be improved from what earlier runs taught, instead of a new one (P6).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Box<Plan>>,

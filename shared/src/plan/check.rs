@@ -289,7 +289,11 @@ fn check_texts(index: &TaskIndex, task: &PlanTask, problems: &mut Vec<PlanProble
     for text in &task.needs {
         limit("need", text, MAX_TEXT_BYTES);
     }
-    for (field, count) in [("milestones", task.milestones.len()), ("needs", task.needs.len())] {
+    for text in &task.tools {
+        limit("tool", text, MAX_TEXT_BYTES);
+    }
+    let lists = [("milestones", &task.milestones), ("needs", &task.needs), ("tools", &task.tools)];
+    for (field, count) in lists.map(|(field, list)| (field, list.len())) {
         if count > MAX_ITEMS {
             problems.push(PlanProblem::ListTooLong { task: index.clone(), field, count });
         }

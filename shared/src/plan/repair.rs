@@ -94,13 +94,14 @@ impl Mender<'_> {
             });
             let mut too_long = goal.sum::<usize>() > MAX_TEXT_BYTES;
             let task = &mut self.tree.item_mut(id).task;
-            let PlanTask { name, criticism, expected_output, milestones, needs, .. } = task;
-            too_long |= milestones.len() > MAX_ITEMS || needs.len() > MAX_ITEMS;
+            let PlanTask { name, criticism, expected_output, milestones, needs, tools, .. } = task;
+            too_long |= [&*milestones, needs, tools].iter().any(|list| list.len() > MAX_ITEMS);
             milestones.truncate(MAX_ITEMS);
+            tools.truncate(MAX_ITEMS);
             needs.truncate(MAX_ITEMS);
             let texts =
                 [(name, MAX_NAME_BYTES), (criticism, MAX_TEXT_BYTES), (expected_output, MAX_TEXT_BYTES)];
-            let items = milestones.iter_mut().chain(needs).map(|text| (text, MAX_TEXT_BYTES));
+            let items = milestones.iter_mut().chain(needs).chain(tools).map(|text| (text, MAX_TEXT_BYTES));
             for (text, most) in texts.into_iter().chain(items) {
                 too_long |= text.len() > most;
                 *text = cut(text, most);

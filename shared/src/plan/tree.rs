@@ -225,6 +225,12 @@ impl Tree {
         join(&mut item.task.expected_output, &task.expected_output);
         add(&mut item.task.milestones, task.milestones);
         add(&mut item.task.needs, task.needs);
+        // Who names no tool may need any.
+        if item.task.tools.is_empty() || task.tools.is_empty() {
+            item.task.tools.clear();
+        } else {
+            add(&mut item.task.tools, task.tools);
+        }
         item.task.critical |= task.critical;
         item.needs.extend(needs);
         self.remove(gone, Some(kept));

@@ -40,6 +40,8 @@ pub const REPLANS_SINCE: u32 = 2;
 /// The first version of events in which tasks are given out by other patterns than to one agent, results are held
 /// against each other, and tasks share what they know.
 pub const TEAMS_SINCE: u32 = 3;
+/// The first version of events in which tasks name the tools they need, and planners are told of these.
+pub const TOOLS_SINCE: u32 = 3;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

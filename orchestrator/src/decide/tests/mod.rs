@@ -16,4 +16,5 @@ mod review;
 mod specialists;
 mod spending;
 mod tables;
+mod tools;
 mod waits;

@@ -9,7 +9,12 @@ use crate::replay::replay;
 
 fn auditor() -> Specialty {
     let role = "security_auditor".parse::<Role>().unwrap();
-    Specialty { role, description: "finds weaknesses".into(), capabilities: vec!["security audit".into()] }
+    Specialty {
+        role,
+        description: "finds weaknesses".into(),
+        capabilities: vec!["security audit".into()],
+        tools: vec!["nmap.scan".into()],
+    }
 }
 
 fn tasks() -> Vec<TaskDraft> {

@@ -60,6 +60,7 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             roles: vec!["researcher".into(), "worker".into()],
             lessons: Vec::new(),
             specialists: Vec::new(),
+            tools: muster_shared::plan::tools::known(&[]),
             draft: None,
             replan: None,
             answers: Vec::new()

@@ -1,0 +1,46 @@
+//! What follows from a refiner's operations: each is done or refused with its reason.
+
+use muster_shared::flow::{RefineOperation, RefusedOperation, TaskDraft};
+use muster_shared::ids::{Seq, TaskId};
+use muster_shared::plan::{self, tools};
+use muster_shared::run::RunEvent;
+
+use super::draft::Draft;
+use super::outcome::completed;
+use super::{control, survey};
+
+/// Changes the plan as far as the operations are sound.
+pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOperation]) {
+    completed(draft, TaskId::Refine(number), seq);
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let known = tools::known(draft.specialists());
+    let Some(run) = draft.open() else { return };
+    let Some(before) = run.plan.clone() else { return };
+    let (sound, unusable) = apart(operations, &known);
+    let plan::Refined { plan, changes, mut refused } =
+        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &run.limits, &roles);
+    refused.extend(unusable);
+    draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
+    control::catch_up(draft, &before);
+}
+
+/// The operations, without those whose tasks name tools that nobody has.
+fn apart(operations: &[RefineOperation], known: &[String]) -> (Vec<RefineOperation>, Vec<RefusedOperation>) {
+    let (mut sound, mut refused) = (Vec::new(), Vec::new());
+    for operation in operations {
+        match tasks_of(operation).iter().find_map(|task| tools::problem(task, known)) {
+            Some(reason) => refused.push(RefusedOperation { operation: operation.clone(), reason }),
+            None => sound.push(operation.clone()),
+        }
+    }
+    (sound, refused)
+}
+
+/// The tasks that an operation brings.
+fn tasks_of(operation: &RefineOperation) -> &[TaskDraft] {
+    match operation {
+        RefineOperation::Split { into, .. } => into,
+        RefineOperation::Add { tasks, .. } => tasks,
+        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &[],
+    }
+}

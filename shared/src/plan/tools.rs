@@ -1,0 +1,183 @@
+//! Which tools a task may name, so that whoever does it sees only what it needs (P3).
+
+use crate::flow::{PlanDraft, Specialty, TaskDraft};
+
+/// The tools that come with Muster. What of these a role may use is another matter.
+pub const STANDARD: [&str; 18] = [
+    "analyze",
+    "blueprint",
+    "calculator",
+    "compare",
+    "corpus.read",
+    "corpus.search",
+    "delegate",
+    "escalate",
+    "generate",
+    "plan",
+    "request_info",
+    "search",
+    "transform",
+    "validate",
+    "workspace.append",
+    "workspace.list",
+    "workspace.read",
+    "workspace.write",
+];
+
+/// What every task keeps of what its role may use: how to reach a person before it guesses.
+pub const ALWAYS: [&str; 2] = ["escalate", "request_info"];
+
+/// How alike two names have to be for one to be meant by the other.
+const NEAR: f64 = 0.8;
+
+/// The tools that can be named in a plan: those that come with Muster, and what specialists say they have.
+#[must_use]
+pub fn known(specialists: &[Specialty]) -> Vec<String> {
+    let own = specialists.iter().flat_map(|specialist| specialist.tools.iter().cloned());
+    let mut known: Vec<String> = STANDARD.iter().map(|name| (*name).to_owned()).chain(own).collect();
+    known.sort();
+    known.dedup();
+    known
+}
+
+/// Whether a name that stands in a plan means this tool: `corpus.*` means all that begin with `corpus.`, and models
+/// write `corpus_search` for `corpus.search`.
+#[must_use]
+pub fn means(named: &str, tool: &str) -> bool {
+    let (named, tool) = (plain(named), plain(tool));
+    match named.strip_suffix('*') {
+        Some(prefix) => tool.starts_with(prefix),
+        None => named == tool,
+    }
+}
+
+/// Of the tools that a task names, those that nobody has, each with what to do; `(task, tool, nearest)`.
+#[must_use]
+pub fn problems(draft: &PlanDraft, known: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    each(&draft.tasks, &mut |task| found.extend(unknown(task, known).map(|tool| said(task, tool, known))));
+    found
+}
+
+/// What is wrong with the tools of one task; nothing when all of them are there.
+#[must_use]
+pub fn problem(task: &TaskDraft, known: &[String]) -> Option<String> {
+    unknown(task, known).next().map(|tool| said(task, tool, known))
+}
+
+/// Mends what [`problems`] finds: the nearest tool takes the place of one that is not there, else it is left out. Says
+/// what was done, one line each.
+pub fn fit(draft: &mut PlanDraft, known: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    fit_tasks(&mut draft.tasks, known, &mut notes);
+    notes
+}
+
+fn fit_tasks(tasks: &mut [TaskDraft], known: &[String], notes: &mut Vec<String>) {
+    for task in tasks {
+        fit_tasks(&mut task.subtasks, known, notes);
+        let mut fitting: Vec<String> = Vec::new();
+        for tool in std::mem::take(&mut task.tools) {
+            let tool = if is_known(&tool, known) {
+                Some(tool)
+            } else {
+                let near = nearest(&tool, known);
+                let done = near.map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
+                notes.push(format!("{:?} names the tool {tool:?}, which is not there: {done}", task.name));
+                near.map(str::to_owned)
+            };
+            fitting.extend(tool.filter(|tool| !fitting.contains(tool)));
+        }
+        task.tools = fitting;
+    }
+}
+
+fn each<'a>(tasks: &'a [TaskDraft], look: &mut impl FnMut(&'a TaskDraft)) {
+    for task in tasks {
+        look(task);
+        each(&task.subtasks, look);
+    }
+}
+
+fn unknown<'a>(task: &'a TaskDraft, known: &[String]) -> impl Iterator<Item = &'a str> {
+    task.tools.iter().map(String::as_str).filter(|tool| !is_known(tool, known))
+}
+
+fn is_known(named: &str, known: &[String]) -> bool {
+    known.iter().any(|tool| means(named, tool))
+}
+
+fn said(task: &TaskDraft, tool: &str, known: &[String]) -> String {
+    let instead = match nearest(tool, known) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}", known.join(", ")),
+    };
+    format!("task {:?} names the tool {tool:?}, which nobody has: {instead}", task.name)
+}
+
+fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
+    let wanted: String = plain(named).chars().take(64).collect();
+    let likeness = |tool: &str| {
+        let last = tool.rsplit('.').next().unwrap_or(tool);
+        strsim::jaro_winkler(&wanted, &plain(tool)).max(strsim::jaro_winkler(&wanted, last))
+    };
+    let scored = known.iter().map(|tool| (likeness(tool), tool));
+    let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.filter(|(score, _)| *score >= NEAR).map(|(_, tool)| tool.as_str())
+}
+
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace('.', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn draft(tools: &[&str]) -> PlanDraft {
+        let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        let part = TaskDraft { name: "part".to_owned(), tools, ..TaskDraft::default() };
+        let tasks =
+            vec![TaskDraft { name: "whole".to_owned(), subtasks: vec![part], ..TaskDraft::default() }];
+        PlanDraft { tasks, ..PlanDraft::default() }
+    }
+
+    #[test]
+    fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
+        let known = known(&[]);
+        let cases = [
+            (
+                vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
+                None,
+                vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
+            ),
+            (vec!["calculater"], Some("did you mean calculator?"), vec!["calculator"]),
+            (vec!["corpus.serach", "corpus.search"], Some("corpus.search"), vec!["corpus.search"]),
+            (vec!["teleport"], Some("there are analyze"), vec![]),
+            (vec!["magic.*", "search"], Some("\"magic.*\""), vec!["search"]),
+            (vec![], None, vec![]),
+        ];
+        for (tools, said, left) in cases {
+            let mut draft = draft(&tools);
+            let found = problems(&draft, &known);
+            assert_eq!(found.is_empty(), said.is_none(), "{tools:?}: {found:?}");
+            if let Some(said) = said {
+                assert!(found[0].contains(said) && found[0].contains("part"), "{found:?}");
+            }
+            let notes = fit(&mut draft, &known);
+            assert_eq!(notes.len(), found.len(), "{notes:?}");
+            assert_eq!(draft.tasks[0].subtasks[0].tools, left);
+            assert_eq!(problems(&draft, &known), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn what_a_specialist_has_can_be_named() {
+        let role = "auditor".parse().unwrap();
+        let tools = vec!["nmap.scan".to_owned()];
+        let auditor = Specialty { role, description: String::new(), capabilities: Vec::new(), tools };
+        assert!(problems(&draft(&["nmap.scan"]), &known(&[auditor])).is_empty());
+        assert!(!problems(&draft(&["nmap.scan"]), &known(&[])).is_empty());
+    }
+}

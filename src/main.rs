@@ -9,6 +9,7 @@ mod exit;
 mod fleet;
 mod logging;
 mod output;
+mod place;
 mod render;
 mod secrets;
 mod settings;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use muster_shared::ids::{TaskId, TaskIndex};
 
+use crate::place::Place;
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RunsArgs {
     /// How many at most.
@@ -22,6 +24,7 @@ pub(crate) struct RunsArgs {
 #[command(after_help = "\
 Examples:
   muster graph last                                  # Mermaid, for Markdown
+  muster graph last/1-2                              # the run that task 1-2 has of its own
   muster graph last --format dot | dot -Tsvg > plan.svg
   muster graph 0193c2 -o plan.mmd")]
 pub(crate) struct GraphArgs {
@@ -56,8 +59,8 @@ pub(crate) struct ShowArgs {
     /// The run: its id, the unique beginning of one, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
-    /// Only this task, by its index, such as 1-2.
-    pub(crate) task: Option<TaskIndex>,
+    /// Only this task, by its index, such as 1-2; 1-2/1-1 is in the run that 1-2 has of its own.
+    pub(crate) task: Option<Place<TaskIndex>>,
     /// Only what was learnt, from the whole run or from that task.
     #[arg(long, conflicts_with = "refinements")]
     pub(crate) reflection: bool,
@@ -71,14 +74,15 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json"
+    after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json\n  muster trace last 1-2/1-1"
 )]
 pub(crate) struct TraceArgs {
     /// The run: its id, the unique beginning of one, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
-    /// Only this task: an index such as 1-2, or plan, reflect-1-2, refine-1, write.
-    pub(crate) task: Option<TaskId>,
+    /// Only this task: an index such as 1-2, or plan, reflect-1-2, refine-1, write; 1-2/1-1 or 1-2/plan in the run that
+    /// 1-2 has of its own.
+    pub(crate) task: Option<Place<TaskId>>,
     /// Show thoughts, arguments and observations in full.
     #[arg(long)]
     pub(crate) full: bool,

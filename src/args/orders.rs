@@ -6,11 +6,12 @@ use clap::Args;
 use muster_shared::ids::TaskIndex;
 
 use super::read::parse_span;
+use crate::place::Place;
 
 /// What is asked of a run, and how long its record is watched for the answer.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OrderArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the unique beginning of one, or `last`; `last/1-2` is the run that task 1-2 has of its own.
     pub(crate) run: String,
     /// Why. It is recorded, and whoever works on it is told.
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -39,13 +40,13 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster skip last 1-2 --reason \"not needed\"\n  muster redo 0193c2 2 --reason \"the source is out of date\""
+    after_help = "Examples:\n  muster skip last 1-2 --reason \"not needed\"\n  muster redo 0193c2 2 --reason \"the source is out of date\"\n  muster skip last 1-2/1-1"
 )]
 pub(crate) struct TaskArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The task, such as 1-2; `muster show` lists them.
-    pub(crate) task: TaskIndex,
+    /// The task, such as 1-2; `muster show` lists them. 1-2/1-1 is the task 1-1 of the run that 1-2 has of its own.
+    pub(crate) task: Place<TaskIndex>,
 }
 
 /// Change the goal of a run or of a task.
@@ -58,8 +59,8 @@ pub(crate) struct TaskArgs {
 pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The task whose goal it is; without one, the goal of the run.
-    pub(crate) task: Option<TaskIndex>,
+    /// The task whose goal it is; without one, the goal of the run. 1-2/1-1 is in the run that 1-2 has of its own.
+    pub(crate) task: Option<Place<TaskIndex>>,
     /// The goal as it is to be.
     #[arg(long, value_name = "TEXT", required_unless_present = "editor", conflicts_with = "editor")]
     pub(crate) goal: Option<String>,

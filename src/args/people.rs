@@ -7,10 +7,11 @@ use muster_shared::flow::ReviewPolicy;
 use muster_shared::ids::QuestionId;
 
 use super::OrderArgs;
+use crate::place::Place;
 
 /// List the questions that wait for a person.
 ///
-/// Each says what is taken for the answer when nobody gives one, and when that will be.
+/// Those of the runs within a run are listed with its own. Each says what is taken for the answer when nobody gives one, and when that will be.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  muster questions\n  muster questions last --all")]
 pub(crate) struct QuestionsArgs {
@@ -35,8 +36,9 @@ pub(crate) struct QuestionsArgs {
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The question, by its number in the run; `muster questions` lists them.
-    pub(crate) question: QuestionId,
+    /// The question, by its number in the run; `muster questions` lists them. 1-2/1 is question 1 of the run that task
+    /// 1-2 has of its own.
+    pub(crate) question: Place<QuestionId>,
     /// The answer.
     #[arg(required_unless_present = "choice", conflicts_with = "choice")]
     pub(crate) text: Option<String>,

@@ -3,6 +3,8 @@
 use clap::Args;
 use muster_shared::ids::TaskId;
 
+use crate::place::Place;
+
 /// Show exactly what a model was sent for a step.
 ///
 /// It is put together from the record, so nobody has to be alive and nothing is rendered anew; what is shown is
@@ -17,8 +19,8 @@ Examples:
 pub(crate) struct PromptArgs {
     /// The run: its id, the unique beginning of one, or `last`.
     pub(crate) run: String,
-    /// The task: an index such as 1-2, or plan, reflect-1-2, refine-1, write.
-    pub(crate) task: TaskId,
+    /// The task: an index such as 1-2, or plan, reflect-1-2, refine-1, write; 1-2/1-1 in the run of 1-2.
+    pub(crate) task: Place<TaskId>,
     /// The step, from 1; the last one when absent.
     #[arg(value_name = "STEP")]
     pub(crate) step: Option<u32>,

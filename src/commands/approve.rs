@@ -7,7 +7,7 @@ use muster_shared::plan::as_draft;
 use muster_shared::wire::Command;
 
 use super::edit::by_editor;
-use super::order::Target;
+use super::order::{Target, asks_for_verdict};
 use super::plan_file;
 use crate::app::App;
 use crate::args::ApproveArgs;
@@ -20,7 +20,7 @@ const EXPLANATION: &str = "# The plan as it is to be carried out. Tasks are done
 
 /// Approves what a run asks about.
 pub(super) async fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, &args.order).await?;
+    let target = Target::find_asking(app, &args.order.run, asks_for_verdict).await?;
     if args.show {
         output::line(written(plan(&target)?)?.trim_end())?;
         return Ok(Exit::Completed);

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 
 /// Stops a run.
 pub(super) async fn cancel(app: &App, args: &OrderArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, args).await?;
+    let target = Target::find_any(app, &args.run).await?;
     let command = Command::Cancel { run: target.run, reason: args.reason.clone(), id: None };
     target.order(args, command).await
 }

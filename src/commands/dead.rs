@@ -10,6 +10,7 @@ use super::redo;
 use crate::app::{App, bus_failure};
 use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, TaskArgs};
 use crate::exit::{Exit, Failure};
+use crate::place::Place;
 use crate::{output, render};
 
 /// How long a run's record is watched for the task to be opened again.
@@ -80,7 +81,7 @@ async fn offer_anew(app: &App, args: &DeadLetterArgs, run: RunId, task: &TaskId)
     };
     let reason = format!("dead letter {} is tried again", args.seq);
     let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: args.json };
-    redo::redo(app, &TaskArgs { order, task: index.clone() }).await
+    redo::redo(app, &TaskArgs { order, task: Place::of(index.clone()) }).await
 }
 
 async fn discard(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {

@@ -14,11 +14,13 @@ use crate::exit::{Exit, Failure};
 
 /// Changes a goal.
 pub(super) async fn edit(app: &App, args: &EditArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, &args.order).await?;
-    if let Some(task) = &args.task {
+    let run = args.task.as_ref().map_or_else(|| args.order.run.clone(), |task| task.run(&args.order.run));
+    let task = args.task.as_ref().map(|task| &task.at);
+    let target = Target::find(app, &run).await?;
+    if let Some(task) = task {
         target.check(task)?;
     }
-    let before = goal_of(&target.state, args.task.as_ref());
+    let before = goal_of(&target.state, task);
     let goal = match &args.goal {
         Some(goal) => goal.clone(),
         None => by_editor(before.clone(), "md").await?,
@@ -27,7 +29,7 @@ pub(super) async fn edit(app: &App, args: &EditArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("the goal is the same as before: nothing was changed"));
     }
     let goal = app.redactor.redact(goal.trim()).into_owned();
-    let (task, reason) = (args.task.clone(), args.order.reason.clone());
+    let (task, reason) = (task.cloned(), args.order.reason.clone());
     let command = Command::Edit { run: target.run, task, goal, reason, id: None };
     target.order(&args.order, command).await
 }

@@ -37,6 +37,7 @@ mod skip;
 mod tap;
 mod trace;
 mod up;
+mod within;
 
 use crate::app::App;
 use crate::args::Command;

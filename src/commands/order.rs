@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_bus::{Bus, RecordFilter, Unreadable};
-use muster_shared::flow::TaskStatus;
+use muster_shared::flow::{About, TaskStatus};
 use muster_shared::ids::{RunId, Seq, TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::select;
+use super::{select, within};
 use crate::app::{App, bus_failure};
 use crate::args::OrderArgs;
 use crate::exit::{Exit, Failure};
@@ -37,15 +37,60 @@ struct Recorded {
 }
 
 impl Target {
-    /// Finds the run that is meant. One that has ended is none.
-    pub(super) async fn find(app: &App, args: &OrderArgs) -> Result<Self, Failure> {
-        let bus = app.connect("cli").await?;
-        let run = select::run(&bus, &args.run).await?;
-        let state = select::fold(run, &select::entries(&bus, run).await?)?;
-        if state.status.is_ended() {
-            return Err(has_ended(&state));
+    /// Finds the run that is meant. One that has ended is none, nor is one within a task that does not wait for it.
+    pub(super) async fn find(app: &App, run: &str) -> Result<Self, Failure> {
+        let found = Self::read(app, run).await?;
+        within::check_above(&found.bus, &found.state).await?;
+        found.open()
+    }
+
+    /// The same, where it makes no difference whether anybody waits for it.
+    pub(super) async fn find_any(app: &App, run: &str) -> Result<Self, Failure> {
+        Self::read(app, run).await?.open()
+    }
+
+    /// Finds whoever asks what somebody has a say in: the run that is meant, else the only run within it that does.
+    pub(super) async fn find_asking(
+        app: &App,
+        run: &str,
+        asks: impl Fn(&RunState) -> bool,
+    ) -> Result<Self, Failure> {
+        let found = Self::find(app, run).await?;
+        if asks(&found.state) {
+            return Ok(found);
         }
+        let within = within::all(&found.bus, &found.state).await?;
+        let asking = within.into_iter().filter(|child| !child.status.is_ended() && asks(child));
+        let mut asking: Vec<RunState> = asking.collect();
+        match asking.len() {
+            // The run itself says what is wrong.
+            0 => Ok(found),
+            1 => {
+                let state = asking.remove(0);
+                within::check_above(&found.bus, &state).await?;
+                Ok(Self { run: state.id, state, ..found })
+            }
+            many => {
+                let named: Vec<String> = asking.iter().map(|child| child.id.short()).collect();
+                Err(Failure::usage(format!(
+                    "{many} runs within run {} ask for that: {}",
+                    found.run.short(),
+                    named.join(", ")
+                ))
+                .help(format!("`muster questions {}` shows them; name the one you mean", found.run.short())))
+            }
+        }
+    }
+
+    async fn read(app: &App, run: &str) -> Result<Self, Failure> {
+        let bus = app.connect("cli").await?;
+        let run = select::run(&bus, run).await?;
+        let state = select::fold(run, &select::entries(&bus, run).await?)?;
         Ok(Self { bus, run, state })
+    }
+
+    fn open(self) -> Result<Self, Failure> {
+        if self.state.status.is_ended() { Err(has_ended(&self.state)) } else { Ok(self) }
     }
 
     /// Refuses a task that is not in the plan, and names those that may be meant.
@@ -76,6 +121,14 @@ impl Target {
         }
         tell(args, watch.state.as_ref(), run, id, &recorded)
     }
+}
+
+/// Whether a run asks about something that is approved or rejected.
+pub(super) fn asks_for_verdict(state: &RunState) -> bool {
+    state.open_questions().any(|(_, asked)| match &asked.about {
+        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
+        About::Task(_) | About::Goal | About::Step(_) => false,
+    })
 }
 
 fn tell(

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 
 /// Pauses a run.
 pub(super) async fn pause(app: &App, args: &OrderArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, args).await?;
+    let target = Target::find(app, &args.run).await?;
     let command = Command::Pause { run: target.run, reason: args.reason.clone(), id: None };
     target.order(args, command).await
 }

@@ -15,21 +15,21 @@ use crate::{output, render};
 /// Prints a request as it was sent.
 pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
-    let found = read(&reading, &args.run).await;
+    let found = read(&reading, &args.task.run(&args.run)).await;
     reading.close().await;
     let entries = found?;
-    let sent = requests(&entries, &args.task);
+    let sent = requests(&entries, &args.task.at);
     let at = choose(&sent, args.generation.map(Generation), args.step, args.call);
     let (this, last) = match at.and_then(|at| Some((sent.get(at)?, before(&sent, at)))) {
         Some(found) => found,
         None => return Err(missing(&entries, &sent, args)),
     };
     if args.json {
-        output::json(&in_json(&args.task, this, last, args.diff))?;
+        output::json(&in_json(&args.task.at, this, last, args.diff))?;
     } else if args.diff {
-        output::line(&render::prompt::difference(&args.task, this, last, app.paint()))?;
+        output::line(&render::prompt::difference(&args.task.at, this, last, app.paint()))?;
     } else {
-        output::line(&render::prompt::whole(&args.task, this, app.paint()))?;
+        output::line(&render::prompt::whole(&args.task.at, this, app.paint()))?;
     }
     Ok(Exit::Completed)
 }
@@ -54,7 +54,7 @@ fn in_json(task: &TaskId, this: &Sent, last: Option<&Sent>, diff: bool) -> Value
 
 /// Why there is nothing to show, and what to do.
 fn missing(entries: &[Entry], sent: &[Sent], args: &PromptArgs) -> Failure {
-    let task = &args.task;
+    let task = &args.task.at;
     if !sent.is_empty() {
         let mut steps: Vec<String> = sent.iter().map(|sent| sent.step.to_string()).collect();
         steps.dedup();

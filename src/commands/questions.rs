@@ -3,7 +3,7 @@
 use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
-use super::{runs, select};
+use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::QuestionsArgs;
 use crate::exit::{Exit, Failure};
@@ -29,7 +29,9 @@ async fn read(reading: &Reading, args: &QuestionsArgs) -> Result<Vec<RunState>, 
     match &args.run {
         Some(wanted) => {
             let run = select::run(&reading.bus, wanted).await?;
-            Ok(vec![select::fold(run, &select::entries(&reading.bus, run).await?)?])
+            let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
+            let within = within::all(&reading.bus, &state).await?;
+            Ok(std::iter::once(state).chain(within).collect())
         }
         None => runs::newest(&reading.bus, args.limit).await,
     }

@@ -9,9 +9,9 @@ use crate::exit::{Exit, Failure};
 
 /// Has a task done again.
 pub(super) async fn redo(app: &App, args: &TaskArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, &args.order).await?;
-    target.check(&args.task)?;
-    let (task, reason) = (args.task.clone(), args.order.reason.clone());
+    let target = Target::find(app, &args.task.run(&args.order.run)).await?;
+    target.check(&args.task.at)?;
+    let (task, reason) = (args.task.at.clone(), args.order.reason.clone());
     let command = Command::Redo { run: target.run, task, reason, id: None };
     target.order(&args.order, command).await
 }

@@ -2,14 +2,14 @@
 
 use muster_shared::wire::Command;
 
-use super::order::Target;
+use super::order::{Target, asks_for_verdict};
 use crate::app::App;
 use crate::args::RejectArgs;
 use crate::exit::{Exit, Failure};
 
 /// Rejects what a run asks about.
 pub(super) async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
-    let target = Target::find(app, &args.order).await?;
+    let target = Target::find_asking(app, &args.order.run, asks_for_verdict).await?;
     let reason = app.redactor.redact(args.feedback.trim()).into_owned();
     if reason.is_empty() {
         return Err(Failure::usage("say what is to be different: the plan is changed by that"));

@@ -1,11 +1,13 @@
-//! Which run is meant: an id, the unique beginning of one, or `last`.
+//! Which run is meant: an id, the unique beginning of one, or `last`; and with `/` and a task, the run within it.
 
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{Entry, RunState, apply};
 
+use super::within;
 use crate::app::bus_failure;
 use crate::exit::Failure;
+use crate::place;
 
 /// Fewest digits that may name a run.
 const LEAST_DIGITS: usize = 2;
@@ -13,10 +15,19 @@ const LEAST_DIGITS: usize = 2;
 /// Most ids named in a message.
 const MOST_NAMED: usize = 5;
 
-/// Finds the run that is meant.
+/// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own.
 pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let runs = bus.record().runs().await.map_err(bus_failure)?;
-    choose(&runs, wanted)
+    let Some((outer, tasks)) = wanted.split_once('/') else { return choose(&runs, wanted) };
+    let tasks = place::tasks(tasks).map_err(|wrong| {
+        Failure::usage(format!("{wanted:?} names no run: {wrong}"))
+            .help("a run within another is called RUN/TASK, such as last/1-2")
+    })?;
+    let mut run = choose(&runs, outer)?;
+    for task in &tasks {
+        run = within::of_task(bus, run, task).await?;
+    }
+    Ok(run)
 }
 
 /// The run that `wanted` names among `runs`, newest first. Pure.

@@ -27,33 +27,39 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
         follow(app, args, &mut printer).await?;
     } else {
         let reading = Reading::open(app).await?;
-        let found = read(&reading, &args.run).await;
+        let found = read(&reading, &wanted(args)).await;
         reading.close().await;
-        for (depth, entry) in &found? {
+        for (path, entry) in &found? {
             // Indices name tasks of the run that was asked for.
-            if *depth == 0 || args.task.is_none() {
-                printer.print(entry, *depth)?;
+            if path.is_empty() || args.task.is_none() {
+                printer.print(entry, path)?;
             }
         }
     }
     match &args.task {
-        Some(task) if printer.printed == 0 => Err(Failure::usage(format!(
-            "nothing in this run is about task {task}"
-        ))
-        .help("`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write")),
+        Some(task) if printer.printed == 0 => {
+            Err(Failure::usage(format!("nothing in this run is about task {}", task.at)).help(
+                "`muster show` lists its tasks; phases are called plan, reflect-1-2, refine-1 and write",
+            ))
+        }
         Some(_) | None => Ok(Exit::Completed),
     }
+}
+
+/// The run whose entries are wanted.
+fn wanted(args: &TraceArgs) -> String {
+    args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run))
 }
 
 /// Prints entries as they come, until the run ends. They are followed by sequence, so that none is missing and none
 /// comes twice after the bus was away.
 async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Result<(), Failure> {
     let bus = app.connect("reader").await?;
-    let run = select::run(&bus, &args.run).await?;
+    let run = select::run(&bus, &wanted(args)).await?;
     let mut entries = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
     while let Some(entry) = entries.next().await {
         let entry = entry.map_err(|error| bus_failure(error.into()))?;
-        printer.print(&entry, 0)?;
+        printer.print(&entry, &[])?;
         if ends_run(&entry) {
             return Ok(());
         }
@@ -80,16 +86,17 @@ impl<'a> Printer<'a> {
         Self { args, timeline: Timeline::new(app.paint(), args.full), printed: 0 }
     }
 
-    /// Prints an entry, indented by how deep its run stands within the one that was asked for.
-    fn print(&mut self, entry: &Entry, depth: usize) -> Result<(), Failure> {
-        let only = self.args.task.as_ref();
+    /// Prints an entry. One of a run within the one that was asked for is indented, below the tasks that lead there.
+    fn print(&mut self, entry: &Entry, path: &[TaskId]) -> Result<(), Failure> {
+        let only = self.args.task.as_ref().map(|task| &task.at);
         if self.args.json {
             if only.is_none_or(|task| is_about(entry, task)) {
                 output::json_line(&entry_json(entry))?;
                 self.printed += 1;
             }
         } else if let Some(text) = self.timeline.entry(entry, only) {
-            output::line(&figures::indent(&text, depth * WITHIN))?;
+            let tasks: String = path.iter().map(|task| format!("{task}/ ")).collect();
+            output::line(&figures::indent(&format!("{tasks}{text}"), path.len() * WITHIN))?;
             self.printed += 1;
         }
         Ok(())
@@ -97,29 +104,30 @@ impl<'a> Printer<'a> {
 }
 
 /// The record of a run with those of the runs within it: the bus puts all of them in one order.
-async fn read(reading: &Reading, wanted: &str) -> Result<Vec<(usize, Entry)>, Failure> {
+async fn read(reading: &Reading, wanted: &str) -> Result<Vec<(Vec<TaskId>, Entry)>, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    let (mut found, mut open, mut runs) = (Vec::new(), vec![(0, run)], 0);
-    while let Some((depth, run)) = open.pop() {
+    let (mut found, mut open, mut runs) = (Vec::new(), vec![(Vec::new(), run)], 0);
+    while let Some((path, run)) = open.pop() {
         let entries = select::entries(&reading.bus, run).await?;
         runs += 1;
         if runs <= MOST_WITHIN {
-            open.extend(entries.iter().flat_map(begun).map(|child| (depth + 1, child)));
+            let below = |task: TaskId| path.iter().cloned().chain([task]).collect();
+            open.extend(entries.iter().flat_map(begun).map(|(task, child)| (below(task), child)));
         }
-        found.extend(entries.into_iter().map(|entry| (depth, entry)));
+        found.extend(entries.into_iter().map(|entry| (path.clone(), entry)));
     }
     found.sort_by_key(|(_, entry)| entry.seq);
     Ok(found)
 }
 
-/// The runs that were begun for tasks of a run.
-fn begun(entry: &Entry) -> Vec<RunId> {
+/// The runs that were begun for tasks of a run, with the tasks.
+fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
     let events = match &entry.event {
         RecordEvent::Decided(decided) => decided.events.as_slice(),
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
     };
     let begun = events.iter().filter_map(|event| match event {
-        RunEvent::ChildBegun { run, .. } => Some(*run),
+        RunEvent::ChildBegun { task, run, .. } => Some((task.clone(), *run)),
         _ => None,
     });
     begun.collect()

@@ -1,9 +1,11 @@
 //! `muster show`.
 
+use std::collections::BTreeMap;
+
 use muster_shared::flow::{
     Ending, Finding, Outcome, Product, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
 };
-use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
 
@@ -123,19 +125,23 @@ fn lessons(state: &RunState) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The runs that were begun for tasks, each with its tree below the task.
-pub(crate) fn within(children: &[RunState], now: Millis, paint: Paint) -> String {
+/// The runs that were begun for tasks, each with its tree below the task, and with how it is called from here: a task
+/// of it is `1-2/1-1` in commands.
+pub(crate) fn within(state: &RunState, children: &[RunState], now: Millis, paint: Paint) -> String {
+    let mut paths: BTreeMap<RunId, String> = BTreeMap::from([(state.id, String::new())]);
+    let outer = state.goal.parent.as_ref().map_or(0, |parent| parent.depth);
     let parts = children.iter().filter_map(|child| {
         let parent = child.goal.parent.as_ref()?;
+        let path = format!("{}{}", paths.get(&parent.run).map_or("", String::as_str), parent.task);
+        paths.insert(child.id, format!("{path}/"));
         let head = format!(
-            "{} → run {} ({}): {}",
-            parent.task,
+            "{path} → run {} ({}): {}",
             child.id.short(),
             runs::painted(child, paint),
             figures::one_line(&child.goal.text, 100)
         );
         let tree = progress::tree(child, &Doing::new(), now, progress::DEFAULT_WIDTH, paint);
-        let depth = usize::try_from(parent.depth).unwrap_or(1).saturating_sub(1);
+        let depth = usize::try_from(parent.depth.saturating_sub(outer)).unwrap_or(1).saturating_sub(1);
         Some(figures::indent(&format!("{head}\n{}", figures::indent(&tree, 2)), depth * 2))
     });
     section("Runs within", &parts.collect::<Vec<_>>().join("\n"), paint)

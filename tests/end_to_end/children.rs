@@ -155,6 +155,17 @@ fn hanging() -> (ModelServer, muster_support::fleet::Fleet) {
     (server, fleet)
 }
 
+/// Somebody who asks, and leaves with the test.
+struct Asking(std::process::Child);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        // Whoever has left already is gone.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 fn states(folder: &Folder) -> Vec<Value> {
     folder.json(&["runs", "--json"]).unwrap().as_array().unwrap().clone()
 }
@@ -163,7 +174,7 @@ fn states(folder: &Folder) -> Vec<Value> {
 fn pausing_and_cancelling_reach_the_run_within() {
     let (_server, fleet) = hanging();
     let folder = fleet.folder();
-    let mut asking = folder.command(&ASK).spawn().unwrap();
+    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
     wait_until("the inner run is in work", LIMIT, || states(folder).len() == 2).unwrap();
     folder.output(&["pause", "last"]).unwrap();
     wait_until("both are paused", LIMIT, || states(folder).iter().all(|run| !run["paused"].is_null()))
@@ -173,7 +184,7 @@ fn pausing_and_cancelling_reach_the_run_within() {
     folder.output(&["cancel", "last"]).unwrap();
     let cancelled = || states(folder).iter().all(|run| run["status"]["aborted"] == "cancelled");
     wait_until("both are cancelled", LIMIT, cancelled).unwrap();
-    asking.wait().unwrap();
+    asking.0.wait().unwrap();
 }
 
 #[test]
@@ -192,4 +203,152 @@ fn the_end_of_a_run_reaches_its_parent_though_orchestrators_die() {
     let output = asking.wait_with_output().unwrap();
     assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
     assert!(both(&output).contains("seven ships"), "{}", both(&output));
+}
+
+/// Everything that is asked of tasks reaches those within a task by their path, and what nobody waits for any more is
+/// left alone.
+#[test]
+fn tasks_within_a_task_are_named_by_their_path() {
+    let server = ModelServer::start(script(&planning(), || Reply::fault(Fault::Hang))).unwrap();
+    let fleet = with_model(&server).up(&[]).unwrap();
+    let folder = fleet.folder();
+    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
+    wait_until("the inner task is in work", LIMIT, || {
+        folder.output(&["trace", "last", "1/1"]).is_ok_and(|trace| trace.contains("started"))
+    })
+    .unwrap();
+
+    // It is shown by the same name.
+    let shown = folder.output(&["show", "last", "1/1"]).unwrap();
+    assert!(shown.contains("count every ship"), "{shown}");
+    assert!(folder.output(&["trace", "last", "1/plan"]).unwrap().contains("plan"));
+    assert!(folder.output(&["graph", "last/1"]).unwrap().contains("Ships"));
+    let trace = folder.output(&["trace", "last"]).unwrap();
+    assert!(trace.lines().any(|line| line.starts_with("    1/ ")), "{trace}");
+
+    // What is wrong is said, and harms nothing.
+    for (args, why) in [
+        (["skip", "last", "1/7"], "no task 7"),
+        (["skip", "last", "1/1/1"], "has no run of its own"),
+        (["redo", "last", "7/1"], "no task 7"),
+        (["skip", "last", "1/"], "1/"),
+    ] {
+        let output = folder.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", both(&output));
+        assert!(both(&output).contains(why), "{args:?}: {}", both(&output));
+    }
+
+    let edited = folder.output(&["edit", "last", "1/1", "--goal", "count every boat"]).unwrap();
+    assert!(edited.contains("has a new goal"), "{edited}");
+    wait_until("the inner task is done again", LIMIT, || {
+        folder.json(&["show", "last", "1/1", "--json"]).is_ok_and(|shown| {
+            shown["state"]["generation"].as_u64() > Some(1) && shown["task"]["goal"] == "count every boat"
+        })
+    })
+    .unwrap();
+    folder.output(&["redo", "last", "1/1", "--reason", "once more"]).unwrap();
+    let skipped = folder.output(&["skip", "last", "1/1", "--reason", "nobody counts boats"]).unwrap();
+    assert!(skipped.contains("is left out"), "{skipped}");
+
+    // Without a result the inner run fails, and the task goes on without it.
+    assert!(asking.0.wait().unwrap().success(), "{}", folder.logs());
+    let trace = folder.output(&["trace", "last"]).unwrap();
+    assert!(trace.contains("nobody counts boats"), "the timeline is shared: {trace}");
+    let inner = states(folder)[1]["run"].as_str().unwrap().to_owned();
+    for run in ["last/1", inner.as_str()] {
+        let output = folder.command(&["redo", run, "1"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+        assert!(both(&output).contains("has ended"), "{}", both(&output));
+    }
+}
+
+/// The inner run is held up by a person who has to decide, so that the outer one can be changed around it.
+#[test]
+fn what_belongs_to_a_task_that_does_not_wait_any_more_is_left_alone() {
+    let server = ModelServer::start(script(&planning(), || submit("seven ships lie there"))).unwrap();
+    let fleet = with_model(&server).up(&["--set", "limits.people.pause_at=Harbour"]).unwrap();
+    let folder = fleet.folder();
+    let mut asking = Asking(folder.command(&ASK).spawn().unwrap());
+    wait_until("the outer task has ended", LIMIT, || {
+        folder.json(&["questions", "last", "--json"]).is_ok_and(|asked| !asked.as_array().unwrap().is_empty())
+    })
+    .unwrap();
+    let inner = states(folder)[1]["run"].as_str().unwrap().to_owned();
+    let output = folder.command(&["redo", "last", "1/1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
+    let said = both(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("1 of run") && said.contains("has ended: nothing within it can be changed"),
+        "{said}"
+    );
+    assert!(said.contains("has 1 done again, with a run of its own"), "{said}");
+
+    // Done again, it begins a run anew.
+    folder.output(&["redo", "last", "1"]).unwrap();
+    wait_until("the run has ended", LIMIT, || {
+        // It stops at the same milestone once more.
+        drop(folder.output(&["approve", "last"]));
+        asking.0.try_wait().unwrap().is_some()
+    })
+    .unwrap();
+    assert!(asking.0.wait().unwrap().success(), "{}", folder.logs());
+    assert_eq!(states(folder).len(), 3);
+    assert_ne!(folder.json(&["show", "last/1", "--json"]).unwrap()["id"], inner);
+}
+
+/// A question within a task is answered through the run that somebody asked for.
+#[test]
+fn questions_of_runs_within_are_answered_through_the_run_they_belong_to() {
+    let request = json!({ "question": "Are boats ships?" });
+    let server = ModelServer::start(Script::answering(move |asked| {
+        if is(asked, "planner") {
+            return if asked.holds("count the ships") {
+                plan("Ships", "count every ship")
+            } else {
+                plan("Harbour", "describe the harbour")
+            };
+        }
+        if is(asked, "reflector") {
+            return Reply::call("submit", &json!({ "summary": "it went well" }));
+        }
+        if is(asked, "writer") {
+            return Reply::call("submit", &json!({ "title": "Report", "body": "# Report\n\nseven ships" }));
+        }
+        if asked.holds("count every ship") {
+            return if asked.holds("answers:") {
+                submit("boats are ships")
+            } else {
+                Reply::call("request_info", &request)
+            };
+        }
+        if asked.holds("The run ") {
+            submit("seven ships lie there")
+        } else {
+            Reply::call("plan", &json!({ "goal": "count the ships" }))
+        }
+    }))
+    .unwrap();
+    let fleet = with_model(&server).up(&[]).unwrap();
+    let folder = fleet.folder();
+    let mut command = folder.command(&ASK);
+    command.args(["--review=ask"]);
+    let mut asking = Asking(command.spawn().unwrap());
+    let listed = || folder.json(&["questions", "last", "--json"]).unwrap_or_default();
+    let asks = |words: &str| {
+        wait_until(words, LIMIT, || listed().to_string().contains(words)).unwrap();
+    };
+    // The plan of the run, then that of the run within.
+    asks("What is in the harbour?");
+    folder.output(&["approve", "last"]).unwrap();
+    asks("count the ships");
+    folder.output(&["approve", "last"]).unwrap();
+    asks("Are boats ships?");
+    assert_eq!(listed()[0]["goal"], "count the ships", "{}", listed());
+    let number = listed()[0]["question"].to_string();
+    let number = number.trim_matches('"');
+    let output = folder.command(&["answer", "last", "1/9", "Yes."]).output().unwrap();
+    assert!(!output.status.success() && both(&output).contains("no question 9"), "{}", both(&output));
+    // By its number alone, as long as one run asks for it.
+    folder.output(&["answer", "last", number, "Yes, boats are ships."]).unwrap();
+    assert!(asking.0.wait().unwrap().success(), "{}", folder.logs());
 }

@@ -42,6 +42,7 @@ impl App {
         let variables = variables();
         let loaded = settings::load(&Inputs {
             file: global.config.clone(),
+            team: global.fleet.clone(),
             folder: folder.clone(),
             variables: variables.clone(),
             flags: flags(&global),

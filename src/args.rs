@@ -70,6 +70,9 @@ pub(crate) struct Global {
     /// Settings file, instead of the nearest muster.toml upward from here.
     #[arg(long, global = true, value_name = "FILE", env = "MUSTER_CONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
+    /// A team file: who the fleet is made of, and the settings that hold for it.
+    #[arg(long, global = true, value_name = "FILE", env = "MUSTER_FLEET", value_hint = ValueHint::FilePath)]
+    pub(crate) fleet: Option<PathBuf>,
     /// The NATS server to use, instead of the one in the settings or a local fleet's own.
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,

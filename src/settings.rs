@@ -1,4 +1,4 @@
-//! Settings: defaults, then `muster.toml`, then the environment, then flags. Every value knows its origin.
+//! Settings: defaults, then `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
 
 mod environment;
 mod error;
@@ -7,6 +7,7 @@ mod keys;
 mod layer;
 mod people;
 mod sections;
+mod team;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub(crate) use file::FILE_NAME;
 use keys::Keys;
 use layer::{Layer, Origin};
 pub(crate) use sections::{AskSettings, Dollars, FleetSettings, LimitSettings, LogFormat, LogSettings};
+pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
 
 /// All settings.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +55,8 @@ pub(crate) struct Settings {
 pub(crate) struct Inputs {
     /// The settings file, when one was named.
     pub(crate) file: Option<PathBuf>,
+    /// The team's file, when one was named.
+    pub(crate) team: Option<PathBuf>,
     /// The folder from which the nearest file is looked for.
     pub(crate) folder: PathBuf,
     /// The environment.
@@ -83,6 +87,8 @@ pub(crate) struct Loaded {
     pub(crate) effective: Vec<Effective>,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
+    /// The team of the team's file.
+    pub(crate) team: Option<Team>,
     /// What looks wrong without being an error.
     pub(crate) warnings: Vec<String>,
 }
@@ -95,19 +101,27 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
         Some(path) => file::parse(&shown(path, &inputs.folder), &file::read(path)?, &keys)?,
         None => Layer::default(),
     };
+    let (team, from_team) = match &inputs.team {
+        Some(path) => {
+            let (team, layer) = team::parse(path, &shown(path, &inputs.folder), &file::read(path)?, &keys)?;
+            (Some(team), layer)
+        }
+        None => (None, Layer::default()),
+    };
     let (from_environment, warnings) = environment::layer(&inputs.variables, &keys);
     let from_flags = flags(&inputs.flags, &keys)?;
 
     let merged = Config::builder()
         .add_source(from_file.clone())
+        .add_source(from_team.clone())
         .add_source(from_environment.clone())
         .add_source(from_flags.clone())
         .build()
         .map_err(|error| wrong_value(&error, &BTreeMap::new()))?;
-    let given = origins(&[&from_file, &from_environment, &from_flags]);
+    let given = origins(&[&from_file, &from_team, &from_environment, &from_flags]);
     let settings: Settings = merged.try_deserialize().map_err(|error| wrong_value(&error, &given))?;
     let effective = effective(&settings, &keys, &given);
-    Ok(Loaded { settings, effective, file, warnings })
+    Ok(Loaded { settings, effective, file, team, warnings })
 }
 
 fn flags(assignments: &[(String, String, String)], keys: &Keys) -> Result<Layer, SettingsError> {
@@ -210,6 +224,7 @@ mod tests {
         }
         let inputs = Inputs {
             file: None,
+            team: None,
             folder: folder.path().join("deeper/still"),
             variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             flags: flags

@@ -10,9 +10,11 @@ use serde_json::json;
 use crate::app::App;
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
+use crate::fleet;
 use crate::output;
 use crate::render::checks::{Check, Verdict, list};
 use crate::render::figures;
+use crate::settings::Team;
 
 /// Clocks further apart than this are warned about: deadlines are broker time, waiting is ours.
 const MOST_SKEW_MS: u64 = 5_000;
@@ -29,6 +31,7 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.extend(app.loaded.warnings.iter().map(|warning| {
         Check::warn("environment", warning.clone(), "unset it, or spell it as `muster config` does")
     }));
+    checks.extend(app.loaded.team.as_ref().map(team));
     checks.push(folder(app));
     checks.push(space(app));
     checks.push(server_program(app).await);
@@ -51,6 +54,18 @@ fn settings(app: &App) -> Check {
             None => format!("defaults and environment (no {} here or above)", crate::settings::FILE_NAME),
         },
     )
+}
+
+fn team(team: &Team) -> Check {
+    let faults = fleet::team::faults(team);
+    if faults.is_empty() {
+        let others = match team.specialists.len() {
+            0 => "nobody beside the roles that come with Muster".to_owned(),
+            _ => team.specialists.iter().map(|member| member.role.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        return Check::ok("team", format!("{} ({}): {others}", team.name, team.path.display()));
+    }
+    Check::fail("team", faults.join("; "), "mend the team's file, or what it names")
 }
 
 fn folder(app: &App) -> Check {

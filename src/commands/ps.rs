@@ -15,6 +15,9 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     if args.json {
         output::json(&profiles)?;
     } else {
+        if let Some(team) = app.fleet.live().and_then(|state| state.team) {
+            output::line(&format!("team {team}"))?;
+        }
         output::line(&render::processes::table(profiles, now()))?;
         for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
             output::line(&format!("an agent file is left out: {}", file.reason))?;

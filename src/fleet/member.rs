@@ -25,6 +25,8 @@ pub(crate) struct MemberSpec {
     pub(crate) program: PathBuf,
     /// Its arguments.
     pub(crate) arguments: Vec<String>,
+    /// The folder it runs in; ours when absent.
+    pub(crate) folder: Option<PathBuf>,
     /// What is added to its environment.
     pub(crate) variables: Vec<(String, String)>,
     /// What it does not inherit of our environment.
@@ -118,6 +120,9 @@ fn start(spec: &MemberSpec) -> Result<(Child, ProcessRef), String> {
         command.env_remove(name);
     }
     command.args(&spec.arguments).envs(spec.variables.iter().map(|(k, v)| (k, v)));
+    if let Some(folder) = &spec.folder {
+        command.current_dir(folder);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // Its own group: Ctrl-C in the terminal is the supervisor's to handle, not each child's.
     command.process_group(0);
@@ -176,6 +181,7 @@ mod tests {
             name: "one".into(),
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
+            folder: None,
             variables: Vec::new(),
             hidden: Vec::new(),
             log: folder.join("one.log"),

@@ -7,3 +7,4 @@ pub(crate) mod process;
 pub(crate) mod specialists;
 pub(crate) mod state;
 pub(crate) mod supervisor;
+pub(crate) mod team;

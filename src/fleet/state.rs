@@ -112,6 +112,9 @@ pub(crate) struct FleetState {
     pub(crate) since: u64,
     /// Whether every process has been started once and the fleet takes goals.
     pub(crate) up: bool,
+    /// The team that it was brought up as, by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) team: Option<String>,
     /// Its processes.
     pub(crate) members: Vec<MemberState>,
     /// Files that define no specialist, and why.
@@ -157,6 +160,7 @@ mod tests {
             supervisor,
             since: 1,
             up: true,
+            team: None,
             members: Vec::new(),
             refused: Vec::new(),
         }

@@ -17,6 +17,7 @@ use super::member::{Change, Changed, MemberSpec, keep};
 use super::policy::{Deaths, RestartPolicy, Verdict};
 use super::process::{ProcessRef, resident_bytes};
 use super::state::{FleetFolder, FleetLock, FleetState, MemberState};
+use super::team;
 use crate::app::{App, bus_failure, now};
 use crate::exit::Failure;
 use crate::settings::FleetSettings;
@@ -152,6 +153,13 @@ fn members(
             members.push(member(app, &program, url, &format!("{role}-{n}"), &["agent", &role]));
         }
     }
+    if let Some(team) = &app.loaded.team {
+        team::check(team)?;
+        for specialist in &team.specialists {
+            let like = |name: &str, words: &[&str]| member(app, &program, url, name, words);
+            members.extend(team::specs(team, specialist, count(&specialist.role), like));
+        }
+    }
     Ok(members)
 }
 
@@ -161,6 +169,9 @@ fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: 
     if let Some(file) = &app.loaded.file {
         arguments.extend(["--config".to_owned(), absolute(file).display().to_string()]);
     }
+    if let Some(team) = &app.loaded.team {
+        arguments.extend(["--fleet".to_owned(), absolute(&team.path).display().to_string()]);
+    }
     for (key, value) in &app.global.set {
         arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
     }
@@ -169,6 +180,7 @@ fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: 
         name: name.to_owned(),
         program: program.to_owned(),
         arguments,
+        folder: None,
         // Not as an argument: a URL may hold a password, and arguments can be read by everybody.
         variables: vec![("MUSTER_BUS_URL".to_owned(), url.to_owned())],
         hidden: vec![SYSTEM_PASSWORD.to_owned()],
@@ -235,6 +247,7 @@ impl Watcher {
             supervisor: ProcessRef::of(std::process::id()),
             since: now().0,
             up: false,
+            team: app.loaded.team.as_ref().map(|team| team.name.clone()),
             members: of_server.chain(members.iter().map(|member| process(&member.name, None))).collect(),
             refused: Vec::new(),
         };

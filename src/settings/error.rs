@@ -73,6 +73,25 @@ pub(crate) enum SettingsError {
         /// Its line, from 1.
         line: usize,
     },
+    /// Something in a team file that is not a setting is wrong.
+    #[error("{path}:{line}: {what}")]
+    #[diagnostic(help("{advice}"))]
+    Team {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+        /// What to do about it.
+        advice: String,
+        /// The file's text.
+        #[source_code]
+        source_code: Arc<NamedSource<String>>,
+        /// Where.
+        #[label("here")]
+        at: SourceSpan,
+    },
     /// A value of the wrong kind.
     #[error("{problem}")]
     #[diagnostic(help("`muster config` shows every setting with its value and where it comes from"))]

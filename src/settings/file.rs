@@ -34,21 +34,31 @@ pub(crate) fn read(path: &Path) -> Result<String, SettingsError> {
 
 /// The values of a settings file, each with its line. Pure.
 pub(crate) fn parse(path: &str, text: &str, keys: &Keys) -> Result<Layer, SettingsError> {
-    let table = DeTable::parse(text).map_err(|error| SettingsError::Syntax {
-        message: error.message().to_owned(),
-        source_code: Arc::new(miette::NamedSource::new(path, text.to_owned())),
-        at: span(error.span().unwrap_or(0..0), text),
-    })?;
+    let table = table(path, text)?;
     let mut reader = Reader { path, text, keys, layer: Layer::default() };
     reader.table(table.get_ref(), "")?;
     Ok(reader.layer)
 }
 
-struct Reader<'a> {
-    path: &'a str,
-    text: &'a str,
-    keys: &'a Keys,
-    layer: Layer,
+/// A file as TOML, with the place of everything in it.
+pub(super) fn table<'a>(path: &str, text: &'a str) -> Result<toml::Spanned<DeTable<'a>>, SettingsError> {
+    DeTable::parse(text).map_err(|error| SettingsError::Syntax {
+        message: error.message().to_owned(),
+        source_code: Arc::new(miette::NamedSource::new(path, text.to_owned())),
+        at: span(error.span().unwrap_or(0..0), text),
+    })
+}
+
+/// Reads settings out of a file.
+pub(super) struct Reader<'a> {
+    /// The file as it was named.
+    pub(super) path: &'a str,
+    /// What stands in it.
+    pub(super) text: &'a str,
+    /// The keys there are.
+    pub(super) keys: &'a Keys,
+    /// What was read so far.
+    pub(super) layer: Layer,
 }
 
 impl Reader<'_> {
@@ -56,22 +66,35 @@ impl Reader<'_> {
         for (part, value) in table {
             let own = super::keys::written(part.get_ref());
             let name = if above.is_empty() { own } else { format!("{above}.{own}") };
-            let origin =
-                Origin::File { path: self.path.to_owned(), line: line_of(self.text, part.span().start) };
-            match value.get_ref() {
-                DeValue::Table(inner) if self.keys.is_group(&name) => self.table(inner, &name)?,
-                plain => {
-                    let Some(key) = self.keys.find(&name) else {
-                        return Err(self.unknown(&name, part.span()));
-                    };
-                    if key.is_secret() {
-                        return Err(self.secret(&name, &key.variable(), part.span()));
-                    }
-                    self.layer.set(&name, plain_value(plain, 0), origin);
-                }
-            }
+            self.value(&name, part.span(), value.get_ref())?;
         }
         Ok(())
+    }
+
+    /// Reads one value, or a group of them. `at` is where its name stands.
+    pub(super) fn value(
+        &mut self,
+        name: &str,
+        at: Range<usize>,
+        value: &DeValue<'_>,
+    ) -> Result<(), SettingsError> {
+        match value {
+            DeValue::Table(inner) if self.keys.is_group(name) => self.table(inner, name),
+            plain => {
+                let Some(key) = self.keys.find(name) else { return Err(self.unknown(name, at)) };
+                if key.is_secret() {
+                    return Err(self.secret(name, &key.variable(), at));
+                }
+                self.set(name, plain_value(plain, 0), at.start);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets a value that stands at this byte.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<ValueKind>, byte: usize) {
+        let line = line_of(self.text, byte);
+        self.layer.set(name, value, Origin::File { path: self.path.to_owned(), line });
     }
 
     fn unknown(&self, name: &str, at: Range<usize>) -> SettingsError {
@@ -99,11 +122,11 @@ impl Reader<'_> {
 }
 
 /// The line of a byte, from 1.
-fn line_of(text: &str, byte: usize) -> usize {
+pub(super) fn line_of(text: &str, byte: usize) -> usize {
     text.as_bytes().iter().take(byte).filter(|b| **b == b'\n').count() + 1
 }
 
-fn span(at: Range<usize>, text: &str) -> miette::SourceSpan {
+pub(super) fn span(at: Range<usize>, text: &str) -> miette::SourceSpan {
     let start = at.start.min(text.len());
     (start, at.end.min(text.len()).saturating_sub(start)).into()
 }

@@ -28,4 +28,5 @@ mod secrets;
 mod specialists;
 mod supervision;
 mod support;
+mod teams;
 mod uncertain;

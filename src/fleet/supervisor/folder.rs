@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::member::{Change, Changed, MemberSpec, keep};
 use super::super::specialists::{self, Content, Order};
 use super::super::state::{MemberState, RefusedFile};
+use super::super::team;
 use super::{Watcher, absolute, member};
 
 /// The specialists of the watched folder.
@@ -31,7 +32,9 @@ impl Watcher {
         stop: &CancellationToken,
     ) {
         let folder = self.app.beside_fleet(&self.app.settings().fleet.agents_dir);
-        let files = specialists::look(&folder, &self.specialists.files);
+        let mut files = specialists::look(&folder, &self.specialists.files);
+        // What the team lists is started already, as often as it says.
+        files.retain(|path, _| !self.app.loaded.team.as_ref().is_some_and(|team| team::lists(team, path)));
         let settled = specialists::settle(&files);
         let orders = specialists::orders(&self.specialists.settled, &settled);
         (self.specialists.files, self.specialists.settled) = (files, settled);

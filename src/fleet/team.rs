@@ -1,0 +1,106 @@
+//! The processes of a team: who it names beside the roles that come with Muster.
+
+use std::path::{Path, PathBuf};
+
+use super::member::MemberSpec;
+use crate::agent_file;
+use crate::exit::Failure;
+use crate::settings::{MemberSource, Team, TeamSpecialist};
+
+/// What is wrong with a team, beside its file: nothing when it can be started.
+pub(crate) fn faults(team: &Team) -> Vec<String> {
+    team.specialists.iter().filter_map(|member| fault(team, member)).collect()
+}
+
+fn fault(team: &Team, member: &TeamSpecialist) -> Option<String> {
+    let TeamSpecialist { role, source, line } = member;
+    let place = format!("{}:{line}", team.path.display());
+    match source {
+        MemberSource::File(path) => match agent_file::read(path) {
+            Ok(definition) if definition.role.to_string() == *role => None,
+            Ok(definition) => Some(format!(
+                "{place}: {} defines {}, not {role}: write [members.{}]",
+                path.display(),
+                definition.role,
+                definition.role
+            )),
+            Err(error) => Some(format!("{place}: {error}")),
+        },
+        MemberSource::Command(words) => {
+            let program = words.first()?;
+            let found = program_of(&team.path, program).is_some();
+            (!found).then(|| format!("{place}: there is no program {program} to start for {role}"))
+        }
+    }
+}
+
+/// Refuses a team that cannot be started, with everything that is wrong with it.
+pub(crate) fn check(team: &Team) -> Result<(), Failure> {
+    let faults = faults(team);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("the team {} cannot be brought up:\n  {}", team.name, faults.join("\n  ")))
+        .help("`muster doctor --fleet FILE` checks a team without starting it"))
+}
+
+/// Whether the team has a member with this definition.
+pub(crate) fn lists(team: &Team, path: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
+    team.specialists.iter().any(|member| match &member.source {
+        MemberSource::File(file) => real(file) == real(path),
+        MemberSource::Command(_) => false,
+    })
+}
+
+/// The processes of one member, made from one of the fleet's own: `like` gives it for a name and the words after
+/// `muster`.
+pub(crate) fn specs(
+    team: &Team,
+    member: &TeamSpecialist,
+    count: u16,
+    like: impl Fn(&str, &[&str]) -> MemberSpec,
+) -> Vec<MemberSpec> {
+    let spec = |n: u16| {
+        let name = format!("{}-{n}", member.role);
+        match &member.source {
+            MemberSource::File(path) => like(&name, &["agent", &absolute(path).display().to_string()]),
+            MemberSource::Command(words) => foreign(team, member, words, like(&name, &[])),
+        }
+    };
+    (1..=count).map(spec).collect()
+}
+
+/// A program that is not ours: it is told where the bus is and what it is to be, and runs beside the team's file.
+fn foreign(team: &Team, member: &TeamSpecialist, words: &[String], like: MemberSpec) -> MemberSpec {
+    let mut words = words.iter();
+    let program = words.next().map(String::as_str).unwrap_or_default();
+    let mut spec = MemberSpec {
+        program: program_of(&team.path, program).unwrap_or_else(|| PathBuf::from(program)),
+        arguments: words.cloned().collect(),
+        folder: Some(folder_of(&team.path)),
+        ..like
+    };
+    let url = spec.variables.iter().find(|(name, _)| name == "MUSTER_BUS_URL").map(|(_, url)| url.clone());
+    spec.variables.extend(url.map(|url| ("NATS_URL".to_owned(), url)));
+    spec.variables.push(("MUSTER_AGENT_ROLE".to_owned(), member.role.clone()));
+    spec
+}
+
+/// Where a program is: beside the team's file when it is named by a path, else on the search path.
+fn program_of(team: &Path, program: &str) -> Option<PathBuf> {
+    let is_file = |path: &PathBuf| path.is_file();
+    if program.contains('/') {
+        return Some(folder_of(team).join(program)).filter(is_file);
+    }
+    let search = std::env::var_os("PATH")?;
+    std::env::split_paths(&search).map(|folder| folder.join(program)).find(is_file)
+}
+
+fn folder_of(team: &Path) -> PathBuf {
+    absolute(team).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -5,6 +5,7 @@
 //! whatever depends on those comes in as an argument.
 
 pub mod blueprint;
+pub mod conflict;
 pub mod flow;
 pub mod ids;
 pub mod plan;

@@ -88,3 +88,16 @@ impl From<Finite> for f64 {
         number.0
     }
 }
+
+/// `30 %`, `2026-11-22`, `yes`, or the words.
+impl std::fmt::Display for ClaimValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number { value, unit } if unit.is_empty() => write!(f, "{}", value.get()),
+            Self::Number { value, unit } => write!(f, "{} {unit}", value.get()),
+            Self::Date(text) | Self::Category(text) | Self::Text(text) => f.write_str(text),
+            Self::Verdict(true) => f.write_str("yes"),
+            Self::Verdict(false) => f.write_str("no"),
+        }
+    }
+}

@@ -3,6 +3,7 @@
 pub mod budget;
 pub mod child;
 pub mod claim;
+pub mod conflicts;
 pub mod conversation;
 pub mod gates;
 pub mod goal;
@@ -25,6 +26,7 @@ pub mod wait;
 pub use budget::Budget;
 pub use child::Parent;
 pub use claim::{Claim, ClaimValue, Finite};
+pub use conflicts::{ConflictStep, Conflicts};
 pub use conversation::Turn;
 pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, Planning, RunLimits, WhenStale};

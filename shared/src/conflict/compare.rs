@@ -1,0 +1,155 @@
+//! Whether two values claimed of one subject agree.
+
+use super::read::read_value;
+use super::subject::{Subject, words};
+use super::unit::{self, Dimension};
+use crate::flow::{ClaimValue, Finite};
+
+/// How two values stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// They say the same.
+    Agree,
+    /// They contradict each other.
+    Differ,
+    /// No rule tells.
+    Unclear,
+}
+
+/// How far apart numbers may lie and still agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tolerance {
+    /// Of the larger of the two, in percent; in percent points where both are percentages.
+    pub percent: u8,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self { percent: 5 }
+    }
+}
+
+/// What rounding may make of numbers that are the same.
+const ROUNDING: f64 = 1e-9;
+
+/// How far apart temperatures may lie, in degrees Celsius for each percent of tolerance.
+const DEGREES: f64 = 0.2;
+
+/// Compares two values claimed of one subject. Both orders give the same.
+#[must_use]
+pub fn compare(subject: &Subject, one: &ClaimValue, other: &ClaimValue, tolerance: Tolerance) -> Comparison {
+    match (&plain(one), &plain(other)) {
+        (ClaimValue::Number { value: a, unit: of_a }, ClaimValue::Number { value: b, unit: of_b }) => {
+            numbers(subject, (*a, of_a), (*b, of_b), tolerance)
+        }
+        (ClaimValue::Date(a), ClaimValue::Date(b)) => {
+            when(a.starts_with(b.as_str()) || b.starts_with(a.as_str()))
+        }
+        (ClaimValue::Date(date), ClaimValue::Number { value, unit })
+        | (ClaimValue::Number { value, unit }, ClaimValue::Date(date)) => year_and_date(date, *value, unit),
+        (ClaimValue::Verdict(a), ClaimValue::Verdict(b)) => when(a == b),
+        (ClaimValue::Category(a), ClaimValue::Category(b)) => kinds(a, b),
+        (ClaimValue::Text(a) | ClaimValue::Category(a), ClaimValue::Text(b) | ClaimValue::Category(b)) => {
+            if key(a) == key(b) {
+                Comparison::Agree
+            } else {
+                Comparison::Unclear
+            }
+        }
+        (
+            ClaimValue::Number { .. }
+            | ClaimValue::Date(_)
+            | ClaimValue::Verdict(_)
+            | ClaimValue::Category(_)
+            | ClaimValue::Text(_),
+            _,
+        ) => Comparison::Unclear,
+    }
+}
+
+const fn when(agree: bool) -> Comparison {
+    if agree { Comparison::Agree } else { Comparison::Differ }
+}
+
+/// The value as the rules read it: whoever made the claim may have sent a number or a verdict as words.
+fn plain(value: &ClaimValue) -> ClaimValue {
+    match value {
+        ClaimValue::Date(text) | ClaimValue::Category(text) | ClaimValue::Text(text) => {
+            read_value(text, "").unwrap_or_else(|| value.clone())
+        }
+        ClaimValue::Number { .. } | ClaimValue::Verdict(_) => value.clone(),
+    }
+}
+
+fn numbers(
+    subject: &Subject,
+    (a, of_a): (Finite, &str),
+    (b, of_b): (Finite, &str),
+    tolerance: Tolerance,
+) -> Comparison {
+    let (unit_a, unit_b) = (unit::read(of_a), unit::read(of_b));
+    let (a, b) = (unit_a.in_base(a.get()), unit_b.in_base(b.get()));
+    let percent = f64::from(tolerance.percent);
+    let exact = ROUNDING * a.abs().max(b.abs()).max(1.0);
+    let within = |most: f64| (a - b).abs() <= most.max(exact);
+    let relative = percent / 100.0 * a.abs().max(b.abs());
+    match (&unit_a.dimension, &unit_b.dimension) {
+        (Dimension::Percent, Dimension::Percent) => when(within(percent)),
+        (Dimension::Temperature, Dimension::Temperature) => when(within(percent * DEGREES)),
+        (Dimension::None, Dimension::None) if subject.is_dated() && is_year(a) && is_year(b) => {
+            when(within(0.0))
+        }
+        (one, other) if one == other => when(within(relative)),
+        // A number without a unit may be meant in any.
+        (Dimension::None, _) | (_, Dimension::None) if within(relative) => Comparison::Agree,
+        (
+            Dimension::Percent
+            | Dimension::Temperature
+            | Dimension::Of(_)
+            | Dimension::Other(_)
+            | Dimension::None,
+            _,
+        ) => Comparison::Unclear,
+    }
+}
+
+fn is_year(number: f64) -> bool {
+    number.fract() == 0.0 && (1000.0..=2999.0).contains(&number)
+}
+
+fn year_and_date(date: &str, value: Finite, unit: &str) -> Comparison {
+    let year: Option<f64> = date.get(..4).and_then(|year| year.parse().ok());
+    match year {
+        Some(year) if unit.trim().is_empty() && is_year(value.get()) => {
+            when((year - value.get()).abs() < ROUNDING)
+        }
+        Some(_) | None => Comparison::Unclear,
+    }
+}
+
+/// Kinds differ unless one says more of the same than the other, or is its initials.
+fn kinds(a: &str, b: &str) -> Comparison {
+    let (in_a, in_b) = (key(a), key(b));
+    let within = |some: &[String], all: &[String]| some.iter().all(|word| all.contains(word));
+    if in_a == in_b || initials(a, b) || initials(b, a) {
+        Comparison::Agree
+    } else if in_a.is_empty() || in_b.is_empty() || within(&in_a, &in_b) || within(&in_b, &in_a) {
+        Comparison::Unclear
+    } else {
+        Comparison::Differ
+    }
+}
+
+fn initials(short: &str, long: &str) -> bool {
+    let short: String = short.chars().filter(|letter| letter.is_alphanumeric()).collect();
+    let firsts: String = long.split_whitespace().filter_map(|word| word.chars().next()).collect();
+    short.chars().count() > 1 && short.to_lowercase() == firsts.to_lowercase()
+}
+
+fn key(text: &str) -> Vec<String> {
+    let mut words: Vec<String> =
+        words(text).filter(|word| !["a", "an", "the"].contains(&word.as_str())).collect();
+    words.sort();
+    words.dedup();
+    words
+}

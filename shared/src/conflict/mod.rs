@@ -1,0 +1,25 @@
+//! Results that contradict each other (O3): what counts as the same subject, when two values differ, and who is right.
+//! Pure; neither what is found nor what is decided depends on the order in which results came.
+
+pub mod compare;
+pub mod date;
+pub mod detect;
+pub mod next;
+pub mod position;
+pub mod read;
+pub mod side;
+pub mod subject;
+pub mod unit;
+pub mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use compare::{Comparison, Tolerance, compare};
+pub use detect::{Found, detect};
+pub use next::{Answer, Known, Next, Word, next};
+pub use position::{Position, positions};
+pub use read::read_value;
+pub use side::Side;
+pub use subject::Subject;
+pub use verdict::{Verdict, as_said, by_authority, by_confidence, by_majority, by_methods};

@@ -1,0 +1,172 @@
+//! What a text claims, by rule: a number with its unit, a day, yes or no, one of a few kinds, else words.
+
+use super::{date, unit};
+use crate::flow::{Claim, ClaimValue, Finite};
+
+/// Most words of what counts as one of a few kinds.
+const MOST_WORDS_OF_A_KIND: usize = 3;
+
+/// Longest text that counts as one of a few kinds, in characters.
+const LONGEST_KIND: usize = 40;
+
+/// Most words of a unit.
+const MOST_WORDS_OF_A_UNIT: usize = 3;
+
+const YES: [&str; 10] = [
+    "yes",
+    "true",
+    "correct",
+    "confirmed",
+    "valid",
+    "holds",
+    "it holds",
+    "it is correct",
+    "it is true",
+    "supported",
+];
+const NO: [&str; 12] = [
+    "no",
+    "false",
+    "incorrect",
+    "wrong",
+    "invalid",
+    "refuted",
+    "not correct",
+    "not true",
+    "not valid",
+    "does not hold",
+    "it does not hold",
+    "not supported",
+];
+
+/// Words before a number that make it no other one.
+const ABOUT: [&str; 12] = [
+    "about",
+    "approximately",
+    "approx.",
+    "approx",
+    "around",
+    "roughly",
+    "nearly",
+    "almost",
+    "some",
+    "ca.",
+    "circa",
+    "~",
+];
+
+/// Reads what is claimed; nothing when there is nothing. A unit that stands by itself belongs to a number.
+#[must_use]
+pub fn read_value(text: &str, unit: &str) -> Option<ClaimValue> {
+    let text: String =
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(Claim::MAX_TEXT).collect();
+    if text.is_empty() {
+        return None;
+    }
+    let value = verdict(&text).or_else(|| date::read(&text).map(ClaimValue::Date));
+    Some(value.or_else(|| quantity(&text, unit)).unwrap_or_else(|| words(text)))
+}
+
+fn verdict(text: &str) -> Option<ClaimValue> {
+    let lower = text.to_lowercase();
+    let plain = lower.trim_end_matches(['.', '!']);
+    let known = [(true, &YES[..]), (false, &NO[..])].into_iter().find(|(_, words)| words.contains(&plain));
+    known.map(|(verdict, _)| ClaimValue::Verdict(verdict))
+}
+
+fn words(text: String) -> ClaimValue {
+    let is_kind = text.split(' ').count() <= MOST_WORDS_OF_A_KIND && text.chars().count() <= LONGEST_KIND;
+    if is_kind { ClaimValue::Category(text) } else { ClaimValue::Text(text) }
+}
+
+/// A number with its unit, if the text is nothing else.
+fn quantity(text: &str, beside: &str) -> Option<ClaimValue> {
+    let mut text = text.trim_end_matches('.');
+    while let Some(rest) = ABOUT.iter().find_map(|word| after_word(text, word)) {
+        text = rest;
+    }
+    let (currency, text) = leading_currency(text);
+    let end = text.find(|letter: char| !is_of_number(letter)).unwrap_or(text.len());
+    // A letter within a number makes it another thing: a version, a name.
+    let (digits, rest) = text.split_at(exponent(text, end));
+    let value = number(digits.trim())?;
+    let (times, rest) = unit::without_multiple(rest);
+    let unit =
+        [rest, currency, beside].into_iter().map(str::trim).find(|unit| !unit.is_empty()).unwrap_or("");
+    let (more, unit) = if times > 1.0 { (1.0, unit) } else { unit::without_multiple(unit) };
+    if unit.split(' ').count() > MOST_WORDS_OF_A_UNIT
+        || unit.chars().any(|letter| letter.is_ascii_digit() && !is_of_unit(unit))
+    {
+        return None;
+    }
+    if unit.starts_with(['-', '–', '/', ':', '.']) {
+        return None;
+    }
+    let value = Finite::new(value * times * more)?;
+    Some(ClaimValue::Number { value, unit: unit.chars().take(Claim::MAX_TEXT).collect() })
+}
+
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let head = text.get(..word.len()).filter(|head| head.eq_ignore_ascii_case(word))?;
+    let rest = &text[head.len()..];
+    (word == "~" || rest.starts_with(' ')).then(|| rest.trim_start())
+}
+
+fn leading_currency(text: &str) -> (&str, &str) {
+    let found = ["$", "€", "£", "¥"].into_iter().find(|sign| text.starts_with(sign));
+    found.map_or(("", text), |sign| (sign, text[sign.len()..].trim_start()))
+}
+
+const fn is_of_number(letter: char) -> bool {
+    letter.is_ascii_digit() || matches!(letter, '.' | ',' | '+' | '-' | '−' | ' ' | '\u{202f}' | '\u{a0}')
+}
+
+/// Where a number ends that may have an exponent.
+fn exponent(text: &str, end: usize) -> usize {
+    let Some(rest) = text[end..].strip_prefix(['e', 'E']) else { return end };
+    let power = rest.strip_prefix(['-', '+']).unwrap_or(rest);
+    let digits = power.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || power[digits..].starts_with(char::is_alphanumeric) {
+        return end;
+    }
+    text.len() - power.len() + digits
+}
+
+fn is_of_unit(unit: &str) -> bool {
+    ["m2", "km2", "m3"].contains(&unit)
+}
+
+/// A number as people write it. A comma parts thousands where three digits follow, else it is a decimal one.
+fn number(text: &str) -> Option<f64> {
+    let text = text.replace('−', "-").replace(['\u{202f}', '\u{a0}'], " ");
+    let inner_signs = text
+        .char_indices()
+        .skip(1)
+        .filter(|(at, letter)| matches!(letter, '-' | '+') && !text[..*at].ends_with(['e', 'E']));
+    if text.is_empty() || inner_signs.count() > 0 {
+        return None;
+    }
+    let groups: Vec<&str> = text.split(' ').collect();
+    let grouped = groups.len() == 1 || groups[1..].iter().all(|group| thousand(group));
+    if !grouped {
+        return None;
+    }
+    let joined = groups.concat();
+    let plain = match (joined.matches(',').count(), joined.matches('.').count()) {
+        (0, 0 | 1) => joined,
+        (1, 0) => match joined.split_once(',') {
+            Some((_, after)) if thousand(after) => joined.replace(',', ""),
+            Some(_) | None => joined.replace(',', "."),
+        },
+        (_, 0 | 1) if joined.rfind(',') < joined.find('.').or(Some(usize::MAX)) => joined.replace(',', ""),
+        (1, _) => joined.replace('.', "").replace(',', "."),
+        (0, _) if joined.split('.').skip(1).all(thousand) => joined.replace('.', ""),
+        (_, _) => return None,
+    };
+    plain.parse().ok()
+}
+
+fn thousand(group: &str) -> bool {
+    let digits = group.split(['.', ',']).next().unwrap_or_default();
+    digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}

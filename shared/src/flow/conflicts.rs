@@ -1,0 +1,100 @@
+//! What is done about results that contradict each other (O3).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Role;
+
+/// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Conflicts {
+    /// The ways to settle a conflict, in order. With none it is only said in the report.
+    pub policy: Vec<ConflictStep>,
+    /// How far apart numbers may lie, in percent of the larger; in percent points for percentages.
+    pub tolerance_percent: u8,
+    /// Which sources count more, best first: `role:validator`, or a pattern for paths such as `official/*`.
+    pub authority: Vec<String>,
+    /// The role of whoever judges, and of whoever verifies.
+    pub arbiter: Role,
+    /// Whether a model compares claims that are words.
+    pub compare_texts: bool,
+    /// How often a task may be done again because it lost.
+    pub max_redos: u32,
+    /// Most conflicts of one run that are settled; further ones are only said in the report.
+    pub max_conflicts: u32,
+    /// Time to settle one, in milliseconds.
+    pub settle_within_ms: u64,
+}
+
+impl Default for Conflicts {
+    fn default() -> Self {
+        Self {
+            policy: ConflictStep::USUAL.to_vec(),
+            tolerance_percent: 5,
+            authority: Vec::new(),
+            arbiter: Role::Worker,
+            compare_texts: false,
+            max_redos: 1,
+            max_conflicts: 20,
+            settle_within_ms: 10 * 60 * 1000,
+        }
+    }
+}
+
+impl Conflicts {
+    /// Whether nothing was said about conflicts.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A way to settle a conflict.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConflictStep {
+    /// Each side shows how it came to its value, and looks at it once more.
+    Methods,
+    /// What more than half of the sides claim.
+    Majority,
+    /// What the sides that are clearly surer claim.
+    Confidence,
+    /// What the better source says.
+    Authority,
+    /// A model judges.
+    Arbiter,
+    /// A task is added to the plan that finds it out.
+    Verify,
+    /// A person says what holds.
+    Person,
+}
+
+impl ConflictStep {
+    /// The steps when nothing was said: a person is asked only where that is wanted.
+    pub const USUAL: [Self; 6] =
+        [Self::Methods, Self::Majority, Self::Confidence, Self::Authority, Self::Arbiter, Self::Verify];
+
+    /// The name, as it is written in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Methods => "methods",
+            Self::Majority => "majority",
+            Self::Confidence => "confidence",
+            Self::Authority => "authority",
+            Self::Arbiter => "arbiter",
+            Self::Verify => "verify",
+            Self::Person => "person",
+        }
+    }
+}
+
+impl fmt::Display for ConflictStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -4,95 +4,76 @@
     pip install nats-py
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
 """
-import asyncio, json, os, socket, time, uuid
+import asyncio, json, os, uuid
 import nats
-from nats.js.api import ConsumerConfig
-from nats.js.errors import APIError, NotFoundError
+from nats.js import api, errors
 
-ROLE, ME, JSON = "word_counter", f"word_counter-{uuid.uuid4().hex[:8]}", {"Content-Type": "application/json"}
-PLACE, PACE = {"pid": os.getpid(), "host": socket.gethostname()}, float(os.environ.get("PACE", "0.1"))
-SPECIALIST = {"description": "Counts the words of a text.", "capabilities": ["word count"]}
-PROFILE = PLACE | {"agent": ME, "role": ROLE, "version": "1", "event_version": 1, "slots": 2, "busy": 0, "model": "none",
-                   "started_at": int(time.time() * 1000), "encoding": "json", "specialist": SPECIALIST}
-hand = {}  # what is in hand: (run, task, generation) -> orders about it
+ROLE, ME, PACE = "word_counter", f"word_counter-{uuid.uuid4().hex[:8]}", float(os.environ.get("PACE", "0.1"))
+PROFILE = {"agent": ME, "role": ROLE, "pid": os.getpid(), "slots": 2, "encoding": "json",
+           "specialist": {"description": "Counts the words of a text.", "capabilities": ["word count"]}}
+hand = {}  # by queue: the task in hand, and what was ordered about it
 
-def message(kind, content, **about):
-    about |= {"v": 1, "id": str(uuid.uuid4()), "sender": ME, "sent": int(time.time() * 1000)}
-    return json.dumps(about | {"body": {"type": kind, "content": content}}).encode()
+def message(kind, **content):  # what is left out, the receiver fills in
+    return json.dumps({"body": {"type": kind, "content": content}}).encode()
 
-async def every(seconds, *actions):
+def content(msg):
+    return json.loads(msg.data)["body"]["content"]
+
+async def beat(nc):
     while True:
-        for action in actions:
-            await action()
-        await asyncio.sleep(seconds)
+        await nc.publish(f"$KV.AGENTS.{ME}", message("profile", **PROFILE), headers={"Nats-TTL": "15s"})
+        await nc.publish(f"hb.{ROLE}.{ME}", message("heartbeat", agent=ME, busy=len(hand), slots=2))
+        await asyncio.sleep(5)
 
-async def last(js, subject):  # the newest entry of the record: its place and what it says
-    try:
-        found = await js.get_last_msg("RUNS", subject)
-        return found.seq, json.loads(found.data)["body"]["content"]
-    except NotFoundError:
-        return 0, {}
+async def obey(msg):
+    order = content(msg)
+    for task in hand.values():
+        if "run" in order and all(order.get(part, task[part]) == task[part] for part in ("run", "task", "generation")):
+            task["order"] = order["control"]
 
-async def work(js, ack, offer, orders):
-    run, task, gen, order = offer["run"], offer["task"], offer["generation"], ""
-    fence = f"evt.{run}.*.*.{task}.{gen}."  # the same for all agents: of two that write, one is refused
-    seq, begun, step, end = [await last(js, fence + kind) for kind in (">", "started", "step", "outcome")]
-    seq, done, words = seq[0], step[1].get("number", 0), len(offer["work"]["execute"]["task"]["goal"].split())
-    async def write(kind, **content):
-        nonlocal seq
-        headers = JSON | {"Nats-Expected-Last-Subject-Sequence": str(seq),
-                          "Nats-Expected-Last-Subject-Sequence-Subject": fence + ">"}
-        subject = f"evt.{run}.{ROLE}.{ME}.{task}.{gen}.{kind}"
-        seq = (await js.publish(subject, message(kind, content, run=run, task=task), headers=headers)).seq
-    if end[0]:
-        return  # somebody was faster: it is acknowledged and dropped
-    await write("started", attempt=begun[1].get("attempt", 0) + 1, ack=ack, after_step=done, **PLACE)
-    for number in range(done + 1, 4):
-        try:
-            order = await asyncio.wait_for(orders.get(), PACE)  # in place of real work
-            break
-        except asyncio.TimeoutError:
-            await write("step", number=number, thought={"text": "Count, to be sure."}, action={"name": "count"},
-                        observation={"status": "success", "content": str(words), "millis": 0})
-    if order.startswith("park"):
-        return await write("released", reason="it was put down", parked=True)
-    said = f"The task has {words} words."
-    result = {"conclusion": said, "findings": [{"text": said, "confidence": 100}], "data": {"words": words}}
-    await write("outcome", ending="cancelled" if order else "done", product=None if order else {"result": result})
-
-async def take(js, queue, idle):
-    await js.add_consumer("TASKS", ConsumerConfig(
-        durable_name=queue, filter_subject=f"task.{queue}.>", ack_policy="explicit", ack_wait=30, max_deliver=-1,
-        max_ack_pending=20000, max_waiting=8192, inactive_threshold=idle))
-    tasks = await js.pull_subscribe_bind(durable=queue, stream="TASKS")
+async def take(js, queue):
+    tasks = await js.pull_subscribe(f"task.{queue}.>", queue, "TASKS", api.ConsumerConfig(inactive_threshold=600))
     while True:
         try:
             msg, = await tasks.fetch(1, timeout=20)
-        except (nats.errors.TimeoutError, asyncio.TimeoutError):
-            continue
-        content = json.loads(msg.data)["body"]["content"]
-        offer = content.get("offer") or content  # a single offer travels inside its decision
-        key, keeper = tuple(offer[part] for part in ("run", "task", "generation")), asyncio.create_task(every(10, msg.in_progress))
-        try:
-            await work(js, msg.reply, offer, hand.setdefault(key, asyncio.Queue()))
+            offer = content(msg).get("offer") or content(msg)  # a single offer travels inside its decision
+            hand[queue] = {part: offer[part] for part in ("run", "task", "generation")}
+            await work(js, msg, hand[queue], offer["work"]["execute"]["task"]["goal"])
             await msg.ack_sync()
-        except APIError as refused:  # 10071, 10164: another agent has the task
-            print(refused, flush=True)
-        finally:
-            keeper.cancel(), hand.pop(key, None)
+        except nats.errors.Error as why:  # nothing to do for 20 s; or 10071, 10164: another agent has the task
+            print(why, flush=True)
+        hand.pop(queue, None)
+
+async def work(js, msg, task, goal):
+    fence = "evt.{run}.*.*.{task}.{generation}.>".format(**task)  # the same for all: of two that write, one is refused
+    async def write(kind, **content):
+        headers = {"Nats-Expected-Last-Subject-Sequence": str(seq), "Nats-Expected-Last-Subject-Sequence-Subject": fence}
+        subject = fence.replace("*.*", f"{ROLE}.{ME}").replace(">", kind)
+        return (await js.publish(subject, message(kind, **content), headers=headers)).seq
+    try:
+        last = await js.get_last_msg("RUNS", fence)
+        seq, before = last.seq, content(last)
+    except errors.NotFoundError:
+        seq, before = 0, {}
+    if "ending" in before or "parked" in before:
+        return  # it has ended: it is acknowledged and dropped
+    done, words = before.get("number", before.get("after_step", 0)), len(goal.split())
+    seq = await write("started", ack=msg.reply, after_step=done)
+    for number in range(done + 1, 4):
+        await asyncio.sleep(PACE)  # in place of real work
+        await msg.in_progress()
+        if "order" in task:
+            park = task["order"].startswith("park")
+            return await (write("released", reason="put down", parked=True) if park else write("outcome", ending="cancelled"))
+        seq = await write("step", number=number, thought={"text": "Count, to be sure."}, action={"name": "count"},
+                          observation={"status": "success", "content": str(words)})
+    result = {"conclusion": f"The task has {words} words.", "data": {"words": words}}
+    await write("outcome", ending="done", product={"result": result})
 
 async def main():
     nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name orchestrators learn whose connection ended
-    js = nc.jetstream()
-    async def obey(msg):
-        order = json.loads(msg.data)["body"]["content"]
-        for (run, task, gen), orders in hand.items():
-            if order.get("run") == run and order.get("task", task) == task and order.get("generation", gen) == gen:
-                orders.put_nowait(order["control"])
     for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}"):
         await nc.subscribe(subject, cb=obey)
-    beats = (lambda: js.publish(f"$KV.AGENTS.{ME}", message("profile", PROFILE | {"busy": len(hand)}), headers=JSON | {"Nats-TTL": "15s"}),
-             lambda: nc.publish(f"hb.{ROLE}.{ME}", message("heartbeat", {"agent": ME, "busy": len(hand), "slots": 2})))
-    await asyncio.gather(every(5, *beats), take(js, ROLE, None), take(js, "@" + ME, 600))
+    await asyncio.gather(beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
 
 asyncio.run(main())

@@ -87,10 +87,11 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
 /// The agent is given four tasks: one like any other, one that somebody else began, one that is closed already, and one
 /// that is cancelled. What it writes is watched. With a command after `--`, a bus of its own is brought up and the command
 /// started, with its address in NATS_URL; else the agent is looked for in the fleet, and the tasks stay in its record.
+/// Takes as long as the tasks and one heartbeat do.
 /// docs/agents.md has the protocol.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json"
+    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json\n\nExit codes:\n  0  it keeps the protocol, as far as was seen\n  1  it breaks the protocol, or is not there: each fault is named, with how to mend it\n  2  wrong usage, or the command cannot be started\n  3  the bus cannot be reached or used"
 )]
 pub(crate) struct ConformArgs {
     /// The agent, by its id; any that is there when left out.

@@ -5,23 +5,30 @@ use std::time::Duration;
 
 use muster_bus::Bus;
 use muster_bus::server::{LocalServer, ServerSettings};
+use muster_shared::ids::AgentId;
+use muster_shared::wire::Profile;
 use serde_json::json;
 use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
 
 use crate::app::{App, bus_failure, no_fleet};
 use crate::args::ConformArgs;
-use crate::conform::check;
+use crate::conform::check::{self, Absence};
 use crate::conform::drive::Listener;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::render::checks::{Check, Verdict, list};
 
-/// Time for the agent to join.
-const JOIN_LIMIT: Duration = Duration::from_secs(15);
+/// Time for the command to join.
+const START_LIMIT: Duration = Duration::from_secs(15);
+/// Time for an agent of a fleet to join.
+const JOIN_LIMIT: Duration = Duration::from_secs(3);
+/// How often is looked who has joined.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Gives an agent tasks, and says what it does wrong.
 pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failure> {
-    let (url, scratch) = match args.command.is_empty() {
+    let (url, mut scratch) = match args.command.is_empty() {
         true => (app.url().ok_or_else(no_fleet)?, None),
         false => {
             let scratch = Scratch::start(app, &args.command).await?;
@@ -29,27 +36,73 @@ pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failu
         }
     };
     let bus = app.connect_to(&url, "conform").await?;
-    let checks = checks(bus, args).await;
+    let found = checks(bus, args, scratch.as_mut().map(|scratch| &mut scratch.child)).await;
     if let Some(scratch) = scratch {
         scratch.end().await;
     }
-    let checks = checks?;
+    let Found { agent, checks } = found?;
     let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
     if args.json {
-        output::json(&json!({ "conforms": !failed, "checks": checks }))?;
+        output::json(&json!({ "conforms": !failed, "agent": agent, "checks": checks }))?;
     } else {
         output::line(&list(&checks, app.paint()))?;
+        output::line(&in_a_word(agent.as_ref(), &checks))?;
     }
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 
-async fn checks(bus: Bus, args: &ConformArgs) -> Result<Vec<Check>, Failure> {
-    let (agent, role) = (args.agent.as_ref(), args.role.as_deref());
+fn in_a_word(agent: Option<&AgentId>, checks: &[Check]) -> String {
+    let faults = checks.iter().filter(|check| check.verdict == Verdict::Fail).count();
+    match (agent, faults) {
+        (None, _) => "no agent could be checked".to_owned(),
+        (Some(agent), 0) => format!("{agent} keeps the protocol, as far as was seen"),
+        (Some(agent), 1) => format!("{agent} breaks the protocol in one point"),
+        (Some(agent), faults) => format!("{agent} breaks the protocol in {faults} points"),
+    }
+}
+
+/// What was found of an agent.
+struct Found {
+    /// The agent, if there was one.
+    agent: Option<AgentId>,
+    checks: Vec<Check>,
+}
+
+async fn checks(bus: Bus, args: &ConformArgs, child: Option<&mut Child>) -> Result<Found, Failure> {
     let listener = Listener::new(bus).await.map_err(bus_failure)?;
-    let found = listener.find(agent, role, JOIN_LIMIT).await.map_err(bus_failure)?;
-    let Some(profile) = found else { return Ok(vec![check::nobody(agent, role)]) };
-    let watch = listener.watch(&profile, args.limit).await.map_err(bus_failure)?;
-    Ok(check::check(&watch))
+    match find(&listener, args, child).await? {
+        Ok(profile) => {
+            let watch = listener.watch(&profile, args.limit).await.map_err(bus_failure)?;
+            Ok(Found { agent: Some(profile.agent), checks: check::check(&watch) })
+        }
+        Err(absence) => {
+            let nobody = check::nobody(args.agent.as_ref(), args.role.as_deref(), &absence);
+            Ok(Found { agent: None, checks: vec![nobody] })
+        }
+    }
+}
+
+/// Waits for the agent to join, or for the command that was to start it to end.
+async fn find(
+    listener: &Listener,
+    args: &ConformArgs,
+    mut child: Option<&mut Child>,
+) -> Result<Result<Profile, Absence>, Failure> {
+    let until = Instant::now() + if child.is_some() { START_LIMIT } else { JOIN_LIMIT };
+    loop {
+        let others =
+            match listener.find(args.agent.as_ref(), args.role.as_deref()).await.map_err(bus_failure)? {
+                Ok(profile) => return Ok(Ok(profile)),
+                Err(others) => others,
+            };
+        if let Some(status) = child.as_mut().and_then(|child| child.try_wait().ok().flatten()) {
+            return Ok(Err(Absence::Ended(status.to_string())));
+        }
+        if Instant::now() > until {
+            return Ok(Err(Absence::NotThere(others)));
+        }
+        sleep(LOOK).await;
+    }
 }
 
 /// A bus for one agent alone.

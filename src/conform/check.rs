@@ -11,8 +11,10 @@ use muster_shared::wire::{Body, Encoding, Envelope, Profile, decode};
 use super::{Kind, Passed, Trial, Watch};
 use crate::render::checks::Check;
 
-/// The registry forgets whoever is silent for so long.
-const SILENCE: Duration = Duration::from_secs(15);
+/// The registry forgets whoever is silent for 15 s; a heartbeat is due every 5 s, and this much later it is missed.
+pub(crate) const LATE: Duration = Duration::from_secs(10);
+/// An end that comes so soon after a cancellation was on its way already.
+const CROSSED: Duration = Duration::from_millis(150);
 /// A task is given to somebody else after so long without a sign of progress.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How soon a cancelled task must have ended.
@@ -140,8 +142,11 @@ fn heartbeat(watch: &Watch) -> Check {
     }
     let times = entries.iter().map(|entry| entry.at);
     let gaps = times.clone().zip(times.skip(1).chain([watch.until])).map(|(one, next)| next.since(one));
-    if let Some(longest) = gaps.max().filter(|gap| *gap > SILENCE) {
-        faults.push(format!("it was silent for {} s, the registry forgets it after 15 s", longest.as_secs()));
+    if let Some(longest) = gaps.max().filter(|gap| *gap > LATE) {
+        faults.push(format!(
+            "it was silent for {} s: its profile is due every 5 s, and the registry forgets it after 15 s",
+            longest.as_secs()
+        ));
     }
     verdict(what, faults, format!("heard {} times", beats.len()), mend)
 }
@@ -161,7 +166,7 @@ fn envelopes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
         if kind_of(&said.body) != Some(*kind) {
             faults.push(format!("a body of type {} stands on a subject of {kind}", said.body.kind().name()));
         }
-        if said.sender != watch.agent {
+        if said.sender != watch.agent && said.sender != AgentId::anonymous() {
             faults.push(format!("{kind} has the sender {}, its subject says {}", said.sender, watch.agent));
         }
         if said.run.is_some_and(|run| run != trial.run)
@@ -249,7 +254,7 @@ fn name(kind: Kind) -> &'static str {
 
 fn started(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     let mend = "take offers from task.<role>.> and task.@<agent>.>, and write started before anything else: attempt \
-                one higher than the last started of the generation, ack the reply subject of the delivery, \
+                one higher than the last started of the generation (or left out), ack the reply subject of the delivery, \
                 after_step the last step";
     let mut faults = Vec::new();
     for trial in worked(watch) {
@@ -265,7 +270,7 @@ fn started(watch: &Watch, writings: &[Writing<'_>]) -> Check {
             faults.push(format!("of {named}, {} was written before started", first.kind));
             continue;
         };
-        if attempt.0 != attempts + 1 {
+        if attempt.0 != 0 && attempt.0 != attempts + 1 {
             faults.push(format!("attempt of {named} is {attempt}, it is number {}", attempts + 1));
         }
         if *after_step != steps {
@@ -449,8 +454,8 @@ fn cancellation(watch: &Watch, writings: &[Writing<'_>]) -> Check {
         (Some(at), Some((ended, Ending::Cancelled))) => {
             Check::fail(what, format!("obeyed after {} s only", ended.since(at).as_secs()), mend)
         }
-        (Some(at), Some((ended, _))) if ended < at => {
-            Check::warn(what, "not seen: the task had ended before it was cancelled", mend)
+        (Some(at), Some((ended, _))) if ended.since(at) < CROSSED => {
+            Check::warn(what, "not seen: the task had ended before the cancellation came to it", mend)
         }
         (Some(_), Some((_, ending))) => {
             Check::fail(what, format!("a cancelled task ended as {ending:?}"), mend)
@@ -474,13 +479,37 @@ fn closed(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     verdict(what, faults, "dropped".to_owned(), mend)
 }
 
+/// Why no agent can be checked.
+pub(crate) enum Absence {
+    /// It did not join in time; these are there.
+    NotThere(Vec<AgentId>),
+    /// The command that was to start it has ended.
+    Ended(String),
+}
+
 /// The agent that no check can be made of.
-pub(crate) fn nobody(wanted: Option<&AgentId>, role: Option<&str>) -> Check {
+pub(crate) fn nobody(wanted: Option<&AgentId>, role: Option<&str>, absence: &Absence) -> Check {
     let who = match (wanted, role) {
         (Some(agent), _) => agent.to_string(),
         (None, Some(role)) => format!("an agent of the role {role}"),
         (None, None) => "an agent".to_owned(),
     };
     let mend = "publish the profile to $KV.AGENTS.<agent> as an envelope whose body has the type profile";
-    Check::fail("registry", format!("{who} did not join within the time"), mend)
+    match absence {
+        Absence::Ended(how) => {
+            let mend = "see what it said on standard error; it finds the bus in NATS_URL";
+            Check::fail("registry", format!("{who} did not join: the command ended with {how}"), mend)
+        }
+        Absence::NotThere(others) if others.is_empty() => {
+            Check::fail("registry", format!("{who} did not join"), mend)
+        }
+        Absence::NotThere(others) => {
+            let mut names: Vec<&str> = others.iter().map(AgentId::as_str).collect();
+            names.sort_unstable();
+            let found = format!("{who} is not there; there are {}", names.join(", "));
+            let mend = "name one of them, or a role by --role; one that is meant and missing has to publish its \
+                        profile to $KV.AGENTS.<agent>";
+            Check::fail("registry", found, mend)
+        }
+    }
 }

@@ -16,7 +16,7 @@ use muster_shared::wire::{ControlMessage, Encoding, Profile};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Kind, Passed, Trial, Watch};
+use super::{Kind, Passed, Trial, Watch, check};
 use crate::app::now;
 
 /// Most messages that are kept.
@@ -25,6 +25,8 @@ const MOST_KEPT: usize = 20_000;
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for the last words of a task: an acknowledgement, or what should not come.
 const LAST_WORDS: Duration = Duration::from_millis(400);
+/// How long an agent's next heartbeat is waited for.
+const NEXT_BEAT: Duration = check::LATE.saturating_add(Duration::from_millis(500));
 /// Everything that an agent says.
 const SUBJECTS: [&str; 4] = ["evt.>", "hb.>", "$KV.AGENTS.>", "$JS.ACK.TASKS.>"];
 
@@ -62,33 +64,36 @@ impl Listener {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits for an agent to join: this one, one of this role, or any.
+    /// The agent that is meant: this one, one of this role, or any; else those that there are.
     pub(crate) async fn find(
         &self,
         wanted: Option<&AgentId>,
         role: Option<&str>,
-        limit: Duration,
-    ) -> Result<Option<Profile>, BusError> {
-        let until = Instant::now() + limit;
-        loop {
-            let found = self.bus.registry().list().await?.into_iter().find(|profile| {
-                wanted.is_none_or(|wanted| profile.agent == *wanted)
-                    && role.is_none_or(|role| profile.role == role)
-                    && profile.role != "orchestrator"
-            });
-            if found.is_some() || Instant::now() > until {
-                return Ok(found);
-            }
-            sleep(LOOK * 5).await;
-        }
+    ) -> Result<Result<Profile, Vec<AgentId>>, BusError> {
+        let mut agents = self.bus.registry().list().await?;
+        agents.retain(|profile| profile.role != "orchestrator");
+        let meant = agents.iter().position(|profile| {
+            wanted.is_none_or(|wanted| profile.agent == *wanted)
+                && role.is_none_or(|role| profile.role == role)
+        });
+        Ok(match meant {
+            Some(at) => Ok(agents.swap_remove(at)),
+            None => Err(agents.into_iter().map(|profile| profile.agent).collect()),
+        })
     }
 
     /// Gives the agent all trials, one after the other, and tells what was seen.
     pub(crate) async fn watch(&self, profile: &Profile, limit: Duration) -> Result<Watch, BusError> {
+        let (begun, already) = (Instant::now(), self.entries(profile));
         let mut trials = Vec::new();
         for kind in [Kind::Plain, Kind::TakenOver, Kind::Closed, Kind::Cancelled] {
             trials.push(self.trial(profile, kind, limit).await?);
         }
+        // Whoever says once that it lives is forgotten: it has to say so again.
+        while self.entries(profile) == already && begun.elapsed() < NEXT_BEAT {
+            sleep(LOOK).await;
+        }
+        sleep(LAST_WORDS).await;
         let mut passed = self.heard();
         for trial in &trials {
             for (seq, kept) in self.bus.tap().stored(trial.run).await? {
@@ -102,6 +107,12 @@ impl Listener {
         }
         let (agent, role) = (profile.agent.clone(), profile.role.clone());
         Ok(Watch { agent, role, passed, trials, until: now() })
+    }
+
+    /// How often the agent has entered itself into the registry.
+    fn entries(&self, profile: &Profile) -> usize {
+        let entry = format!("$KV.AGENTS.{}", profile.agent);
+        self.heard().iter().filter(|passed| passed.subject == entry && !passed.payload.is_empty()).count()
     }
 
     async fn trial(&self, profile: &Profile, kind: Kind, limit: Duration) -> Result<Trial, BusError> {

@@ -80,6 +80,7 @@ impl Story {
             let step = json!({"number": done + 1, "thought": {"text": "t"}, "action": {"name": "count"}});
             self.write(run, EventKind::Step, &step);
             cancelled_at = (kind == Kind::Cancelled).then_some(Millis(self.clock));
+            self.clock += if cancelled_at.is_some() { 200 } else { 0 };
             let ending = if cancelled_at.is_some() { "cancelled" } else { "done" };
             let product = json!({"result": {"conclusion": "7"}});
             self.write(run, EventKind::Outcome, &json!({"ending": ending, "product": product}));

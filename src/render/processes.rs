@@ -25,6 +25,10 @@ fn row(profile: &Profile, now: Millis) -> Vec<String> {
         0 => "?".to_owned(),
         known => figures::bytes(known),
     };
+    let up = match profile.started_at {
+        0 => "-".to_owned(),
+        since => figures::span(now.since(Millis(since))),
+    };
     let model = if profile.model.is_empty() { "-" } else { &profile.model };
     vec![
         profile.agent.to_string(),
@@ -34,7 +38,7 @@ fn row(profile: &Profile, now: Millis) -> Vec<String> {
         format!("{}/{}", profile.busy, profile.slots),
         figures::one_line(model, 40),
         memory,
-        figures::span(now.since(Millis(profile.started_at))),
+        up,
     ]
 }
 

@@ -97,7 +97,7 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
     assert_eq!(by_citizens(&record, "started").len(), 2);
     drop(second);
 
-    let third = Citizen::join(&python, &fleet, "5");
+    let third = Citizen::join(&python, &fleet, "2");
     wait_until("the third has joined", LIMIT, || third.is_listed(folder)).unwrap();
     let (mut asker, cancelled) = submit(folder);
     wait_until("it was started", LIMIT, || !by_citizens(&trace(folder, &cancelled), "started").is_empty())
@@ -129,28 +129,94 @@ fn the_example_conforms() {
     assert_eq!(conform(&folder(), &python, &example()), (true, Vec::new()));
 }
 
-/// The example with one thing spoilt each: `muster conform` names it.
+/// The example with things spoilt: `muster conform` names every one.
 #[test]
 fn agents_that_break_the_protocol_are_told_how() {
     let Some(python) = python::with_nats().unwrap() else { return };
     let good = std::fs::read_to_string(example()).unwrap();
-    let cases = [
-        ("-Subject\": fence + \">\"}", "-Subject\": fence + \"step\"}", "fence", "excludes nobody"),
-        ("number=number,", "number=number * 2,", "steps", "follows step"),
-        ("order.get(\"run\") == run", "order.get(\"run\") == \"x\"", "cancellation", "ended as Done"),
-    ];
-    let threads = cases.map(|(from, to, what, said)| {
-        let (spoilt, python) = (good.replace(from, to), python.clone());
-        assert_ne!(spoilt, good, "{from}");
+    let forgetful: (&[(&str, &str)], &[(&str, &str)]) = (
+        &[
+            ("asyncio.sleep(5)", "asyncio.sleep(500)"),
+            ("headers=headers)", "headers={})"),
+            ("            return await (write(", "            return\n            return await (write("),
+        ],
+        &[
+            ("heartbeat", "it was silent for"),
+            ("fence", "has no header"),
+            ("outcome", "the cancelled task has no outcome"),
+            ("acknowledgement", "without an outcome"),
+            ("cancellation", "did not end"),
+        ],
+    );
+    let deaf: (&[(&str, &str)], &[(&str, &str)]) = (
+        &[("number=number,", "number=number * 2,"), ("if \"order\" in task:", "if \"order\" in []:")],
+        &[("steps", "follows step"), ("cancellation", "ended as Done")],
+    );
+    let threads = [forgetful, deaf].map(|(changes, faults)| {
+        let mut spoilt = good.clone();
+        for (from, to) in changes {
+            assert!(spoilt.contains(from), "{from}");
+            spoilt = spoilt.replace(from, to);
+        }
+        let python = python.clone();
         std::thread::spawn(move || {
             let folder = folder();
             let file = folder.write("spoilt.py", spoilt).unwrap();
             let (conforms, failed) = conform(&folder, &python, &file);
-            let named = failed.iter().any(|(check, found)| check == what && found.contains(said));
-            assert!(!conforms && named, "{to}: {failed:?}");
+            assert!(!conforms);
+            for (what, said) in faults {
+                let named = failed.iter().any(|(check, found)| check == what && found.contains(said));
+                assert!(named, "{what}, {said}: {failed:?}");
+            }
         })
     });
     for thread in threads {
         thread.join().unwrap();
     }
+}
+
+#[test]
+fn agents_of_a_living_fleet_are_checked_beside_its_runs() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let citizen = Citizen::join(&python, &fleet, "0.2");
+    wait_until("it has joined", LIMIT, || citizen.is_listed(folder)).unwrap();
+    let check = |arguments: &[&str]| {
+        let output = folder.run(&[&["conform", "--limit", "5s", "--json"], arguments].concat()).unwrap();
+        let found: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", both(&output)));
+        (output.status.code(), found)
+    };
+    std::thread::scope(|scope| {
+        // One in another language, and one of ours: what the first heartbeat says is waited for.
+        for role in ["word_counter", "worker"] {
+            scope.spawn(move || {
+                let (code, found) = check(&["--role", role]);
+                assert_eq!(code, Some(0), "{found}");
+                assert!(found["agent"].as_str().unwrap().starts_with(role), "{found}");
+            });
+        }
+        scope.spawn(|| {
+            let (code, found) = check(&["nobody-1"]);
+            let said = found["checks"][0]["found"].as_str().unwrap();
+            assert_eq!(code, Some(1));
+            assert!(
+                said.starts_with("nobody-1 is not there; there are ") && said.contains("worker-"),
+                "{said}"
+            );
+        });
+    });
+    assert_eq!(folder.json(&["dead", "list", "--json"]).unwrap(), serde_json::json!([]));
+    // The fleet works as before.
+    let (mut asker, _) = submit(folder);
+    assert!(asker.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_that_ends_at_once_is_told() {
+    let output = folder().run(&["conform", "--", "false"]).unwrap();
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the command ended with exit status: 1"), "{said}");
 }

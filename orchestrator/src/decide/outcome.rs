@@ -1,7 +1,7 @@
 //! What follows from what agents report, by kind of work.
 
 use muster_shared::flow::{Outcome, Product, Reflection, Report, TaskResult};
-use muster_shared::ids::{Seq, TaskId, TaskIndex};
+use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
 use super::blueprint;
@@ -55,10 +55,12 @@ fn is_current(run: &RunState, key: &AgentKey) -> bool {
 fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
     let AgentKey { agent, task, generation, .. } = key;
     let last = draft.open().and_then(|run| run.tasks.get(&task)).map(|state| state.attempt);
-    if last.is_none_or(|last| started.attempt <= last) {
+    let Some(last) = last else { return };
+    let Started { attempt, ack, after_step, .. } = started.clone();
+    let attempt = if attempt == Attempt(0) { last.next() } else { attempt };
+    if attempt <= last {
         return;
     }
-    let Started { attempt, ack, after_step, .. } = started.clone();
     draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     control::stop_early_bird(draft, &task);
 }

@@ -71,6 +71,7 @@ pub struct Observation {
     /// What the model is told.
     pub content: String,
     /// Time the tool took, in milliseconds.
+    #[serde(default)]
     pub millis: u64,
     /// Whether the content was cut to its limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

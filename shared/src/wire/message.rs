@@ -281,24 +281,32 @@ pub struct Profile {
     pub agent: AgentId,
     /// Its role, or `orchestrator`.
     pub role: String,
-    /// Process id on its host.
+    /// Process id on its host; 0 when it does not say.
+    #[serde(default)]
     pub pid: u32,
     /// The host.
+    #[serde(default)]
     pub host: String,
     /// Version of the program.
+    #[serde(default)]
     pub version: String,
     /// Newest event version it knows.
+    #[serde(default = "one")]
     pub event_version: u32,
     /// Tasks it does at the same time.
+    #[serde(default = "one")]
     pub slots: u32,
     /// Tasks (or runs) in hand.
+    #[serde(default)]
     pub busy: u32,
-    /// The model it asks, as `provider/model`.
+    /// The model it asks, as `provider/model`; empty when it asks none.
+    #[serde(default)]
     pub model: String,
     /// Tools it may use.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// When it started, in UTC milliseconds.
+    /// When it started, in UTC milliseconds; 0 when it does not say.
+    #[serde(default)]
     pub started_at: u64,
     /// Resident memory in bytes, when known.
     #[serde(default)]
@@ -309,6 +317,10 @@ pub struct Profile {
     /// How it wants its offers written. One that reads JSON only says `json`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub encoding: Encoding,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 fn is_usual(encoding: &Encoding) -> bool {
@@ -438,8 +450,10 @@ pub struct Heartbeat {
     /// The process.
     pub agent: AgentId,
     /// Tasks in hand, of how many slots.
+    #[serde(default)]
     pub busy: u32,
     /// See [`Profile::slots`].
+    #[serde(default = "one")]
     pub slots: u32,
 }
 

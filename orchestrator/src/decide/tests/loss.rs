@@ -61,6 +61,23 @@ fn handed_on(fleet: &Fleet) -> Vec<&str> {
 }
 
 #[test]
+fn who_leaves_its_attempt_out_has_it_counted() {
+    let (mut fleet, offer) = fleet();
+    let uncounted = |ack: &str| {
+        let text = format!(r#"{{"ack": "{ack}"}}"#);
+        AgentEvent::Started(serde_json::from_str(&text).unwrap())
+    };
+    say(&mut fleet, &offer, 1, uncounted("ack-1"));
+    lose(&mut fleet, 1, &[]);
+    assert_eq!(handed_on(&fleet), ["ack-1"]);
+    say(&mut fleet, &offer, 2, uncounted("ack-2"));
+    lose(&mut fleet, 2, &[]);
+    let deaths: Vec<_> =
+        task(&fleet, &offer).deaths.iter().map(|death| (death.agent.clone(), death.attempt)).collect();
+    assert_eq!(deaths, [(agent(1), Attempt(1)), (agent(2), Attempt(2))]);
+}
+
+#[test]
 fn a_loss_is_decided_together_with_a_start_that_was_put_off() {
     let (mut fleet, offer) = fleet();
     start(&mut fleet, &offer, 1, 0);

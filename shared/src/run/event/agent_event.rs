@@ -94,7 +94,8 @@ impl FromStr for EventKind {
 /// An agent started a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Started {
-    /// Which try of this generation, from 1.
+    /// Which try of this generation, from 1; 0, or left out, leaves the counting to whoever decides.
+    #[serde(default)]
     pub attempt: Attempt,
     /// Where the queue's acknowledgement goes, so that an orchestrator can hand the task on when the agent dies.
     pub ack: String,

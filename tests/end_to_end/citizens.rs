@@ -129,12 +129,15 @@ fn the_example_conforms() {
     assert_eq!(conform(&folder(), &python, &example()), (true, Vec::new()));
 }
 
+/// What is changed in the example, and the faults that come of it.
+type Spoilt = (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]);
+
 /// The example with things spoilt: `muster conform` names every one.
 #[test]
 fn agents_that_break_the_protocol_are_told_how() {
     let Some(python) = python::with_nats().unwrap() else { return };
     let good = std::fs::read_to_string(example()).unwrap();
-    let forgetful: (&[(&str, &str)], &[(&str, &str)]) = (
+    let forgetful: Spoilt = (
         &[
             ("asyncio.sleep(5)", "asyncio.sleep(500)"),
             ("headers=headers)", "headers={})"),
@@ -148,7 +151,7 @@ fn agents_that_break_the_protocol_are_told_how() {
             ("cancellation", "did not end"),
         ],
     );
-    let deaf: (&[(&str, &str)], &[(&str, &str)]) = (
+    let deaf: Spoilt = (
         &[("number=number,", "number=number * 2,"), ("if \"order\" in task:", "if \"order\" in []:")],
         &[("steps", "follows step"), ("cancellation", "ended as Done")],
     );

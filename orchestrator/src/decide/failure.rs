@@ -8,6 +8,7 @@ use super::budget;
 use super::deadline;
 use super::draft::Draft;
 use super::review;
+use super::stuck;
 use super::{planning, replan};
 
 /// A try that failed.
@@ -49,6 +50,9 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let Failure { ending, outcome, reason } = failure;
     if again {
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+        return;
+    }
+    if ending == Ending::Escalate && stuck::ask(draft, task, outcome, &reason) {
         return;
     }
     if *task == TaskId::Plan && spare(draft, generation, outcome, &reason) {

@@ -23,6 +23,7 @@ mod replan;
 mod review;
 mod schedule;
 mod settle;
+mod stuck;
 mod survey;
 mod waits;
 mod work;

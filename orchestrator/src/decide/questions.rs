@@ -12,7 +12,7 @@ use muster_shared::run::{QuestionEnd, QuestionState, Request, RunEvent, RunState
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
-use super::{control, review, waits};
+use super::{control, review, stuck, waits};
 
 /// Of the time that the run has left, the most that one question may take, in percent: something has to be done with
 /// the answer.
@@ -95,6 +95,9 @@ fn answered(draft: &mut Draft<'_>, reply: &Reply) {
     let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
     draft.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
     match about {
+        About::Task(task) if draft.open().is_some_and(|run| stuck::is_stuck(run, &task)) => {
+            stuck::answered(draft, &task, reply);
+        }
         About::Task(task) => waits::answer(draft, &task, observed(reply)),
         // The planner is told with its next offer; what follows for a step of a blueprint is decided with the others.
         About::Goal | About::Step(_) => {}

@@ -52,6 +52,12 @@ impl People {
         max_delegations: 2,
     };
 
+    /// Whether somebody can be asked besides whoever an agent asks by itself: a person reviews plans, or is named.
+    #[must_use]
+    pub fn are_there(&self) -> bool {
+        self.review != ReviewPolicy::Auto || !self.ask.is_empty()
+    }
+
     /// Whether nothing was said about people.
     #[must_use]
     pub fn is_usual(&self) -> bool {

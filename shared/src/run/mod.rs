@@ -42,6 +42,8 @@ pub const REPLANS_SINCE: u32 = 2;
 pub const TEAMS_SINCE: u32 = 3;
 /// The first version of events in which tasks name the tools they need, and planners are told of these.
 pub const TOOLS_SINCE: u32 = 3;
+/// The first version of events in which a person is asked about a task that its agent cannot go on with.
+pub const STUCK_SINCE: u32 = 3;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

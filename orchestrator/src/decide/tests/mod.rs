@@ -15,6 +15,7 @@ mod replanning;
 mod review;
 mod specialists;
 mod spending;
+mod stuck;
 mod tables;
 mod tools;
 mod waits;

@@ -17,7 +17,8 @@ pub(super) fn waits(
     now: Millis,
 ) -> Result<(), ApplyError> {
     let found = at_generation(state, task, generation, event)?;
-    if found.status != TaskStatus::Created || found.continues.is_none() {
+    // What is not of a step is of the task as a whole, which nobody goes on with from where it stood.
+    if found.status != TaskStatus::Created || (found.continues.is_none() && step > 0) {
         return Err(ApplyError::NotWaiting { task: task.clone(), event });
     }
     found.answered = None;

@@ -1,0 +1,69 @@
+//! Tasks that their agents cannot go on with: going in circles, declined by every model, at their limit. Where somebody
+//! can be asked, a person says what to do, and the task begins anew with what they said; else it ends.
+
+use muster_shared::flow::{About, Ending, Question, Reply, Wait};
+use muster_shared::ids::{Seq, TaskId};
+use muster_shared::run::{RunEvent, RunState, STUCK_SINCE};
+
+use super::draft::Draft;
+use super::{questions, replan, review};
+
+/// How often people are asked about one task.
+const MOST_TIMES: usize = 2;
+
+/// Asks a person what to do with a task whose agent gave it up to people. Tells whether anybody is asked.
+pub(super) fn ask(draft: &mut Draft<'_>, task: &TaskId, outcome: Option<Seq>, reason: &str) -> bool {
+    let Some(run) = draft.open() else { return false };
+    let Some(text) = question(run, task) else { return false };
+    let people = &run.limits.people;
+    let most = usize::try_from(people.max_questions).unwrap_or(usize::MAX);
+    let about = About::Task(task.clone());
+    let same =
+        |asked: &&muster_shared::run::QuestionState| asked.about == about && asked.question.text == text;
+    let times = run.questions.values().filter(same).count();
+    let can_ask = run.event_version >= STUCK_SINCE && people.are_there() && run.questions.len() < most;
+    if !can_ask || times >= MOST_TIMES {
+        return false;
+    }
+    let Some(generation) = run.tasks.get(task).map(|state| state.generation) else { return false };
+    let question = Question { reason: reason.to_owned(), ..Question::new(text) };
+    let reason = reason.to_owned();
+    draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+    let wait = Wait::Answer(question.clone());
+    draft.emit(RunEvent::TaskWaits { task: task.clone(), generation, step: 0, wait });
+    questions::ask(draft, about, question);
+    true
+}
+
+/// What is asked about a leaf; nothing is about other tasks.
+fn question(run: &RunState, task: &TaskId) -> Option<String> {
+    let TaskId::Leaf(index) = task else { return None };
+    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    Some(format!("{index} {} cannot be gone on with. How is it to be done?", planned.name))
+}
+
+/// Whether a task waits for a person to say how it is to be done.
+pub(super) fn is_stuck(run: &RunState, task: &TaskId) -> bool {
+    let waiting = run.tasks.get(task).and_then(|state| state.waiting.as_ref());
+    waiting.is_some_and(|waiting| waiting.step == 0)
+}
+
+/// Begins the task anew with what somebody said, or ends it when nobody said anything.
+pub(super) fn answered(draft: &mut Draft<'_>, task: &TaskId, reply: &Reply) {
+    let TaskId::Leaf(index) = task else { return };
+    let why = draft.open().and_then(|run| run.tasks.get(task)?.reasons.last().cloned()).unwrap_or_default();
+    let said = reply.text.as_deref().unwrap_or_default();
+    match &reply.by {
+        Some(by) => {
+            let reason =
+                format!("it could not be gone on with ({why}); {by} was asked how it is to be done: {said}");
+            draft.emit(RunEvent::TaskReopened { task: task.clone(), reason });
+        }
+        None => {
+            let reason = format!("{why}; nobody said in time how it is to be done");
+            draft.emit(RunEvent::TaskBlocked { task: index.clone(), reason: reason.clone() });
+            review::after_failure(draft, index, &reason);
+            replan::after_failure(draft, index, Ending::Escalate, &reason);
+        }
+    }
+}

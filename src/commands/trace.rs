@@ -126,9 +126,8 @@ fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
         RecordEvent::Decided(decided) => decided.events.as_slice(),
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
     };
-    let begun = events.iter().filter_map(|event| match event {
-        RunEvent::ChildBegun { task, run, .. } => Some((task.clone(), *run)),
-        _ => None,
+    let begun = events.iter().filter_map(|event| {
+        if let RunEvent::ChildBegun { task, run, .. } = event { Some((task.clone(), *run)) } else { None }
     });
     begun.collect()
 }

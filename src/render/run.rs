@@ -240,6 +240,7 @@ fn result_text(result: &TaskResult) -> String {
     lines.extend(
         result.unanswered.iter().map(|what| format!("? not answered: {}", figures::one_line(what, 300))),
     );
+    lines.extend(result.data.iter().map(|data| format!("data: {}", figures::harmless(&data.to_string()))));
     if let Some(advice) = &result.advice {
         let refine = advice.refine.then(|| format!("advises to change the plan: {}", advice.reason));
         let suggestions = advice.suggestions.iter().map(|what| format!("for later tasks: {what}"));

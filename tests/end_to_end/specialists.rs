@@ -47,6 +47,14 @@ fn a_file_dropped_into_the_folder_is_used_by_the_next_run_and_followed() {
     let data = &did[0]["event"]["product"]["result"]["data"];
     assert!(data["summary"].as_str().unwrap().contains("five hops"), "{data}");
     assert!(data["findings"][0]["text"].is_string(), "{data}");
+    // People see it, and the report carries it.
+    let index = did[0]["task"].as_str().unwrap();
+    let shown = folder.output(&["show", "last", index]).unwrap();
+    assert!(shown.contains("data: {") && shown.contains("\"summary\":"), "{shown}");
+    let whole = folder.json(&["show", "last", index, "--json"]).unwrap();
+    assert_eq!(whole["state"]["outcome"]["product"]["result"]["data"], *data);
+    let report = summary["report"]["body"].as_str().unwrap();
+    assert!(report.contains("## Data") && report.contains("\"summary\":"), "{report}");
     assert!(folder.json(&["replay", "last", "--json"]).is_ok());
 
     // A fault is said with its place, and the process of the faulty file ends.

@@ -240,9 +240,12 @@ pub(super) fn result_of<'a>(run: &'a RunState, index: &TaskIndex) -> Option<&'a 
 
 /// What a leaf gave, if it ended well.
 pub(super) fn result(state: &TaskState) -> Option<&TaskResult> {
-    match (state.status, state.outcome.as_ref()?.product.as_ref()?) {
-        (TaskStatus::Completed, Product::Result(result)) => Some(result),
-        _ => None,
+    if state.status != TaskStatus::Completed {
+        return None;
+    }
+    match state.outcome.as_ref()?.product.as_ref()? {
+        Product::Result(result) => Some(result),
+        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
     }
 }
 

@@ -148,6 +148,7 @@ fn decided(by: &AgentId) -> Decided {
         offers: 0,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: Vec::new(),
         offer: None,
     }

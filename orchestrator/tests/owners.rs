@@ -136,6 +136,7 @@ fn creation(bus: &Bus) -> Decided {
         offers: 0,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: vec![RunEvent::RunCreated { goal, limits, event_version: 1, secret, deadline }],
         offer: None,
     }

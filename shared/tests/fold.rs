@@ -55,6 +55,7 @@ impl Record {
             offers,
             continues: false,
             specialists: Vec::new(),
+            placements: Vec::new(),
             events,
             offer: None,
         }))
@@ -237,6 +238,7 @@ fn completing(inputs: Vec<Input>, at: Seq) -> Decided {
         offers: 0,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: vec![complete(leaf("1-1"), at)],
         offer: None,
     }

@@ -185,6 +185,7 @@ impl Listener {
             basis: Seq(0),
             capacity: std::collections::BTreeMap::new(),
             specialists: Vec::new(),
+            placements: Vec::new(),
             offers: 0,
             continues: false,
             events: Vec::new(),

@@ -168,6 +168,7 @@ impl Ground {
             offer: None,
             continues: false,
             specialists: Vec::new(),
+            placements: Vec::new(),
             events: Vec::new(),
         };
         let offers = std::slice::from_ref(offer);

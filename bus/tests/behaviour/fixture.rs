@@ -105,6 +105,7 @@ pub(crate) fn decided(offers: u32) -> Decided {
         offers,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: Vec::new(),
         offer: None,
     }

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::{Specialty, TaskOffered};
-use muster_shared::ids::Queue;
+use muster_shared::flow::{Placement, Specialty, TaskOffered};
+use muster_shared::ids::{AgentId, Queue};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -24,6 +24,8 @@ pub(super) struct Draft<'a> {
     most_offers: usize,
     more: bool,
     told_of_specialists: bool,
+    placements: Vec<Placement>,
+    given: BTreeMap<AgentId, u32>,
     wrong: Option<ApplyError>,
 }
 
@@ -40,6 +42,8 @@ impl<'a> Draft<'a> {
             most_offers: 0,
             more: false,
             told_of_specialists: false,
+            placements: Vec::new(),
+            given: BTreeMap::new(),
             wrong: None,
         }
     }
@@ -117,6 +121,31 @@ impl<'a> Draft<'a> {
         self.effects.push(effect);
     }
 
+    /// What was given, or would have been given, to each agent so far.
+    pub(super) const fn given(&self) -> &BTreeMap<AgentId, u32> {
+        &self.given
+    }
+
+    /// Takes note that a task goes where the fleet says. The decision depends on it, so it stands in the record.
+    pub(super) fn placed(&mut self, placement: Placement) {
+        self.placements.push(placement);
+    }
+
+    /// Takes note that a task has to wait for where the fleet says. That matters where it could have gone elsewhere.
+    pub(super) fn held_back(&mut self, placement: Placement, otherwise: &Queue) {
+        if placement.to != *otherwise && self.room(otherwise) > 0 {
+            self.placements.push(placement.bare());
+        }
+    }
+
+    /// Counts what an agent is given by name.
+    pub(super) fn give(&mut self, queue: &Queue) {
+        if let Queue::Agent(agent) = queue {
+            let count = self.given.entry(agent.clone()).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+
     /// Notes that an offer would have been made if the queue had room for it.
     pub(super) fn want(&mut self, queue: Queue) {
         let count = self.wanted.entry(queue).or_default();
@@ -137,8 +166,18 @@ impl<'a> Draft<'a> {
             close_inputs(run, inputs);
         }
         let deferrable = self.is_deferrable();
-        let Self { run, events, offers, effects, wanted, more, told_of_specialists, .. } = self;
-        Ok(Decision { events, offers, effects, wanted, more, deferrable, told_of_specialists, after: run })
+        let Self { run, events, offers, effects, wanted, more, told_of_specialists, placements, .. } = self;
+        Ok(Decision {
+            events,
+            offers,
+            effects,
+            wanted,
+            more,
+            deferrable,
+            told_of_specialists,
+            placements,
+            after: run,
+        })
     }
 
     /// Whether nobody waits for what was decided: it can as well be written with the next decision. That there

@@ -16,6 +16,7 @@ mod loss;
 mod nonce;
 mod outcome;
 mod partial;
+mod place;
 mod planning;
 mod questions;
 mod refine;
@@ -33,7 +34,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Specialty, TaskOffered};
+use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
@@ -41,8 +42,9 @@ use muster_shared::time::Millis;
 pub use deadline::next_deadline;
 pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
+pub use place::{Anybody, Place, Recorded, Wanted};
 pub use schedule::next_review;
-pub use survey::in_work;
+pub use survey::{in_hands, in_work};
 
 use draft::Draft;
 use loss::Loss;
@@ -58,6 +60,8 @@ pub struct Situation<'a> {
     pub capacity: &'a BTreeMap<Queue, u32>,
     /// What the roles are for that users defined.
     pub specialists: &'a [Specialty],
+    /// Says to whom leaves go.
+    pub placing: &'a dyn Place,
 }
 
 /// What was decided.
@@ -77,6 +81,8 @@ pub struct Decision {
     pub deferrable: bool,
     /// Whether it depends on what specialists say of themselves, which then has to stand in the record with it.
     pub told_of_specialists: bool,
+    /// To whom tasks go, where not simply to whoever of their role is free. Has to stand in the record with it.
+    pub placements: Vec<Placement>,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<RunState>,
 }

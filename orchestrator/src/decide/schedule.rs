@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{TaskOffered, TaskStatus};
+use muster_shared::flow::{Placement, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId};
 use muster_shared::run::{Phase, RunState, TaskState};
 use muster_shared::time::Millis;
@@ -10,6 +10,7 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
+use super::place::place;
 use super::{budget, deadline, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
@@ -23,6 +24,9 @@ const MOST_SINGLY: usize = 10;
 /// How long an offer may lie in a queue that has free slots before it counts as lost. Doubles with each
 /// generation, so that a queue that only seems free is not flooded.
 const LOST_AFTER: Duration = Duration::from_secs(5);
+
+/// How long an offer to one agent may wait for it before it goes elsewhere.
+const ADDRESSED_LOST_AFTER: Duration = Duration::from_secs(2);
 
 /// How often that time is doubled at most.
 const MOST_DOUBLINGS: u32 = 6;
@@ -105,14 +109,39 @@ fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
 }
 
 fn offer(draft: &mut Draft<'_>, task: &TaskId) {
-    let Some(run) = draft.open() else { return };
-    let Some(queue) = queue(run, task) else { return };
+    let Some(role) = draft.open().and_then(|run| role(run, task)) else { return };
+    if let Some(place) = find_place(draft, task, role) {
+        make_offer(draft, task, place);
+    }
+}
+
+/// Where an offer goes, and why if the fleet says.
+struct Found {
+    queue: Queue,
+    placement: Option<Placement>,
+}
+
+/// Where an offer of the task can go now. When it has to wait for room, that is noted.
+fn find_place(draft: &mut Draft<'_>, task: &TaskId, role: Role) -> Option<Found> {
+    let placement = place(draft, task, &role);
+    let usual = Queue::Role(role);
+    let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
+    draft.give(&queue);
     if draft.room(&queue) == 0 {
-        return draft.want(queue);
+        if let Some(placement) = placement {
+            draft.held_back(placement, &usual);
+        }
+        draft.want(queue);
+        return None;
     }
     if draft.is_full() {
-        return draft.postpone(queue);
+        draft.postpone(queue);
+        return None;
     }
+    Some(Found { queue, placement })
+}
+
+fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: Found) {
     let specialists = match task {
         TaskId::Plan => draft.specialists(),
         TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => &[],
@@ -144,6 +173,9 @@ fn offer(draft: &mut Draft<'_>, task: &TaskId) {
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,
     };
+    if let Some(placement) = placement {
+        draft.placed(placement);
+    }
     draft.offer(offer);
 }
 
@@ -165,41 +197,35 @@ fn goal_told(run: &RunState, task: &TaskId) -> String {
     }
 }
 
-/// The queue that a task waits in; nothing for a leaf that is not in the plan.
-fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
-    let role = match task {
-        TaskId::Plan => Role::Planner,
-        TaskId::Leaf(index) => run.plan.as_ref()?.tasks.get(index)?.role.clone(),
-        TaskId::Reflect(_) => Role::Reflector,
-        TaskId::Refine(_) => Role::Refiner,
-        TaskId::Write => Role::Writer,
-    };
-    Some(Queue::Role(role))
+/// The role that a task is for; nothing for a leaf that is not in the plan.
+fn role(run: &RunState, task: &TaskId) -> Option<Role> {
+    match task {
+        TaskId::Plan => Some(Role::Planner),
+        TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(index)?.role.clone()),
+        TaskId::Reflect(_) => Some(Role::Reflector),
+        TaskId::Refine(_) => Some(Role::Refiner),
+        TaskId::Write => Some(Role::Writer),
+    }
 }
 
-/// An offer that nobody started although its queue has room for more is made again; whoever holds the old one
-/// finds its generation closed. What was begun goes on from its last step.
+/// An offer that nobody started although its queue has room for more is made again, and one to an agent that is gone
+/// at once; whoever holds the old one finds its generation closed. What was begun goes on from its last step.
 fn offer_lost_again(draft: &mut Draft<'_>) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
-    let lost = run.tasks.iter().filter(|(_, state)| lost_at(state).is_some_and(|at| at <= now));
+    let is_lost =
+        |state: &TaskState| lost_at(state).is_some_and(|at| at <= now) || is_left_behind(draft, state);
+    let lost = run.tasks.iter().filter(|(_, state)| is_lost(state));
     let lost: Vec<(TaskId, Generation)> =
         lost.map(|(task, state)| (task.clone(), state.generation)).collect();
     for (task, generation) in lost {
         let affordable = draft.open().filter(|run| budget::affords(run, &task));
-        let Some(queue) = affordable.and_then(|run| queue(run, &task)) else { continue };
-        if draft.room(&queue) == 0 {
-            draft.want(queue);
-            continue;
-        }
-        if draft.is_full() {
-            draft.postpone(queue);
-            continue;
-        }
+        let Some(role) = affordable.and_then(|run| role(run, &task)) else { continue };
+        let Some(place) = find_place(draft, &task, role) else { continue };
         let reason = "it was offered again".to_owned();
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
         withdraw_if_begun(draft, &task);
-        offer(draft, &task);
+        make_offer(draft, &task, place);
     }
 }
 
@@ -211,10 +237,20 @@ fn withdraw_if_begun(draft: &mut Draft<'_>, task: &TaskId) {
     }
 }
 
+/// Whether an offer waits for one agent, and that one is gone.
+fn is_left_behind(draft: &Draft<'_>, state: &TaskState) -> bool {
+    let waits_for = state.queue.as_ref().filter(|queue| matches!(queue, Queue::Agent(_)));
+    state.status == TaskStatus::Queued
+        && waits_for.is_some_and(|queue| !draft.situation().capacity.contains_key(queue))
+}
+
 /// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on.
 fn lost_at(state: &TaskState) -> Option<Millis> {
     if state.status != TaskStatus::Queued {
         return None;
+    }
+    if matches!(state.queue, Some(Queue::Agent(_))) {
+        return Some(state.offered_at?.after(ADDRESSED_LOST_AFTER));
     }
     let doublings = state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS);
     Some(state.offered_at?.after(LOST_AFTER * 2u32.pow(doublings)))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Product, Reply, TaskResult, TaskStatus};
-use muster_shared::ids::{Generation, Queue, Role, TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskState};
 
@@ -19,6 +19,18 @@ pub fn in_work(run: &RunState) -> BTreeMap<Queue, u32> {
         }
     }
     held
+}
+
+/// How many tasks of a run each agent has in hand that it took from its role's queue.
+#[must_use]
+pub fn in_hands(run: &RunState) -> BTreeMap<AgentId, u32> {
+    let mut hands: BTreeMap<AgentId, u32> = BTreeMap::new();
+    for task in run.tasks.values().filter(|task| task.status == TaskStatus::Processing) {
+        if let (Some(Queue::Role(_)), Some(agent)) = (&task.queue, &task.agent) {
+            *hands.entry(agent.clone()).or_default() += 1;
+        }
+    }
+    hands
 }
 
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.

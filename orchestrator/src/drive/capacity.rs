@@ -8,7 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use muster_bus::RegistryChange;
 use muster_shared::flow::Specialty;
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
+use muster_shared::run::RunState;
 use muster_shared::wire::{Advertised, Encoding, Profile};
+
+use crate::decide::{in_hands, in_work};
 
 /// The role under which orchestrators announce themselves; they take no tasks.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
@@ -16,16 +19,49 @@ pub(crate) const ORCHESTRATOR: &str = "orchestrator";
 /// Most queues of which is remembered that their agents read JSON only.
 const MOST_JSON_ONLY: usize = 4096;
 
+/// What a run has given out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// How many offers each queue holds of it, taken by an agent or not.
+    queues: BTreeMap<Queue, u32>,
+    /// How many of them agents have in hand that took them from their role's queue.
+    hands: BTreeMap<AgentId, u32>,
+}
+
+impl Holding {
+    /// What the run has given out.
+    pub(crate) fn of(run: &RunState) -> Self {
+        Self { queues: in_work(run), hands: in_hands(run) }
+    }
+}
+
+impl From<BTreeMap<Queue, u32>> for Holding {
+    fn from(queues: BTreeMap<Queue, u32>) -> Self {
+        Self { queues, hands: BTreeMap::new() }
+    }
+}
+
 /// Counts what the runs of this orchestrator hold of each queue.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
     inner: Mutex<Inner>,
 }
 
+/// An agent as far as its slots go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seated {
+    role: Role,
+    slots: u32,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
-    agents: HashMap<AgentId, (Queue, u32)>,
-    held: HashMap<RunId, BTreeMap<Queue, u32>>,
+    agents: HashMap<AgentId, Seated>,
+    /// Slots of each role.
+    slots: BTreeMap<Role, u32>,
+    held: HashMap<RunId, Holding>,
+    /// What is taken of each queue by all runs, kept for them: sums over `held` and `promised`.
+    taken: HashMap<Queue, u32>,
     waiting: BTreeMap<Queue, VecDeque<RunId>>,
     /// What agents are for whose role a user defined.
     specialists: HashMap<AgentId, Specialty>,
@@ -36,17 +72,19 @@ struct Inner {
 }
 
 impl Capacity {
-    /// Takes note of who is there. Returns the runs that can go on.
+    /// Takes note of who is there. Returns the runs that can go on, those among them that wait for one that left.
     pub(crate) fn agents_changed(&self, change: RegistryChange) -> Vec<RunId> {
         let mut inner = self.lock();
+        let mut left_behind = Vec::new();
         match change {
             RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => inner.admit(&profile),
-            RegistryChange::Left(agent) => {
-                inner.agents.remove(&agent);
-                inner.specialists.remove(&agent);
-            }
+            RegistryChange::Left(agent) => left_behind = inner.dismiss(agent),
         }
-        inner.wake()
+        let mut woken = inner.wake();
+        woken.extend(left_behind);
+        woken.sort_unstable();
+        woken.dedup();
+        woken
     }
 
     /// Whether the agent is there, as far as the registry has told.
@@ -59,9 +97,10 @@ impl Capacity {
         self.lock().agents.keys().cloned().collect()
     }
 
-    /// The queues that are known, none with room: what a decision is tried with first.
-    pub(crate) fn none(&self) -> BTreeMap<Queue, u32> {
-        self.lock().none()
+    /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,
+    /// those that the run has something in.
+    pub(crate) fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
+        self.lock().none(&run.map(in_work).unwrap_or_default())
     }
 
     /// What the roles are for that users defined, one entry each.
@@ -83,20 +122,25 @@ impl Capacity {
     pub(crate) fn lend(
         &self,
         run: RunId,
-        held: BTreeMap<Queue, u32>,
+        held: impl Into<Holding>,
         wanted: &BTreeMap<Queue, u32>,
     ) -> BTreeMap<Queue, u32> {
         let mut inner = self.lock();
-        let promised = inner.promised.remove(&run).unwrap_or_default();
-        inner.held.insert(run, held);
-        let mut lent = inner.none();
+        let mut held = held.into();
+        let promised = inner.break_promise(run);
+        let mut lent = inner.none(&held.queues);
+        inner.hold(run, held.clone());
         for (queue, wanted) in wanted {
             let free = inner.room(queue);
             let mine = promised.get(queue).copied().unwrap_or(0).min(free);
             let spare = (free - mine).saturating_sub(inner.waiting_besides(run, queue));
             let share = (mine + spare).min(*wanted);
-            *inner.held.entry(run).or_default().entry(queue.clone()).or_default() += share;
-            lent.insert(queue.clone(), share);
+            *held.queues.entry(queue.clone()).or_default() += share;
+            inner.hold(run, held.clone());
+            // Of an agent that is gone there is nothing to lend.
+            if matches!(queue, Queue::Role(_)) || inner.is_known(queue) {
+                lent.insert(queue.clone(), share);
+            }
         }
         lent
     }
@@ -105,17 +149,13 @@ impl Capacity {
     pub(crate) fn settle(
         &self,
         run: RunId,
-        held: BTreeMap<Queue, u32>,
+        held: impl Into<Holding>,
         wanted: &BTreeMap<Queue, u32>,
     ) -> Vec<RunId> {
         let mut inner = self.lock();
-        inner.promised.remove(&run);
-        inner.held.insert(run, held);
-        for (queue, waiting) in &mut inner.waiting {
-            if !wanted.contains_key(queue) {
-                waiting.retain(|other| *other != run);
-            }
-        }
+        inner.break_promise(run);
+        inner.hold(run, held.into());
+        inner.stop_waiting(run, |queue| !wanted.contains_key(queue));
         for queue in wanted.keys() {
             let waiting = inner.waiting.entry(queue.clone()).or_default();
             if !waiting.contains(&run) {
@@ -128,9 +168,10 @@ impl Capacity {
     /// Forgets a run. Returns the runs that can go on.
     pub(crate) fn forget(&self, run: RunId) -> Vec<RunId> {
         let mut inner = self.lock();
+        inner.hold(run, Holding::default());
         inner.held.remove(&run);
-        inner.promised.remove(&run);
-        inner.waiting.values_mut().for_each(|waiting| waiting.retain(|other| *other != run));
+        inner.break_promise(run);
+        inner.stop_waiting(run, |_| true);
         inner.wake()
     }
 
@@ -145,32 +186,129 @@ impl Inner {
         if profile.role == ORCHESTRATOR {
             return;
         }
-        if let Ok(role) = profile.role.parse::<Role>() {
-            let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
-            if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
-                self.json_only.extend(queues);
-            }
-            if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
-                let Advertised { description, capabilities, .. } = (**specialist).clone();
-                // A pattern says which tools of Muster's it may use; these are known without.
-                let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
-                let specialty = Specialty { role: role.clone(), description, capabilities, tools };
-                self.specialists.insert(profile.agent.clone(), specialty.within_limits());
-            }
-            self.agents.insert(profile.agent.clone(), (Queue::Role(role), profile.slots));
+        let Ok(role) = profile.role.parse::<Role>() else { return };
+        let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
+        if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
+            self.json_only.extend(queues);
+        }
+        if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
+            let Advertised { description, capabilities, .. } = (**specialist).clone();
+            // A pattern says which tools of Muster's it may use; these are known without.
+            let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
+            let specialty = Specialty { role: role.clone(), description, capabilities, tools };
+            self.specialists.insert(profile.agent.clone(), specialty.within_limits());
+        }
+        let seated = Seated { role, slots: profile.slots };
+        if self.agents.get(&profile.agent) != Some(&seated) {
+            self.agents.insert(profile.agent.clone(), seated);
+            self.count();
         }
     }
 
-    fn none(&self) -> BTreeMap<Queue, u32> {
-        self.agents.values().map(|(queue, _)| (queue.clone(), 0)).collect()
+    /// The agent is gone. Returns the runs that have something in its own queue.
+    fn dismiss(&mut self, agent: AgentId) -> Vec<RunId> {
+        self.specialists.remove(&agent);
+        if self.agents.remove(&agent).is_some() {
+            self.count();
+        }
+        let queue = Queue::Agent(agent);
+        // Whoever waits for it has to look for another.
+        let waited = self.waiting.remove(&queue).unwrap_or_default();
+        let held = self.held.iter().filter(|(_, held)| held.queues.contains_key(&queue));
+        held.map(|(run, _)| *run).chain(waited).collect()
     }
 
-    /// Free slots and one more, so that an agent that gets free finds its next task waiting.
+    /// Counts everything anew, since it depends on which roles agents have.
+    fn count(&mut self) {
+        self.slots.clear();
+        for Seated { role, slots } in self.agents.values() {
+            let all = self.slots.entry(role.clone()).or_default();
+            *all = all.saturating_add(*slots);
+        }
+        self.taken.clear();
+        let held: Vec<Holding> = self.held.values().cloned().collect();
+        for holding in &held {
+            self.take(holding, u32::saturating_add);
+        }
+        let promised: Vec<Holding> = self.promised.values().cloned().map(Holding::from).collect();
+        for holding in &promised {
+            self.take(holding, u32::saturating_add);
+        }
+    }
+
+    /// Adds to what is taken, or takes from it. What one agent has takes of its role's slots too.
+    fn take(&mut self, holding: &Holding, change: fn(u32, u32) -> u32) {
+        for (queue, count) in &holding.queues {
+            if let Queue::Agent(agent) = queue
+                && let Some(seated) = self.agents.get(agent)
+            {
+                let role = Queue::Role(seated.role.clone());
+                self.take_of(role, *count, change);
+            }
+            self.take_of(queue.clone(), *count, change);
+        }
+        for (agent, count) in &holding.hands {
+            self.take_of(Queue::Agent(agent.clone()), *count, change);
+        }
+    }
+
+    fn take_of(&mut self, queue: Queue, count: u32, change: fn(u32, u32) -> u32) {
+        let taken = change(self.taken.get(&queue).copied().unwrap_or(0), count);
+        if taken == 0 {
+            self.taken.remove(&queue);
+        } else {
+            self.taken.insert(queue, taken);
+        }
+    }
+
+    fn hold(&mut self, run: RunId, held: Holding) {
+        if let Some(before) = self.held.remove(&run) {
+            self.take(&before, u32::saturating_sub);
+        }
+        self.take(&held, u32::saturating_add);
+        self.held.insert(run, held);
+    }
+
+    fn promise(&mut self, run: RunId, queue: &Queue) {
+        let one = BTreeMap::from([(queue.clone(), 1)]);
+        self.take(&one.into(), u32::saturating_add);
+        *self.promised.entry(run).or_default().entry(queue.clone()).or_default() += 1;
+    }
+
+    /// Nothing is kept for the run any more. Returns what was.
+    fn break_promise(&mut self, run: RunId) -> BTreeMap<Queue, u32> {
+        let promised = self.promised.remove(&run).unwrap_or_default();
+        self.take(&promised.clone().into(), u32::saturating_sub);
+        promised
+    }
+
+    fn stop_waiting(&mut self, run: RunId, which: impl Fn(&Queue) -> bool) {
+        for (_, waiting) in self.waiting.iter_mut().filter(|(queue, _)| which(queue)) {
+            waiting.retain(|other| *other != run);
+        }
+        self.waiting.retain(|_, waiting| !waiting.is_empty());
+    }
+
+    fn none(&self, held: &BTreeMap<Queue, u32>) -> BTreeMap<Queue, u32> {
+        let roles = self.slots.keys().cloned().map(Queue::Role);
+        let agents = held.keys().filter(|queue| matches!(queue, Queue::Agent(_)) && self.is_known(queue));
+        roles.chain(agents.cloned()).map(|queue| (queue, 0)).collect()
+    }
+
+    fn is_known(&self, queue: &Queue) -> bool {
+        match queue {
+            Queue::Role(role) => self.slots.contains_key(role),
+            Queue::Agent(agent) => self.agents.contains_key(agent),
+        }
+    }
+
+    /// Free slots; for a role one more, so that an agent that gets free finds its next task waiting.
     fn room(&self, queue: &Queue) -> u32 {
-        let slots: u32 = self.agents.values().filter(|(of, _)| of == queue).map(|(_, slots)| slots).sum();
-        let taken = self.held.values().chain(self.promised.values());
-        let taken: u32 = taken.filter_map(|taken| taken.get(queue)).sum();
-        slots.saturating_add(1).saturating_sub(taken)
+        let slots = match queue {
+            Queue::Role(role) => self.slots.get(role).copied().unwrap_or(0).saturating_add(1),
+            Queue::Agent(agent) => self.agents.get(agent).map_or(0, |seated| seated.slots),
+        };
+        slots.saturating_sub(self.taken.get(queue).copied().unwrap_or(0))
     }
 
     fn waiting_besides(&self, run: RunId, queue: &Queue) -> u32 {
@@ -186,7 +324,7 @@ impl Inner {
         for queue in queues {
             while self.room(&queue) > 0 {
                 let Some(run) = self.waiting.get_mut(&queue).and_then(VecDeque::pop_front) else { break };
-                *self.promised.entry(run).or_default().entry(queue.clone()).or_default() += 1;
+                self.promise(run, &queue);
                 woken.push(run);
             }
         }

@@ -17,12 +17,13 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::book::{Book, ReadError};
+use super::capacity::Holding;
 use super::deaths;
 use super::office::Office;
 use super::perform::perform;
 use super::run_actor::Mail;
 use super::snapshots;
-use crate::decide::{Decision, Situation, decide, hand_on_again, in_work, next_deadline, next_review};
+use crate::decide::{Anybody, Decision, Situation, decide, hand_on_again, next_deadline, next_review};
 
 /// How often a decision is made anew because somebody else wrote first.
 const MOST_ATTEMPTS: u32 = 5;
@@ -285,14 +286,15 @@ impl Draft {
         inputs: Vec<Input>,
     ) -> Result<Self, ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
-        let mut capacity = office.capacity.none();
+        let mut capacity = office.capacity.none(run);
         let specialists = office.capacity.specialists();
-        let mut decision =
-            decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &specialists })?;
+        let placing = &Anybody;
+        let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
+        let mut decision = decide(run, &inputs, situation)?;
         if !decision.wanted.is_empty() {
             capacity = office.capacity.lend(id, held(&decision), &decision.wanted);
-            decision =
-                decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &specialists })?;
+            let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
+            decision = decide(run, &inputs, situation)?;
         }
         wake_others(office, office.capacity.settle(id, held(&decision), &decision.wanted));
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
@@ -330,7 +332,7 @@ impl Draft {
         }
         let Self { inputs, now, basis, after, capacity, specialists, decision } = self;
         let encoding = encoding_of(office, &decision);
-        let Decision { events, offers, effects, .. } = decision;
+        let Decision { events, offers, effects, placements, .. } = decision;
         let batch = Uuid::new_v4();
         let decided = Decided {
             batch,
@@ -342,6 +344,7 @@ impl Draft {
             offers: 0,
             continues: false,
             specialists,
+            placements,
             events,
             offer: None,
         };
@@ -378,8 +381,8 @@ fn encoding_of(office: &Office, decision: &Decision) -> Encoding {
     decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding)
 }
 
-fn held(decision: &Decision) -> BTreeMap<Queue, u32> {
-    decision.after.as_ref().map(in_work).unwrap_or_default()
+fn held(decision: &Decision) -> Holding {
+    decision.after.as_ref().map(Holding::of).unwrap_or_default()
 }
 
 /// Wakes runs whose turn it is to offer something.

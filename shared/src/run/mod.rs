@@ -22,8 +22,8 @@ pub use fork::{Inherited, Origin};
 pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
 pub use snapshot::Snapshot;
 pub use state::{
-    Allotment, Child, ChildEnd, Death, Paused, Phase, QuestionEnd, QuestionState, RunState, RunStatus, Seen,
-    Statuses, TaskState, Waiting,
+    Allotment, Avoided, Child, ChildEnd, Death, Paused, Phase, QuestionEnd, QuestionState, RunState,
+    RunStatus, Seen, Statuses, TaskState, Waiting,
 };
 
 /// The version of the event format that this build writes and the newest it can fold.

@@ -235,9 +235,27 @@ pub struct TaskState {
     /// What came of what it waited for last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Box<Answered>>,
+    /// Who ended it, with the outcome that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<AgentId>,
+    /// Agents that it should rather not go to again, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub avoid: Vec<Avoided>,
 }
 
 impl TaskState {
+    /// Most agents that are remembered as not to be asked again.
+    pub const MOST_AVOIDED: usize = 16;
+
+    /// Remembers that the task should rather not go to this agent again, and why. Of many, the latest are kept.
+    pub fn avoid(&mut self, agent: AgentId, reason: &str) {
+        self.avoid.retain(|known| known.agent != agent);
+        if self.avoid.len() >= Self::MOST_AVOIDED {
+            self.avoid.remove(0);
+        }
+        self.avoid.push(Avoided { agent, reason: reason.to_owned() });
+    }
+
     /// Whether it was offered or has ended, so that there is something to do again.
     #[must_use]
     pub const fn was_begun(&self) -> bool {
@@ -270,8 +288,19 @@ impl TaskState {
             continues: None,
             waiting: None,
             answered: None,
+            ended_by: None,
+            avoid: Vec::new(),
         }
     }
+}
+
+/// An agent that a task should rather not go to again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Avoided {
+    /// The agent.
+    pub agent: AgentId,
+    /// Why, in a few words: `it failed it`.
+    pub reason: String,
 }
 
 /// What a task waits for.

@@ -657,6 +657,7 @@ fn decided() -> Decided {
         offers: 2,
         continues: true,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: run_events(secret),
         offer: None,
     }
@@ -678,6 +679,7 @@ fn forked() -> Decided {
         offers: 0,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: vec![created, RunEvent::RunForked { from, state }],
         ..decided()
     }
@@ -689,6 +691,7 @@ fn offering() -> Decided {
         inputs: vec![Input::Agent { seq: Seq(41) }],
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         events: vec![RunEvent::TaskCompleted { task: leaf, generation, outcome: Seq(41) }],
         ..decided()
     };
@@ -736,6 +739,7 @@ fn loss() -> Decided {
         offers: 0,
         continues: false,
         specialists: Vec::new(),
+        placements: Vec::new(),
         ..decided()
     }
 }

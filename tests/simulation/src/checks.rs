@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Situation, decide};
+use muster_orchestrator::decide::{Recorded, Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
@@ -141,8 +141,14 @@ impl Checks {
     /// A decision made again from the record alone is the same.
     fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
         let state = self.states.get(&head.run).and_then(Option::as_ref);
-        let situation =
-            Situation { id: head.run, now: decided.now, capacity: &decided.capacity, specialists: &[] };
+        let placing = Recorded(&decided.placements);
+        let situation = Situation {
+            id: head.run,
+            now: decided.now,
+            capacity: &decided.capacity,
+            specialists: &[],
+            placing: &placing,
+        };
         let offers = batch.iter().filter_map(|entry| match &entry.event {
             RecordEvent::Offered(offer) => Some(offer),
             RecordEvent::Decided(decided) => decided.offer.as_deref(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Decision, Situation, decide, in_work, next_deadline, next_review};
+use muster_orchestrator::decide::{
+    Anybody, Decision, Situation, decide, in_work, next_deadline, next_review,
+};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
@@ -143,8 +145,11 @@ impl Draft {
     ) -> Result<Self, ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(clock);
         let mut capacity: BTreeMap<Queue, u32> = slots.keys().map(|queue| (queue.clone(), 0)).collect();
-        let mut decision =
-            decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &[] })?;
+        let mut decision = decide(
+            run,
+            &inputs,
+            Situation { id, now, capacity: &capacity, specialists: &[], placing: &Anybody },
+        )?;
         if !decision.wanted.is_empty() {
             let held = decision.after.as_ref().map(in_work).unwrap_or_default();
             for (queue, wanted) in &decision.wanted {
@@ -152,7 +157,11 @@ impl Draft {
                 let room = slots.get(queue).copied().unwrap_or(0).saturating_add(1).saturating_sub(taken);
                 capacity.insert(queue.clone(), room.min(*wanted));
             }
-            decision = decide(run, &inputs, Situation { id, now, capacity: &capacity, specialists: &[] })?;
+            decision = decide(
+                run,
+                &inputs,
+                Situation { id, now, capacity: &capacity, specialists: &[], placing: &Anybody },
+            )?;
         }
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
         Ok(Self { inputs, now, basis, after, capacity, decision })
@@ -184,6 +193,7 @@ impl Draft {
             offers: 0,
             continues: false,
             specialists: Vec::new(),
+            placements: self.decision.placements.clone(),
             events: self.decision.events.clone(),
             offer: None,
         };

@@ -15,7 +15,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-use crate::decide::{Decision, Effect, Situation, decide, in_work};
+use crate::decide::{Anybody, Decision, Effect, Place, Situation, decide, in_work};
 
 pub(super) struct Fleet {
     pub(super) run: Option<RunState>,
@@ -23,6 +23,8 @@ pub(super) struct Fleet {
     pub(super) now: Millis,
     pub(super) slots: BTreeMap<Queue, u32>,
     pub(super) specialists: Vec<Specialty>,
+    /// Says to whom leaves go.
+    pub(super) placing: Box<dyn Place>,
     /// Offers that no agent has ended.
     pub(super) open: Vec<TaskOffered>,
     pub(super) effects: Vec<Effect>,
@@ -37,6 +39,14 @@ pub(super) fn queue(role: Role) -> Queue {
     Queue::Role(role)
 }
 
+/// One offer more than there are slots waits for a role, and none for a single agent.
+const fn spare(queue: &Queue) -> u32 {
+    match queue {
+        Queue::Role(_) => 1,
+        Queue::Agent(_) => 0,
+    }
+}
+
 impl Fleet {
     pub(super) fn new() -> Self {
         let slots = Role::BUILT_IN.into_iter().map(|role| (queue(role), 8)).collect();
@@ -46,6 +56,7 @@ impl Fleet {
             now: Millis(1_000_000),
             slots,
             specialists: Vec::new(),
+            placing: Box::new(Anybody),
             open: Vec::new(),
             effects: Vec::new(),
             deferred: Vec::new(),
@@ -99,10 +110,13 @@ impl Fleet {
         let none: BTreeMap<Queue, u32> = self.slots.keys().map(|queue| (queue.clone(), 0)).collect();
         let dry = self.decide(&all, &none);
         let mut capacity: BTreeMap<Queue, u32> =
-            self.slots.iter().map(|(queue, slots)| (queue.clone(), slots + 1)).collect();
+            self.slots.iter().map(|(queue, slots)| (queue.clone(), slots + spare(queue))).collect();
         for (queue, held) in dry.after.as_ref().map(in_work).unwrap_or_default() {
-            let room = capacity.entry(queue).or_insert(1);
-            *room = room.saturating_sub(held);
+            match (capacity.get_mut(&queue), &queue) {
+                (Some(room), _) => *room = room.saturating_sub(held),
+                (None, Queue::Role(_)) => drop(capacity.insert(queue, 1u32.saturating_sub(held))),
+                (None, Queue::Agent(_)) => {}
+            }
         }
         let decision = self.decide(&all, &capacity);
         self.check(&decision, &capacity);
@@ -118,7 +132,13 @@ impl Fleet {
     }
 
     fn decide(&self, inputs: &[Input], capacity: &BTreeMap<Queue, u32>) -> Decision {
-        let situation = Situation { id: ID, now: self.now, capacity, specialists: &self.specialists };
+        let situation = Situation {
+            id: ID,
+            now: self.now,
+            capacity,
+            specialists: &self.specialists,
+            placing: &*self.placing,
+        };
         decide(self.run.as_ref(), inputs, situation).unwrap()
     }
 
@@ -130,7 +150,7 @@ impl Fleet {
     }
 
     fn write(&mut self, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, after, told_of_specialists, .. } = decision;
+        let Decision { events, offers, effects, after, told_of_specialists, placements, .. } = decision;
         let decided = Decided {
             batch: Uuid::from_u128(self.record.len() as u128),
             by: "orchestrator-1".parse().unwrap(),
@@ -141,6 +161,7 @@ impl Fleet {
             offers: 0,
             continues: false,
             specialists: if told_of_specialists { self.specialists.clone() } else { Vec::new() },
+            placements,
             events,
             offer: None,
         };
@@ -212,6 +233,12 @@ impl Fleet {
     pub(super) fn end(&mut self, offer: &TaskOffered, outcome: Outcome) {
         self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
         self.report(offer, AgentEvent::Outcome(outcome));
+    }
+
+    /// An agent of the test's choice ends a task.
+    pub(super) fn end_as(&mut self, key: AgentKey, outcome: Outcome) {
+        self.open.retain(|open| open.task != key.task || open.generation != key.generation);
+        self.report_as(key, AgentEvent::Outcome(outcome));
     }
 
     /// An agent puts a task down where it stands.

@@ -11,7 +11,7 @@ use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
 use super::fleet::{Fleet, ID, advising, failed, good, leaf, queue};
-use crate::decide::{Situation, decide};
+use crate::decide::{Recorded, Situation, decide};
 
 /// Plans in which every task may depend on earlier ones.
 fn plans() -> impl Strategy<Value = Vec<TaskDraft>> {
@@ -67,6 +67,7 @@ fn replay(fleet: &Fleet) {
                 now: decided.now,
                 capacity: &decided.capacity,
                 specialists: &decided.specialists,
+                placing: &Recorded(&decided.placements),
             };
             let again = decide(run.as_ref(), &decided.inputs, situation).unwrap();
             assert_eq!(again.events, decided.events);

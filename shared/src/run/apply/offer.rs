@@ -5,7 +5,7 @@ use super::error::ApplyError;
 use super::plan::derive_parents;
 use super::task::illegal;
 use crate::flow::{TaskOffered, TaskStatus};
-use crate::ids::{Attempt, TaskId};
+use crate::ids::{Attempt, Queue, TaskId};
 use crate::time::Millis;
 
 /// Folds the offer of a task by a decision that took `now` for the time.
@@ -47,6 +47,10 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
             found: offer.generation,
         });
     }
+    let in_vain = match (task.status, &task.queue) {
+        (TaskStatus::Queued, Some(Queue::Agent(agent))) => Some(agent.clone()),
+        (_, Some(Queue::Agent(_) | Queue::Role(_)) | None) => None,
+    };
     let never_begun = task.status == TaskStatus::Created && task.attempt == Attempt(0);
     let before = task.generation;
     task.status = TaskStatus::Queued;
@@ -58,8 +62,17 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     task.agent = None;
     task.attempt = Attempt(0);
     task.ack = None;
-    task.last_step = 0;
-    task.deaths.clear();
+    match in_vain {
+        // Its queue has nobody else who could take it: what died of it counts on.
+        Some(agent) if task.deaths.iter().any(|death| death.agent == agent) => {
+            task.avoid(agent, "it was lost while it worked on it");
+        }
+        Some(agent) => task.avoid(agent, "it was asked and did not take it"),
+        None => {
+            task.last_step = 0;
+            task.deaths.clear();
+        }
+    }
     if never_begun {
         state.allotted.retain(|kept| (&kept.task, kept.generation) != (&offer.task, before));
     }

@@ -5,7 +5,7 @@ use super::super::state::{RunState, TaskState};
 use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Outcome, TaskStatus};
-use crate::ids::{Generation, Seq, TaskId};
+use crate::ids::{AgentId, Generation, Seq, TaskId};
 
 pub(super) fn end_generation<'a>(
     state: &'a mut RunState,
@@ -17,9 +17,16 @@ pub(super) fn end_generation<'a>(
 ) -> Result<&'a mut TaskState, ApplyError> {
     at_generation(state, task, generation, event)?;
     let outcome = outcome.map(|seq| take_outcome(state, task, generation, seq)).transpose()?;
+    let (author, outcome) = outcome.unzip();
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
-    found.agent = None;
+    let held_by = found.agent.take();
+    if author.is_some() {
+        found.ended_by.clone_from(&author);
+    }
+    if let Some(agent) = author.or(held_by).filter(|_| to != TaskStatus::Completed) {
+        found.avoid(agent, "it failed it");
+    }
     found.continues = None;
     found.answered = None;
     if outcome.is_some() {
@@ -142,7 +149,7 @@ fn take_outcome(
     task: &TaskId,
     generation: Generation,
     seq: Seq,
-) -> Result<Outcome, ApplyError> {
+) -> Result<(AgentId, Outcome), ApplyError> {
     let missing = || ApplyError::NoOutcome { task: task.clone(), generation, seq };
     let fits = |(key, event): &&(AgentKey, AgentEvent)| {
         key.task == *task && key.generation == generation && matches!(event, AgentEvent::Outcome(_))
@@ -153,7 +160,7 @@ fn take_outcome(
     let (key, event) = state.pending.remove(&seq).ok_or_else(missing)?;
     count_usage(state, &key, &event);
     match event {
-        AgentEvent::Outcome(outcome) => Ok(outcome),
+        AgentEvent::Outcome(outcome) => Ok((key.agent, outcome)),
         AgentEvent::Started(_)
         | AgentEvent::ToolStarted(_)
         | AgentEvent::Step(_)

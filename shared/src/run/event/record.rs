@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, AgentKey, Input, RunEvent};
-use crate::flow::{Specialty, TaskOffered};
+use crate::flow::{Placement, Specialty, TaskOffered};
 use crate::ids::{AgentId, Queue, RunId, Seq};
 use crate::time::Millis;
 
@@ -58,6 +58,9 @@ pub struct Decided {
     /// What the roles are for that users defined, where that made a difference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub specialists: Vec<Specialty>,
+    /// To whom tasks go, where not simply to whoever of their role is free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placements: Vec<Placement>,
     /// How many offers follow in this batch.
     pub offers: u32,
     /// Whether the decision goes on in the next batch. The batches of such a chain name the same inputs;

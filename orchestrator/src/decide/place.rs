@@ -1,0 +1,105 @@
+//! To whom a leaf goes. The fleet is asked when an offer is made, and what it says stands in the decision wherever it
+//! makes a difference: a replay goes by that.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use muster_shared::flow::Placement;
+use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
+use muster_shared::run::{Avoided, RunState, TEAMS_SINCE};
+
+use super::draft::Draft;
+
+/// Knows the fleet, and says to whom a task should go.
+pub trait Place: Debug {
+    /// To whom the task should go; nothing when anybody of its role will do.
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement>;
+}
+
+/// What an agent is looked for to do.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// The run.
+    pub run: RunId,
+    /// The task.
+    pub task: &'a TaskId,
+    /// Its role.
+    pub role: &'a Role,
+    /// What it takes, in a word or two each.
+    pub needs: &'a [String],
+    /// Who is to have it if that can be: its bid won.
+    pub awarded: Option<AgentId>,
+    /// Who should rather not have it.
+    pub avoid: Vec<Avoided>,
+    /// Who knows what it is about from what was done before, best first.
+    pub knows: Vec<AgentId>,
+    /// The documents that it works with, by their hash.
+    pub corpus: Option<&'a str>,
+    /// What this decision has given, or would have given, to each agent so far.
+    pub given: &'a BTreeMap<AgentId, u32>,
+}
+
+/// A fleet in which all are alike: whoever is free takes the next task.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Anybody;
+
+impl Place for Anybody {
+    fn place(&self, _: &Wanted<'_>) -> Option<Placement> {
+        None
+    }
+}
+
+/// What a decision in the record was told.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a>(pub &'a [Placement]);
+
+impl Place for Recorded<'_> {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        self.0.iter().find(|placement| placement.task == *wanted.task).cloned()
+    }
+}
+
+/// Where the offer of a task goes: its role's queue unless the fleet says otherwise. Only leaves are placed.
+pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
+    let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+    let TaskId::Leaf(index) = task else { return None };
+    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    let state = run.tasks.get(task);
+    let wanted = Wanted {
+        run: run.id,
+        task,
+        role,
+        needs: &planned.needs,
+        awarded: None,
+        avoid: state.map(|state| avoided(state.queue.as_ref(), &state.avoid)).unwrap_or_default(),
+        knows: knows(run, task),
+        corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
+        given: draft.given(),
+    };
+    draft.situation().placing.place(&wanted)
+}
+
+/// Who should rather not have a task again: what is remembered, and whoever has it in a queue of its own now.
+fn avoided(queue: Option<&Queue>, known: &[Avoided]) -> Vec<Avoided> {
+    let mut avoid = known.to_vec();
+    if let Some(Queue::Agent(agent)) = queue
+        && avoid.iter().all(|known| known.agent != *agent)
+    {
+        avoid.push(Avoided { agent: agent.clone(), reason: "it was asked and did not take it".to_owned() });
+    }
+    avoid
+}
+
+/// Who did what the task builds on: the task itself before, then what it depends on.
+fn knows(run: &RunState, task: &TaskId) -> Vec<AgentId> {
+    let Some(index) = task.leaf() else { return Vec::new() };
+    let needed = run.plan.iter().filter_map(|plan| plan.tasks.get(index)).flat_map(|task| &task.depends_on);
+    let itself = std::iter::once(index);
+    let mut knows: Vec<AgentId> = Vec::new();
+    for agent in itself.chain(needed).filter_map(|index| run.planned(index)?.ended_by.as_ref()) {
+        if !knows.contains(agent) {
+            knows.push(agent.clone());
+        }
+    }
+    knows
+}

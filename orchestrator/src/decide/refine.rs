@@ -20,6 +20,9 @@ pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: 
     let plan::Refined { plan, changes, mut refused } =
         plan::refine(&before, &survey::statuses_to_refine(run), &sound, &run.limits, &roles);
     refused.extend(unusable);
+    for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
+        control::interrupt(draft, &TaskId::Leaf(leaf.clone()), "the task is split");
+    }
     draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
     control::catch_up(draft, &before);
 }

@@ -72,7 +72,7 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 }
 
 /// Interrupts whoever has the newest generation of a task in hand.
-fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
+pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
     let held = draft.open().and_then(|run| run.tasks.get(task));
     let Some(state) = held.filter(|state| state.status.is_in_work()) else { return };
     let (generation, agent) = (state.generation, state.agent.clone());

@@ -9,6 +9,7 @@ use muster_shared::run::{Input, Request, RunEvent, RunStatus};
 
 use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection};
 use super::tables::{do_task, planned, planned_with, status, tasks};
+use super::transitions::{done_but_for_the_refiner, split};
 use crate::decide::Effect;
 
 fn limits(reflection: ReflectionLevel, when_stale: WhenStale) -> RunLimits {
@@ -194,4 +195,20 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
     assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::PlanIterated { .. })));
     let Work::Execute { lessons: told, .. } = fleet.find("1").work else { panic!() };
     assert_eq!(told, lessons);
+}
+
+#[test]
+fn whoever_works_on_a_task_that_is_split_is_told_to_stop() {
+    let mut fleet = done_but_for_the_refiner();
+    fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request });
+    let again = fleet.find("1");
+    fleet.start(&again);
+    fleet.effects.clear();
+    split(&mut fleet, "1");
+    let told = fleet.effects.iter().any(|effect| match effect {
+        Effect::CancelTask { task, generation, .. } => *task == again.task && *generation == again.generation,
+        _ => false,
+    });
+    assert!(told, "{:?}", fleet.effects);
+    assert_eq!(fleet.run().tasks[&again.task].status, TaskStatus::Split);
 }

@@ -19,4 +19,5 @@ mod spending;
 mod stuck;
 mod tables;
 mod tools;
+mod transitions;
 mod waits;

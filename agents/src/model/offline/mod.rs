@@ -12,12 +12,14 @@ use serde_json::Value;
 
 mod arithmetic;
 mod facets;
+mod lessons;
 mod observed;
 mod planner;
 mod question;
 mod rank;
 mod refiner;
 mod reflector;
+mod replanner;
 mod researcher;
 mod statements;
 #[cfg(test)]
@@ -59,6 +61,8 @@ impl OfflineMind {
     #[must_use]
     pub fn next(&self, offer: &TaskOffered, steps: &[Step]) -> OfflineMove {
         match &offer.work {
+            Work::Plan { replan: Some(brief), .. } => replanner::anew(offer, brief),
+            Work::Plan { draft: Some(plan), lessons, .. } => replanner::improve(plan, lessons, &offer.limits),
             Work::Plan { .. } => planner::next(offer),
             Work::Execute { task, inputs, .. } => match task.role {
                 Role::Researcher | Role::Specialist(_) => researcher::next(offer, task, steps),

@@ -68,13 +68,13 @@ fn open_questions(plan: &Plan, reflections: &[(TaskIndex, Reflection)], results:
 }
 
 /// How many tasks may still be added beside those at the top.
-fn room(plan: &Plan, limits: &RunLimits) -> usize {
+pub(super) fn room(plan: &Plan, limits: &RunLimits) -> usize {
     let beside = usize::from(limits.max_width).saturating_sub(plan.children(None).count());
     beside.min(usize::from(limits.max_tasks).saturating_sub(plan.tasks.len()))
 }
 
 /// A search for each open question and, when there is room, a check of what they find.
-fn wider(plan: &Plan, open: &[String], room: usize) -> Vec<TaskDraft> {
+pub(super) fn wider(plan: &Plan, open: &[String], room: usize) -> Vec<TaskDraft> {
     let searches = open.len().min(if room > 1 { room - 1 } else { 1 });
     let mut tasks: Vec<TaskDraft> = open.iter().take(searches).map(|facet| search(facet)).collect();
     if room > searches {
@@ -90,7 +90,7 @@ fn wider(plan: &Plan, open: &[String], room: usize) -> Vec<TaskDraft> {
     tasks
 }
 
-fn search(facet: &str) -> TaskDraft {
+pub(super) fn search(facet: &str) -> TaskDraft {
     TaskDraft {
         name: format!("Wider: {}", title_of(facet)),
         goal: Asked::wider_goal(facet, &wider_words(facet)),

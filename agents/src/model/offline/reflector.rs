@@ -11,10 +11,10 @@ use super::planner::CHECK_NAME;
 use super::question::question;
 use super::researcher::{counted, listed, wider_words};
 use super::text::{shorten, stem_set};
-use super::{OfflineMove, thought};
+use super::{OfflineMove, lessons, thought};
 
 /// Confidence below which the best finding is weak, in percent.
-const WEAK: u8 = 55;
+pub(super) const WEAK: u8 = 55;
 
 pub(super) fn next(
     task: &PlanTask,
@@ -34,7 +34,7 @@ pub(super) fn next(
     let refine = if searched && ending.is_success() { refine(&asked, result, &uncovered) } else { None };
     let reflection = Reflection {
         summary: summary(task, ending, reason, result, steps),
-        on_plan: on_plan(task, result, &bare, refine.as_deref()),
+        on_plan: on_plan(task, &asked, result, &bare, refine.as_deref()),
         on_tools: on_tools(steps),
         uncovered,
         refine,
@@ -109,6 +109,7 @@ fn summary(
 
 fn on_plan(
     task: &PlanTask,
+    asked: &Asked,
     result: Option<&TaskResult>,
     bare: &[String],
     refine: Option<&str>,
@@ -117,8 +118,8 @@ fn on_plan(
     if !bare.is_empty() && task.role == Role::Researcher && result.is_some() {
         notes.push(format!("no finding has the word {}", listed(bare)));
     }
-    if refine.is_some() {
-        notes.push("a wider search is worth one more task".to_owned());
+    if task.role == Role::Researcher {
+        notes.extend(lessons::of_search(asked, result, refine.is_some()));
     }
     let dropped = result.into_iter().flat_map(|result| &result.milestones);
     let dropped = dropped.filter(|milestone| milestone.starts_with(super::worker::DROPPED)).count();

@@ -1,0 +1,175 @@
+//! Planning again by rule: a draft is improved by what earlier runs taught, and what is left of a plan that failed is
+//! planned anew, another way than before.
+
+use std::collections::BTreeSet;
+
+use muster_shared::flow::{
+    LeafRef, Plan, PlanDraft, PlanTask, Product, ReplanBrief, RunLimits, TaskDraft, TaskOffered,
+};
+use muster_shared::ids::{Role, TaskIndex};
+use muster_shared::plan::as_draft;
+
+use super::facets::Asked;
+use super::planner::{CHECK_NAME, check};
+use super::reflector::WEAK;
+use super::researcher::counted;
+use super::{OfflineMove, lessons, refiner, thought};
+
+/// Most questions that are searched for more widely from the beginning.
+const MAX_WIDENED: usize = 2;
+
+/// Improves a plan before it is carried out: what is known to need a wider search gets one at once, beside the plain one.
+pub(super) fn improve(plan: &Plan, taught: &[String], limits: &RunLimits) -> OfflineMove {
+    let searched = plan.leaves().filter(|(_, task)| task.role == Role::Researcher);
+    let asked = searched.map(|(_, task)| Asked::of_goal(&task.goal));
+    let worth = asked.filter(|asked| !asked.widened && lessons::advise_wider(taught, &asked.facet));
+    let open: Vec<String> =
+        worth.map(|asked| asked.facet).filter(|facet| !is_widened(plan, facet)).take(MAX_WIDENED).collect();
+    let room = refiner::room(plan, limits);
+    let mut draft = as_draft(plan);
+    let text = if open.is_empty() || room == 0 {
+        "What earlier runs taught asks for nothing else.".to_owned()
+    } else {
+        draft.tasks.extend(refiner::wider(plan, &open, room));
+        format!("Earlier runs needed a wider search for: {}", open.join(" "))
+    };
+    submit(text, "What was found out once need not be found out again.", draft)
+}
+
+/// Plans what is left: what failed is tried another way, what had not begun stays planned, and what was found without
+/// being looked up is looked up.
+pub(super) fn anew(offer: &TaskOffered, brief: &ReplanBrief) -> OfflineMove {
+    let past = Past { brief, limits: &offer.limits };
+    let mut others = past.others();
+    let most = usize::from(offer.limits.max_width.min(offer.limits.max_tasks)).max(1);
+    others.truncate(most.saturating_sub(1));
+    let unchecked = past.unchecked();
+    let mut tasks = past.searches();
+    // One place is kept for whoever looks up what they find.
+    tasks.truncate(most.saturating_sub(others.len() + 1).max(1));
+    let to_check = tasks.iter().map(|task| task.name.clone()).chain(unchecked).collect::<Vec<_>>();
+    let count = tasks.len();
+    tasks.extend(others);
+    if tasks.len() < most && (!to_check.is_empty() || tasks.is_empty()) {
+        tasks.push(past.check(to_check));
+    }
+    let text = format!(
+        "The plan failed: {}. {} to be made another way.",
+        brief.reasons.join("; "),
+        counted(count, "search is", "searches are"),
+    );
+    let draft = PlanDraft { goal: brief.plan.goal.clone(), tasks, questions: Vec::new() };
+    submit(text, "What ended well stays; the rest is not tried the same way twice.", draft)
+}
+
+fn submit(text: String, reasoning: &str, draft: PlanDraft) -> OfflineMove {
+    OfflineMove::submit(thought(text, reasoning, "Submit the plan."), &Product::Plan(draft))
+}
+
+/// Whether the plan has a wider search for a question.
+fn is_widened(plan: &Plan, facet: &str) -> bool {
+    plan.tasks
+        .values()
+        .map(|task| Asked::of_goal(&task.goal))
+        .any(|other| other.widened && other.facet == facet)
+}
+
+/// A plan that failed, and what it gave.
+struct Past<'a> {
+    brief: &'a ReplanBrief,
+    limits: &'a RunLimits,
+}
+
+impl Past<'_> {
+    fn result(&self, index: &TaskIndex) -> Option<&LeafRef> {
+        self.brief.results.iter().find(|leaf| leaf.index == *index)
+    }
+
+    /// Searches for what failed, is not sure, or had not begun. What was searched for in vain twice is left open.
+    fn searches(&self) -> Vec<TaskDraft> {
+        let plan = &self.brief.plan;
+        let mut found: Vec<TaskDraft> = Vec::new();
+        for (index, task) in plan.leaves().filter(|(_, task)| is_search(task)) {
+            let asked = Asked::of_goal(&task.goal);
+            let again = match self.result(index) {
+                Some(leaf) if !self.is_weak(leaf) => continue,
+                None if !self.was_tried(index, task) => as_it_was(task, &self.brief.results),
+                Some(_) | None if asked.widened || is_widened(plan, &asked.facet) => continue,
+                Some(_) | None => {
+                    TaskDraft { role: Some(task.role.to_string()), ..refiner::search(&asked.facet) }
+                }
+            };
+            if found.iter().all(|other| other.name != again.name) {
+                found.push(again);
+            }
+        }
+        found
+    }
+
+    /// Leaves that did not end well and neither search nor check: they are tried once more.
+    fn others(&self) -> Vec<TaskDraft> {
+        let open = self.brief.plan.leaves().filter(|(index, task)| {
+            self.result(index).is_none() && !is_search(task) && !task.name.starts_with(CHECK_NAME)
+        });
+        let mut names = BTreeSet::new();
+        open.filter(|(_, task)| names.insert(&task.name))
+            .map(|(_, task)| as_it_was(task, &self.brief.results))
+            .collect()
+    }
+
+    /// Results with places that nobody has looked up.
+    fn unchecked(&self) -> Vec<String> {
+        let checks = self
+            .brief
+            .plan
+            .leaves()
+            .filter(|(index, task)| task.name.starts_with(CHECK_NAME) && self.result(index).is_some());
+        let checked: BTreeSet<&TaskIndex> = checks.flat_map(|(_, task)| &task.depends_on).collect();
+        let cited = self.brief.results.iter().filter(|leaf| {
+            leaf.result.findings.iter().any(|found| !found.citations.is_empty() && !found.verified)
+        });
+        cited.filter(|leaf| !checked.contains(&leaf.index)).map(|leaf| leaf.index.to_string()).collect()
+    }
+
+    /// Looks these up; everything there is, when nothing is named.
+    fn check(&self, mut of: Vec<String>) -> TaskDraft {
+        if of.is_empty() {
+            of = self.brief.results.iter().map(|leaf| leaf.index.to_string()).collect();
+        }
+        let earlier = self.brief.plan.tasks.values().filter(|task| task.name.starts_with(CHECK_NAME)).count();
+        TaskDraft { name: format!("{CHECK_NAME} again ({})", earlier + 1), ..check(of) }
+    }
+
+    fn is_weak(&self, leaf: &LeafRef) -> bool {
+        let best = leaf.result.findings.iter().map(|found| found.confidence).max();
+        best.is_none_or(|best| best < WEAK.max(self.limits.replan_below_confidence))
+    }
+
+    /// Whether the reasons speak of a task; what had not begun failed in nothing.
+    fn was_tried(&self, index: &TaskIndex, task: &PlanTask) -> bool {
+        let called = format!("{index} {}", task.name);
+        self.brief.reasons.iter().any(|reason| reason.contains(&called))
+    }
+}
+
+fn is_search(task: &PlanTask) -> bool {
+    matches!(task.role, Role::Researcher | Role::Specialist(_))
+}
+
+/// A task as it was planned. What it builds on is there, or it goes on without.
+fn as_it_was(task: &PlanTask, done: &[LeafRef]) -> TaskDraft {
+    let is_done = |needed: &&TaskIndex| done.iter().any(|leaf| leaf.index == **needed);
+    TaskDraft {
+        depends_on: task.depends_on.iter().filter(is_done).map(TaskIndex::to_string).collect(),
+        name: task.name.clone(),
+        goal: task.goal.clone(),
+        role: Some(task.role.to_string()),
+        criticism: task.criticism.clone(),
+        milestones: task.milestones.clone(),
+        expected_output: task.expected_output.clone(),
+        needs: task.needs.clone(),
+        critical: task.critical,
+        max_steps: task.max_steps,
+        ..TaskDraft::default()
+    }
+}

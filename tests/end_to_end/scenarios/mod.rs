@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::support::folder;
 
 mod audit;
+mod offline;
 mod population;
 mod skip_redo;
 mod split;

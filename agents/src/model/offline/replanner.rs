@@ -173,3 +173,122 @@ fn as_it_was(task: &PlanTask, done: &[LeafRef]) -> TaskDraft {
         ..TaskDraft::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use muster_shared::flow::{Citation, Finding, TaskResult, Work};
+    use muster_shared::plan::replan::{Rigour, first_new, replan};
+    use muster_shared::plan::{check_plan, repair};
+    use muster_shared::run::Statuses;
+
+    use super::super::testing::{offer, plan_of};
+    use super::*;
+    use crate::model::offline::lessons::of_search;
+
+    const GOAL: &str = "How does a worker survive an outage? What is a lease? What is 2 + 3?";
+
+    fn roles() -> [Role; 2] {
+        [Role::Worker, Role::Researcher]
+    }
+
+    /// The plan that is made for the goal at first.
+    fn planned() -> Plan {
+        repair(&plan_of(&offer(GOAL)), &RunLimits::default(), &roles()).0
+    }
+
+    fn with(change: impl FnOnce(&mut Work)) -> PlanDraft {
+        let mut offer = offer(GOAL);
+        change(&mut offer.work);
+        plan_of(&offer)
+    }
+
+    fn names(tasks: &[TaskDraft]) -> Vec<&str> {
+        tasks.iter().map(|task| task.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_draft_gets_what_earlier_runs_found_worth_while_and_nothing_else() {
+        let before = planned();
+        let asked = Asked::of_goal("How does a worker survive an outage?");
+        let lesson = of_search(&asked, None, true).unwrap();
+        for (lessons, more) in [(vec![lesson], 2), (vec!["name the roots first".to_owned()], 0)] {
+            let improved = with(|work| {
+                let Work::Plan { draft, lessons: taught, .. } = work else { panic!("{work:?}") };
+                (*draft, *taught) = (Some(Box::new(before.clone())), lessons);
+            });
+            let (plan, repairs) = repair(&improved, &RunLimits::default(), &roles());
+            assert_eq!(repairs, Vec::<String>::new());
+            assert!(check_plan(&plan, &RunLimits::default(), &roles()).is_empty());
+            assert_eq!(plan.tasks.len(), before.tasks.len() + more, "{:?}", names(&improved.tasks));
+            assert!(before.tasks.iter().all(|(index, task)| plan.tasks.get(index) == Some(task)));
+        }
+    }
+
+    #[test]
+    fn what_failed_is_tried_another_way_and_what_had_not_begun_stays_planned() {
+        let plan = planned();
+        let index =
+            |name: &str| plan.tasks.iter().find(|(_, task)| task.name.starts_with(name)).unwrap().0.clone();
+        let (outage, lease) = (index("How does a worker"), index("What is a lease"));
+        let findings = |confidence| {
+            let citations = vec![Citation { path: "a.md".into(), line: 1, quote: "a".into() }];
+            vec![Finding { text: "a".into(), confidence, citations, ..Finding::default() }]
+        };
+        // The outage failed, or is not sure; the lease had not begun, or is known.
+        for (failed, lease_known) in [(true, false), (true, true), (false, true)] {
+            let mut results = Vec::new();
+            let mut note = |at: &TaskIndex, confidence| {
+                let result = TaskResult { findings: findings(confidence), ..TaskResult::default() };
+                results.push(LeafRef { index: at.clone(), name: String::new(), goal: String::new(), result });
+            };
+            if !failed {
+                note(&outage, 10);
+            }
+            if lease_known {
+                note(&lease, 95);
+            }
+            let statuses: Statuses = plan
+                .tasks
+                .keys()
+                .map(|at| {
+                    let done = results.iter().any(|leaf| leaf.index == *at);
+                    let status = match (done, *at == outage) {
+                        (true, _) => muster_shared::flow::TaskStatus::Completed,
+                        (false, true) => muster_shared::flow::TaskStatus::Failed,
+                        (false, false) => muster_shared::flow::TaskStatus::Created,
+                    };
+                    (at.clone(), status)
+                })
+                .collect();
+            let brief = ReplanBrief {
+                plan: plan.clone(),
+                progress: String::new(),
+                reasons: vec![format!("{outage} {} failed: gone", plan.tasks[&outage].name)],
+                results,
+                lessons: Vec::new(),
+                first: first_new(&plan),
+                left: 2,
+            };
+            let draft = with(|work| {
+                let Work::Plan { replan, .. } = work else { panic!("{work:?}") };
+                *replan = Some(Box::new(brief));
+            });
+            let named = names(&draft.tasks);
+            assert_eq!(
+                named.iter().filter(|name| name.starts_with("Wider: How does")).count(),
+                1,
+                "{named:?}"
+            );
+            let plain = named.contains(&plan.tasks[&lease].name.as_str());
+            assert_eq!(plain, !lease_known, "{named:?}");
+            assert!(named.contains(&"Compute"), "{named:?}");
+            let check = draft.tasks.last().unwrap();
+            assert!(check.name.starts_with(CHECK_NAME), "{named:?}");
+            assert_eq!(check.depends_on.contains(&lease.to_string()), lease_known, "{check:?}");
+            let made = replan(&plan, &statuses, &draft, &RunLimits::default(), &roles(), Rigour::Strict);
+            assert!(made.is_ok(), "{made:?}");
+        }
+    }
+}

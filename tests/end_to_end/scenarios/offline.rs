@@ -1,0 +1,55 @@
+//! Without any model: what stays uncovered is searched for more widely, and what one run taught improves the plan of the
+//! next.
+
+use muster_support::fleet::Folder;
+use serde_json::{Value, json};
+
+use super::super::support::folder;
+
+const GOAL: &str = "How does a worker survive an outage?";
+const ANSWER: &str = "its journal is replayed elsewhere. (`ops.md:3`)";
+
+/// The question's own words stand with the bees only.
+fn with_documents() -> Folder {
+    let folder = folder();
+    folder.write("docs/bees.txt", "Nobody knows the outage of a hive.\n").unwrap();
+    let ops = "# Ops\n\nA node that stays silent is replaced, and its journal is replayed elsewhere.\n";
+    folder.write("docs/ops.md", ops).unwrap();
+    folder
+}
+
+/// The report of a run, and the run.
+fn asked(folder: &Folder) -> (String, Value) {
+    let report = folder.output(&["run", GOAL, "--docs", "docs", "--quiet"]).unwrap();
+    let replayed = folder.json(&["replay", "last", "--json"]).unwrap();
+    assert_eq!(replayed["same"], true, "{replayed}");
+    (report, folder.json(&["show", "last", "--json"]).unwrap())
+}
+
+fn planned(state: &Value) -> Vec<&str> {
+    let tasks = state["plan"]["tasks"].as_object().unwrap();
+    tasks.values().map(|task| task["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn what_a_refinement_found_out_stands_in_the_plan_of_the_next_run() {
+    // Each of these brings up a fleet of its own: what was learnt outlives all processes.
+    let folder = with_documents();
+    let (better, refined) = asked(&folder);
+    assert!(better.contains(ANSWER), "{better}");
+    assert!(refined["refinements"].to_string().contains("Wider: "), "{}", refined["refinements"]);
+    assert!(
+        refined["planning"]["iterated"].is_null(),
+        "there was nothing to know yet: {}",
+        refined["planning"]
+    );
+
+    let (again, improved) = asked(&folder);
+    assert!(again.contains(ANSWER), "{again}");
+    assert!(planned(&improved).iter().any(|name| name.starts_with("Wider: ")), "{improved}");
+    let iterated = &improved["planning"]["iterated"];
+    assert!(iterated["changes"].to_string().contains("Wider: "), "{iterated}");
+    assert!(iterated["lessons"].to_string().contains("a wider search is worth one more task"), "{iterated}");
+    let changes = improved["refinements"].as_array().into_iter().flatten().filter(|one| one[0] != json!([]));
+    assert_eq!(changes.count(), 0, "nothing is left to refine: {}", improved["refinements"]);
+}

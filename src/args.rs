@@ -26,7 +26,9 @@ pub(crate) use blueprint::{
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
-pub(crate) use look::{GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs};
+pub(crate) use look::{
+    ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
+};
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
@@ -97,6 +99,8 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Show a run: its plan, results, reflections, refinements, usage and report.
     Show(ShowArgs),
+    /// List the files that a run's tasks made, or copy them here.
+    Artifacts(ArtifactsArgs),
     /// Show everything that happened in a run, in order.
     Trace(TraceArgs),
     /// Show exactly what a model was sent for a step.

@@ -63,8 +63,6 @@ pub struct AgentSettings {
     pub tools: BTreeMap<Role, Vec<String>>,
     /// Where documents and their indices are kept on this host, shared by all agents.
     pub cache_dir: PathBuf,
-    /// Where the files of runs lie.
-    pub workspace_dir: PathBuf,
     /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
     pub template_dir: Option<PathBuf>,
     /// Folders with blueprints, `NAME.toml` each; they lie beside the fleet's folder. Those that come with Muster are
@@ -132,7 +130,6 @@ impl Default for AgentSettings {
             retries: RetryLimits::default(),
             tools: BTreeMap::new(),
             cache_dir: PathBuf::from(".muster/cache"),
-            workspace_dir: PathBuf::from(".muster/workspace"),
             template_dir: None,
             blueprints: vec![PathBuf::from("blueprints")],
             pull_wait: Duration::from_secs(30),

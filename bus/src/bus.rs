@@ -14,6 +14,7 @@ use crate::context::SharedContext;
 use crate::control::Control;
 use crate::dead::DeadLetters;
 use crate::error::BusError;
+use crate::files::Files;
 use crate::in_memory::InMemory;
 use crate::leases::Leases;
 use crate::lessons::Lessons;
@@ -212,6 +213,12 @@ impl Bus {
     #[must_use]
     pub fn lessons(&self) -> Lessons {
         Lessons::new(&self.core)
+    }
+
+    /// The files of runs.
+    #[must_use]
+    pub fn files(&self) -> Files {
+        Files::new(&self.core)
     }
 
     /// What the whole fleet shares and may use only so much of.

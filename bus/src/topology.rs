@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 2;
+pub const TOPOLOGY_VERSION: u32 = 3;
 
 /// The record.
 pub const RUNS: &str = "RUNS";
@@ -34,6 +34,8 @@ pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 pub const ALLOWANCE_SHOWN: &str = "allowance.";
 /// The bucket of what runs taught, as a stream.
 pub const LESSONS: &str = "KV_LESSONS";
+/// Which files runs have.
+pub const FILES: &str = "KV_FILES";
 /// The object store's bucket.
 pub const OBJECTS: &str = "MUSTER";
 /// The object store's bucket, as a stream.
@@ -169,6 +171,7 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             waits_for_disk: false,
             ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", settings.lessons_bytes)
         },
+        bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes),
         StreamSpec {
             rollup: true,
             ..stream(

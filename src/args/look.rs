@@ -39,6 +39,34 @@ pub(crate) struct GraphArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// List the files that a run's tasks made, or copy them here.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster artifacts last
+  muster artifacts last --get                # all of them, into the current folder
+  muster artifacts last notes/draft.md --get -o drafts")]
+pub(crate) struct ArtifactsArgs {
+    /// The run: its id, the unique beginning of one, or `last`; `last/1-2` is the run within its task 1-2.
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// Only these, by their paths in the run's workspace.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Copy them.
+    #[arg(long)]
+    pub(crate) get: bool,
+    /// With --get: the folder to copy them into, made if it is not there.
+    #[arg(short, long, value_name = "FOLDER", default_value = ".", requires = "get", value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
+    /// With --get: replace files that are there already.
+    #[arg(long, requires = "get")]
+    pub(crate) force: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// In which language a graph is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphForm {

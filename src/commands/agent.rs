@@ -56,7 +56,6 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
 fn settings(app: &App) -> AgentSettings {
     let mut settings = app.settings().agent.clone();
     settings.cache_dir = app.beside_fleet(&settings.cache_dir);
-    settings.workspace_dir = app.beside_fleet(&settings.workspace_dir);
     settings.blueprints = super::blueprint::folders(app);
     settings.fleet = app.settings().fleet.whole_budget();
     settings

@@ -3,6 +3,7 @@
 mod agent;
 mod answer;
 mod approve;
+mod artifacts;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
@@ -62,6 +63,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Ps(_)
         | Command::Runs(_)
         | Command::Show(_)
+        | Command::Artifacts(_)
         | Command::Graph(_)
         | Command::Trace(_)
         | Command::Prompt(_)
@@ -101,6 +103,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Trace(args) => trace::trace(&app, &args).await?,
         Command::Prompt(args) => prompt::prompt(&app, &args).await?,
         Command::Fork(args) => fork::fork(&app, args).await?,
+        Command::Artifacts(args) => artifacts::artifacts(&app, &args).await?,
         Command::Graph(args) => graph::graph(&app, &args).await?,
         Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,

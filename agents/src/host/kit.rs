@@ -25,7 +25,7 @@ use crate::react::toolset::{Ability, Toolset, narrowed};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::nested::nested_tools;
-use crate::tools::workspace::{LocalWorkspace, WorkspaceLimits};
+use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
 
 /// After this time the broker's clock is looked at anew.
@@ -286,10 +286,10 @@ impl Kit {
         {
             context = context.with_corpus(self.corpora.get(corpus).await?);
         }
-        let sees_files = matches!(offer.work, Work::Refine { .. });
+        let sees_files = matches!(offer.work, Work::Refine { .. } | Work::Write { .. });
         if sees_files || abilities.iter().any(|ability| ability.name.starts_with("workspace.")) {
-            let folder = self.settings.workspace_dir.join(offer.run.to_string());
-            let workspace = LocalWorkspace::new(folder, WorkspaceLimits::default());
+            let (files, limits) = (self.bus.files(), WorkspaceLimits::default());
+            let workspace = SharedWorkspace::new(files, offer.run, offer.task.to_string(), limits);
             context = context.with_workspace(Arc::new(workspace));
         }
         Ok(context)

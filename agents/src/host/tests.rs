@@ -133,12 +133,8 @@ impl Ground {
 
     fn kit_that_drains(&self, role: Role, mind: Mind, drain: Duration) -> Kit {
         let name = AgentId::new(&role.to_string(), self.names.fetch_add(1, Ordering::Relaxed));
-        let settings = AgentSettings {
-            workspace_dir: self.folder.path().join("workspace"),
-            cache_dir: self.folder.path().join("cache"),
-            drain,
-            ..AgentSettings::default()
-        };
+        let settings =
+            AgentSettings { cache_dir: self.folder.path().join("cache"), drain, ..AgentSettings::default() };
         let minds: MindMaker = Arc::new(move |_| Ok(mind.clone()));
         Kit::new(self.bus.as_agent(&name), role, settings, Arc::new(Redactor::default()), minds)
     }

@@ -214,6 +214,7 @@ impl Course<'_> {
                 if bench.equipment.mind.is_offline() {
                     mark_offline(&mut submission.product);
                 }
+                bench.equipment.name_files(&mut submission.product).await;
                 return Ok(Some(End { submission, chosen: Some(chosen), clock }));
             }
             NextStep::Conclude { submission, notes } => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use muster_shared::flow::{Gates, TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{Gates, Product, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{Case, StepLimits};
@@ -87,6 +87,18 @@ impl Equipment {
     pub(super) async fn files(&self, offer: &TaskOffered) -> Option<String> {
         let workspace = self.context.workspace.as_deref()?;
         super::files::told(workspace, &offer.nonce).await
+    }
+
+    /// Names in a report the files that the run's tasks made.
+    pub(super) async fn name_files(&self, product: &mut Option<Product>) {
+        let (Some(Product::Report(report)), Some(workspace)) = (product, self.context.workspace.as_deref())
+        else {
+            return;
+        };
+        match workspace.list().await {
+            Ok(files) => report.artifacts = files,
+            Err(error) => tracing::warn!(%error, "the report does not name the run's files"),
+        }
     }
 
     /// The conversation as it stands after these steps.

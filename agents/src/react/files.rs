@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use muster_shared::flow::Artifact;
+
 use crate::prompts::fence;
-use crate::tools::workspace::{Workspace, WorkspaceFile};
+use crate::tools::workspace::Workspace;
 
 /// The longest that a step waits for the list of files (W11).
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -33,11 +35,11 @@ pub(super) async fn told(workspace: &dyn Workspace, nonce: &str) -> Option<Strin
 }
 
 /// Files by folder, folders before what lies in them.
-fn tree(mut files: Vec<WorkspaceFile>) -> String {
+fn tree(mut files: Vec<Artifact>) -> String {
     files.sort();
     let mut text = String::new();
     let mut open: Vec<&str> = Vec::new();
-    for WorkspaceFile { path, bytes } in files.iter().take(MOST_FILES) {
+    for Artifact { path, bytes, .. } in files.iter().take(MOST_FILES) {
         let mut folders: Vec<&str> = path.split('/').collect();
         let name = folders.pop().unwrap_or_default();
         let same = folders.iter().zip(&open).take_while(|(one, other)| one == other).count();
@@ -61,7 +63,7 @@ mod tests {
 
     #[test]
     fn files_are_shown_by_folder_and_not_without_end() {
-        let file = |path: &str, bytes| WorkspaceFile { path: path.to_owned(), bytes };
+        let file = |path: &str, bytes| Artifact { path: path.to_owned(), bytes, ..Artifact::default() };
         let files =
             vec![file("notes/b.md", 2), file("a.txt", 1), file("notes/deep/c.md", 3), file("notes/a.md", 4)];
         let wanted =

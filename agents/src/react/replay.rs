@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_shared::flow::{
-    Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Step, TaskOffered, Thought,
+    Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Product, Report, Step, TaskOffered, Thought,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
@@ -168,7 +168,8 @@ impl Course<'_> {
         let (NextStep::Submit { submission, .. } | NextStep::Conclude { submission, .. }) = &next else {
             return Err((format!("the task ends: {:?} {}", outcome.ending, outcome.reason), what(&next)));
         };
-        let recorded = (outcome.ending, &outcome.reason, &outcome.product);
+        let product = outcome.product.clone().map(without_files);
+        let recorded = (outcome.ending, &outcome.reason, &product);
         if recorded == (submission.ending, &submission.reason, &submission.product) {
             return Ok(());
         }
@@ -302,6 +303,14 @@ fn taken_apart(call: &ModelCall) -> (String, Vec<ToolCall>) {
     });
     let text = part(0, starts.first().copied().unwrap_or(call.answer.len()));
     (text.to_owned(), calls.collect())
+}
+
+/// The product as the model gave it: which files there were came from outside.
+fn without_files(product: Product) -> Product {
+    match product {
+        Product::Report(report) => Product::Report(Report { artifacts: Vec::new(), ..report }),
+        Product::Plan(_) | Product::Result(_) | Product::Reflection(_) | Product::Refinement(_) => product,
+    }
 }
 
 const fn is_from_outside(ending: Ending) -> bool {

@@ -49,6 +49,7 @@ fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Su
         // Only the loop knows which mind wrote it.
         offline: false,
         partial: false,
+        artifacts: Vec::new(),
     }))
 }
 
@@ -107,6 +108,7 @@ fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
         unanswered: Vec::new(),
         offline: false,
         partial: false,
+        artifacts: Vec::new(),
     })
 }
 

@@ -33,7 +33,7 @@ pub use self::{
     spec::{
         Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolResult, ToolSpec, ToolStatus, Uncertain,
     },
-    workspace::{LocalWorkspace, Workspace, WorkspaceLimits},
+    workspace::{SharedWorkspace, Workspace, WorkspaceLimits},
 };
 
 /// A registry with the built-in tools. Which of them a call may use is decided by its context.

@@ -1,23 +1,24 @@
 //! Files of a run's workspace: what tasks write down for each other and for the person who asked.
 //!
-//! Paths are relative and `/`-separated. Nothing outside the workspace can be reached: no `..`, no
-//! absolute path, and no symbolic link is ever followed, whoever made it.
+//! Paths are relative and `/`-separated. They are names in a list and no places on a disk: nothing outside the workspace
+//! can be reached. That no path has `..`, is absolute or hidden keeps them harmless where they are put on a disk later.
 
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
+use muster_shared::flow::Artifact;
 use serde_json::{Value, json};
 
 pub use self::{
-    local::LocalWorkspace,
     path::{MAX_DEPTH, MAX_PATH, WorkspacePath},
+    shared::SharedWorkspace,
 };
 use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
-#[path = "workspace/local.rs"]
-mod local;
 #[path = "workspace/path.rs"]
 mod path;
+#[path = "workspace/shared.rs"]
+mod shared;
 
 /// Most characters of a file that one `workspace.read` shows, in bytes.
 const MAX_SHOWN: usize = 24 * 1024;
@@ -53,9 +54,12 @@ pub enum WorkspaceError {
     /// There is no such file.
     #[error("there is no file `{0}` in the workspace; list it to see what there is")]
     NotFound(String),
-    /// The path leads through a link or to something that is no ordinary file.
-    #[error("`{0}` is a link or no ordinary file; only ordinary files can be used")]
+    /// The path is that of a folder.
+    #[error("`{0}` is a folder; list the workspace to see what is in it")]
     NotAFile(String),
+    /// The path leads through a file.
+    #[error("`{0}` is a file and no folder; choose another path")]
+    NotAFolder(String),
     /// The file is no text.
     #[error("`{0}` is not a text file")]
     NotText(String),
@@ -67,18 +71,9 @@ pub enum WorkspaceError {
         /// The limit.
         limit: u64,
     },
-    /// The disk or store failed.
-    #[error("the workspace failed: {0}")]
-    Io(#[from] std::io::Error),
-}
-
-/// One file of a workspace.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WorkspaceFile {
-    /// Relative path.
-    pub path: String,
-    /// Size in bytes.
-    pub bytes: u64,
+    /// The bus failed.
+    #[error("the workspace cannot be reached: {0}")]
+    Bus(String),
 }
 
 /// The files of one run, wherever they live.
@@ -87,26 +82,26 @@ pub trait Workspace: Send + Sync + 'static {
     /// The text of a file.
     ///
     /// # Errors
-    /// When it is not there, not an ordinary text file, or cannot be read.
+    /// When it is not there, no text file, or cannot be read.
     async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError>;
 
     /// Writes a file as a whole: readers see the old text or the new, never a part.
     ///
     /// # Errors
-    /// When a limit would be passed or the path leads through a link.
+    /// When a limit would be passed, or the path is that of a folder or leads through a file.
     async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError>;
 
     /// Adds to the end of a file, which is made when it is not there. Gives the new size in bytes.
     ///
     /// # Errors
-    /// When a limit would be passed or the path leads through a link.
+    /// When a limit would be passed, or the path is that of a folder or leads through a file.
     async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError>;
 
     /// All files by path.
     ///
     /// # Errors
     /// When the workspace cannot be read.
-    async fn list(&self) -> Result<Vec<WorkspaceFile>, WorkspaceError>;
+    async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError>;
 }
 
 /// The four workspace tools: `workspace.read`, `workspace.list`, `workspace.write`, `workspace.append`.
@@ -247,12 +242,13 @@ impl From<WorkspaceError> for ToolFailure {
     fn from(error: WorkspaceError) -> Self {
         let message = error.to_string();
         match error {
-            WorkspaceError::BadPath { .. } | WorkspaceError::NotAFile(_) | WorkspaceError::Full { .. } => {
-                Self::Refused(message)
-            }
+            WorkspaceError::BadPath { .. }
+            | WorkspaceError::NotAFile(_)
+            | WorkspaceError::NotAFolder(_)
+            | WorkspaceError::Full { .. } => Self::Refused(message),
             WorkspaceError::NotFound(_) => Self::NotFound(message),
             WorkspaceError::NotText(_) => Self::InvalidArguments(message),
-            WorkspaceError::Io(_) => Self::Unavailable(message),
+            WorkspaceError::Bus(_) => Self::Unavailable(message),
         }
     }
 }

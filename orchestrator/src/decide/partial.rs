@@ -37,7 +37,7 @@ pub(super) fn report(run: &RunState, reason: &str) -> Option<Report> {
         body.push_str("\n## What is missing\n\n");
         body.extend(unanswered.iter().map(|what| format!("- {what}\n")));
     }
-    Some(Report { title, body, unanswered, offline: false, partial: true })
+    Some(Report { title, body, unanswered, offline: false, partial: true, artifacts: Vec::new() })
 }
 
 fn add(body: &mut String, leaf: &LeafRef) {

@@ -1,5 +1,6 @@
 //! The pipeline, in the order a run passes through it.
 
+pub mod artifact;
 pub mod budget;
 pub mod child;
 pub mod claim;
@@ -24,6 +25,7 @@ pub mod task;
 pub mod usage;
 pub mod wait;
 
+pub use artifact::Artifact;
 pub use budget::Budget;
 pub use child::Parent;
 pub use claim::{Claim, ClaimValue, Finite};

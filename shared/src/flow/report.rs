@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::artifact::Artifact;
+
 /// The answer of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -17,4 +19,7 @@ pub struct Report {
     /// Whether the run was stopped before its report was written: this is what its tasks had given until then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
+    /// The files that the run's tasks made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
 }

@@ -453,6 +453,7 @@ fn report() -> Report {
         unanswered: vec!["why 20".to_owned()],
         offline: true,
         partial: false,
+        artifacts: Vec::new(),
     }
 }
 

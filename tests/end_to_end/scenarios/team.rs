@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_support::fleet::wait_until;
+use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, Reply};
 use serde_json::json;
 
@@ -86,4 +86,23 @@ fn each_of_a_team_builds_on_the_one_before_it_and_hands_over_what_is_not_its_own
     assert_eq!(team, ["researcher", "drafter", "editor", "worker"].map(|role| BTreeSet::from([role])));
     assert_eq!(ended.state["delegated"]["4"], "2", "the plan has a task more, and knows whose it was");
     assert!(server.violations().is_empty(), "{:?}", server.violations());
+
+    let made = &ended.state["report"]["artifacts"];
+    assert_eq!((&made[0]["path"], &made[0]["task"]), (&json!("draft.md"), &json!("2")), "{made}");
+    assert!(folder.output(&["artifacts", "last"]).unwrap().contains("draft.md"));
+    let copied = folder.output(&["artifacts", "last", "draft.md", "--get", "-o", "here/and/there"]).unwrap();
+    assert_eq!(copied.trim(), "here/and/there/draft.md");
+    let draft = || std::fs::read_to_string(folder.path().join("here/and/there/draft.md")).unwrap();
+    assert_eq!(draft(), DRAFT);
+    for (arguments, code, said) in [
+        (&["artifacts", "last", "--get", "-o", "here/and/there"][..], 1, "is there already"),
+        (&["artifacts", "last", "none.md"], 2, "has no file"),
+        (&["artifacts", "last", "-o", "here"], 2, "--get"),
+        (&["artifacts", "nothing"], 2, "names no run"),
+    ] {
+        let output = folder.run(arguments).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", both(&output));
+        assert!(both(&output).contains(said), "{}", both(&output));
+    }
+    assert_eq!(draft(), DRAFT);
 }

@@ -29,7 +29,8 @@ pub(super) fn next(
     let goal = offer.goal.split(REPORT_PARTS).next().unwrap_or(&offer.goal);
     let title = shorten(&normalise_space(goal), 180);
     let body = body(offer, &title, &material, failed);
-    let report = Report { title, body, unanswered: material.unanswered(), offline: true, partial: false };
+    let report =
+        Report { title, body, unanswered: material.unanswered(), offline: true, ..Report::default() };
     OfflineMove::submit(
         thought(
             format!(

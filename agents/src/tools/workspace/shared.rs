@@ -1,0 +1,117 @@
+//! A workspace on the bus: the same files for whoever works for the run, on whatever machine.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use muster_bus::{BusError, FileList, Files, WriteError};
+use muster_shared::flow::Artifact;
+use muster_shared::ids::RunId;
+
+use super::{Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath};
+
+/// The files of a run, as one of its tasks sees them. Cheap to clone.
+#[derive(Clone)]
+pub struct SharedWorkspace {
+    files: Files,
+    run: RunId,
+    /// Who is named as the author.
+    task: String,
+    limits: WorkspaceLimits,
+}
+
+impl SharedWorkspace {
+    /// The files of `run`, written in the name of `task`.
+    #[must_use]
+    pub fn new(files: Files, run: RunId, task: impl Into<String>, limits: WorkspaceLimits) -> Self {
+        Self { files, run, task: task.into(), limits }
+    }
+
+    async fn change(
+        &self,
+        path: &WorkspacePath,
+        make: impl Fn(Option<&Bytes>) -> Result<String, WorkspaceError> + Send + Sync,
+        needs_content: bool,
+    ) -> Result<u64, WorkspaceError> {
+        let make = |list: &FileList, content: Option<&Bytes>| {
+            check_place(list, path)?;
+            let text = make(content)?;
+            check_room(list, path, text.len() as u64, &self.limits)?;
+            Ok(text)
+        };
+        let place = (self.run, path.as_str(), self.task.as_str());
+        match self.files.write(place, make, needs_content).await {
+            Ok(file) => Ok(file.bytes),
+            Err(WriteError::Refused(refusal)) => Err(refusal),
+            Err(WriteError::Bus(error)) => Err(error.into()),
+        }
+    }
+}
+
+#[async_trait]
+impl Workspace for SharedWorkspace {
+    async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+        let found = self.files.read(self.run, path.as_str()).await?;
+        let bytes = found.ok_or_else(|| WorkspaceError::NotFound(path.to_string()))?;
+        text_of(&bytes, path)
+    }
+
+    async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
+        self.change(path, |_| Ok(text.to_owned()), false).await.map(|_| ())
+    }
+
+    async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError> {
+        let added = |before: Option<&Bytes>| match before {
+            Some(before) => Ok(text_of(before, path)? + text),
+            None => Ok(text.to_owned()),
+        };
+        self.change(path, added, true).await
+    }
+
+    async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
+        Ok(self.files.list(self.run).await?.files)
+    }
+}
+
+fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| WorkspaceError::NotText(path.to_string()))
+}
+
+/// A name cannot be that of a file and of a folder, so that all of them can be put on a disk.
+fn check_place(list: &FileList, path: &WorkspacePath) -> Result<(), WorkspaceError> {
+    let lies_below =
+        |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
+    for file in &list.files {
+        if lies_below(path.as_str(), &file.path) {
+            return Err(WorkspaceError::NotAFolder(file.path.clone()));
+        }
+        if lies_below(&file.path, path.as_str()) {
+            return Err(WorkspaceError::NotAFile(path.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn check_room(
+    list: &FileList,
+    path: &WorkspacePath,
+    bytes: u64,
+    limits: &WorkspaceLimits,
+) -> Result<(), WorkspaceError> {
+    let full = |what, limit| Err(WorkspaceError::Full { what, limit });
+    if bytes > limits.max_file {
+        return full("bytes in a file", limits.max_file);
+    }
+    let others = || list.files.iter().filter(|file| file.path != path.as_str());
+    if others().count() >= limits.max_files {
+        return full("files", limits.max_files as u64);
+    }
+    if others().map(|file| file.bytes).sum::<u64>().saturating_add(bytes) > limits.max_total {
+        return full("bytes", limits.max_total);
+    }
+    Ok(())
+}
+
+impl From<BusError> for WorkspaceError {
+    fn from(error: BusError) -> Self {
+        Self::Bus(error.to_string())
+    }
+}

@@ -1,0 +1,183 @@
+//! The files of a run: what its tasks write for each other and for whoever asked (R9), wherever they work.
+//!
+//! A list for each run says which files there are, and changes by compare-and-set; what stands in them are objects named
+//! by their hash.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use muster_shared::flow::Artifact;
+use muster_shared::ids::{RunId, Seq};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{Headers, Message};
+use crate::bus::Core;
+use crate::error::{AppendError, BusError};
+use crate::kv::Bucket;
+use crate::store::{Store, hash};
+use crate::topology::FILES;
+
+const BUCKET: Bucket = Bucket(FILES);
+
+/// How often a change is made anew because somebody else changed the list first.
+const MOST_ATTEMPTS: u32 = 64;
+
+/// The files of runs.
+#[derive(Clone)]
+pub struct Files {
+    core: Arc<Core>,
+    store: Store,
+}
+
+/// The files of a run as they were, by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileList {
+    /// The files.
+    pub files: Vec<Artifact>,
+    version: Seq,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    files: Vec<Artifact>,
+}
+
+/// Why a file was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError<E> {
+    /// Whoever made the new content refused.
+    #[error("refused")]
+    Refused(E),
+    /// The bus failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+}
+
+impl Files {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core), store: Store::new(core) }
+    }
+
+    /// The files that a run has.
+    ///
+    /// # Errors
+    /// When the list cannot be read, or the bus fails.
+    pub async fn list(&self, run: RunId) -> Result<FileList, BusError> {
+        let Some(entry) = BUCKET.last(&self.core, &run.to_string()).await? else {
+            return Ok(FileList::default());
+        };
+        let Some(message) = entry.message else {
+            return Ok(FileList { files: Vec::new(), version: entry.revision });
+        };
+        let unreadable = |error: serde_json::Error| BusError::Unreadable {
+            seq: entry.revision,
+            subject: message.subject.clone(),
+            reason: error.to_string(),
+        };
+        let Listed { files } = serde_json::from_slice(&message.payload).map_err(unreadable)?;
+        Ok(FileList { files, version: entry.revision })
+    }
+
+    /// What stands in a file; nothing when it is not there.
+    ///
+    /// # Errors
+    /// When it has more bytes than `object_limit`, or the bus fails.
+    pub async fn read(&self, run: RunId, path: &str) -> Result<Option<Bytes>, BusError> {
+        // Somebody may write between the look into the list and the one at the object.
+        for _ in 0..MOST_ATTEMPTS {
+            let list = self.list(run).await?;
+            let Some(file) = list.find(path) else { return Ok(None) };
+            if let Some(bytes) = self.store.get(&object(run, &file.hash)).await? {
+                return Ok(Some(bytes));
+            }
+        }
+        Err(BusError::Conflict { what: format!("the file {path}") })
+    }
+
+    /// Writes a file as `make` has it from what there is: the list, and what stands in the file now. Readers see the
+    /// old content or the new. Secrets are taken out.
+    ///
+    /// # Errors
+    /// What `make` refuses with; [`BusError::Conflict`] when others kept writing; else when the bus fails.
+    pub async fn write<E: Send>(
+        &self,
+        (run, path, task): (RunId, &str, &str),
+        make: impl Fn(&FileList, Option<&Bytes>) -> Result<String, E> + Send + Sync,
+        needs_content: bool,
+    ) -> Result<Artifact, WriteError<E>> {
+        for _ in 0..MOST_ATTEMPTS {
+            let list = self.list(run).await?;
+            let before = list.find(path).cloned();
+            let content = match &before {
+                Some(file) if needs_content => match self.store.get(&object(run, &file.hash)).await? {
+                    Some(content) => Some(content),
+                    // Replaced since the list was read.
+                    None => continue,
+                },
+                Some(_) | None => None,
+            };
+            let text = make(&list, content.as_ref()).map_err(WriteError::Refused)?;
+            let bytes = Bytes::from(self.core.redactor.redact(&text).into_owned());
+            let file = Artifact {
+                path: path.to_owned(),
+                bytes: bytes.len() as u64,
+                hash: hash(&bytes),
+                task: task.to_owned(),
+            };
+            self.store.put_named(&object(run, &file.hash), bytes).await?;
+            let listed = match self.replace(run, &list, &file).await {
+                Ok(()) => true,
+                Err(AppendError::Conflict) => false,
+                // Whether it landed shows in the list.
+                Err(AppendError::Ambiguous { .. }) => self.list(run).await?.find(path) == Some(&file),
+                Err(error) => return Err(WriteError::Bus(error.into())),
+            };
+            if listed {
+                self.forget(run, before.as_ref(), &list.with(&file)).await;
+                return Ok(file);
+            }
+        }
+        Err(WriteError::Bus(BusError::Conflict { what: format!("the file {path}") }))
+    }
+
+    async fn replace(&self, run: RunId, list: &FileList, file: &Artifact) -> Result<(), AppendError> {
+        let listed = Listed { files: list.with(file) };
+        let payload =
+            serde_json::to_vec(&listed).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let mut headers = Headers::default();
+        headers.add("Content-Type", "application/json");
+        let message = Message { subject: BUCKET.subject(&run.to_string()), headers, payload: payload.into() };
+        BUCKET.put(&self.core, message, None, Some(list.version)).await?;
+        Ok(())
+    }
+
+    /// Removes what a file held before, unless another file of the run holds the same.
+    async fn forget(&self, run: RunId, before: Option<&Artifact>, now: &[Artifact]) {
+        let Some(before) = before.filter(|before| now.iter().all(|file| file.hash != before.hash)) else {
+            return;
+        };
+        if let Err(error) = self.store.delete(&object(run, &before.hash)).await {
+            tracing::debug!(%error, path = before.path, "the old content of a file stays in the store");
+        }
+    }
+}
+
+impl FileList {
+    /// The file of this path.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<&Artifact> {
+        self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The files with this one in place of the one with its path, by path.
+    fn with(&self, file: &Artifact) -> Vec<Artifact> {
+        let others = self.files.iter().filter(|other| other.path != file.path).cloned();
+        let mut files: Vec<Artifact> = others.chain([file.clone()]).collect();
+        files.sort();
+        files
+    }
+}
+
+fn object(run: RunId, hash: &str) -> String {
+    format!("file/{run}/{hash}")
+}

@@ -1,0 +1,153 @@
+//! `muster artifacts`: the files that a run's tasks made.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use muster_agents::tools::workspace::WorkspacePath;
+use muster_shared::flow::Artifact;
+use muster_shared::ids::RunId;
+use serde_json::json;
+
+use super::select;
+use crate::app::{App, bus_failure};
+use crate::args::ArtifactsArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::{output, render};
+
+/// Lists the files of a run, or copies them.
+pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, Failure> {
+    let reading = Reading::open(app).await?;
+    let done = list_or_copy(&reading, args).await;
+    reading.close().await;
+    done
+}
+
+async fn list_or_copy(reading: &Reading, args: &ArtifactsArgs) -> Result<Exit, Failure> {
+    let run = select::run(&reading.bus, &args.run).await?;
+    let listed = reading.bus.files().list(run).await.map_err(bus_failure)?;
+    let chosen = choose(listed.files, &args.paths, run)?;
+    if args.get {
+        return copy(reading, run, &chosen, args).await;
+    }
+    if args.json {
+        output::json(&json!({ "run": run, "artifacts": chosen }))?;
+    } else {
+        output::line(&render::artifacts::list(&chosen, run))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// The files that are meant: all of them, or those of these paths. Pure.
+fn choose(files: Vec<Artifact>, paths: &[String], run: RunId) -> Result<Vec<Artifact>, Failure> {
+    if paths.is_empty() {
+        return Ok(files);
+    }
+    let mut chosen = Vec::new();
+    for path in paths {
+        let wanted = path.strip_prefix("./").unwrap_or(path);
+        let Some(file) = files.iter().find(|file| file.path == wanted) else {
+            return Err(Failure::usage(format!("run {} has no file {path:?}", run.short()))
+                .help(format!("`muster artifacts {}` lists those it has", run.short())));
+        };
+        chosen.push(file.clone());
+    }
+    Ok(chosen)
+}
+
+async fn copy(
+    reading: &Reading,
+    run: RunId,
+    files: &[Artifact],
+    args: &ArtifactsArgs,
+) -> Result<Exit, Failure> {
+    let mut copied = Vec::new();
+    for file in files {
+        // The list is data from the bus: only what is a path of a workspace is made a path of this disk.
+        let path = WorkspacePath::parse(&file.path)
+            .map_err(|error| Failure::failed(format!("a file of the run cannot be copied: {error}")))?;
+        let Some(bytes) = reading.bus.files().read(run, path.as_str()).await.map_err(bus_failure)? else {
+            return Err(Failure::failed(format!("{path} was taken away meanwhile"))
+                .help("list the files again with `muster artifacts`"));
+        };
+        let target = args.output.join(path.as_str());
+        write(&args.output, &target, &bytes, args.force)?;
+        copied.push((file.clone(), target));
+    }
+    if args.json {
+        let copied: Vec<_> = copied.iter().map(|(file, to)| json!({ "artifact": file, "to": to })).collect();
+        output::json(&json!({ "run": run, "copied": copied }))?;
+    } else if copied.is_empty() {
+        output::line(&render::artifacts::list(&[], run))?;
+    } else {
+        for (_, target) in &copied {
+            output::line(&target.display().to_string())?;
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+/// Writes one file below a folder. A link on the way that leads out of it is not followed.
+fn write(folder: &Path, target: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    let cannot = |error: &std::io::Error| {
+        Failure::failed(format!("cannot write {}: {error}", target.display()))
+            .help("choose another folder with -o")
+    };
+    let parent = target.parent().unwrap_or(folder);
+    std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+    let inside = real(folder).map_err(|error| cannot(&error))?;
+    let deepest = parent.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    let is_outside = |path: &Path| real(path).map(|path| !path.starts_with(&inside));
+    if is_outside(deepest).map_err(|error| cannot(&error))? {
+        return Err(Failure::failed(format!("{} leads out of {}", target.display(), folder.display()))
+            .help("a link is in the way: remove it, or choose another folder with -o"));
+    }
+    std::fs::create_dir_all(parent).map_err(|error| cannot(&error))?;
+    if force {
+        // A link is removed, not followed.
+        match std::fs::remove_file(target) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot(&error)),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(target) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            return Err(Failure::failed(format!("{} is there already", target.display()))
+                .help("replace it with --force, or choose another folder with -o"));
+        }
+        Err(error) => return Err(cannot(&error)),
+    };
+    file.write_all(bytes).map_err(|error| cannot(&error))
+}
+
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    std::fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn files_are_written_once_and_never_through_a_link() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, outside) = (place.path().join("here"), place.path().join("outside"));
+        std::fs::create_dir_all(&outside).unwrap();
+        write(&folder, &folder.join("a/b.md"), b"one", false).unwrap();
+        assert_eq!(std::fs::read(folder.join("a/b.md")).unwrap(), b"one");
+        assert!(write(&folder, &folder.join("a/b.md"), b"two", false).is_err());
+        write(&folder, &folder.join("a/b.md"), b"two", true).unwrap();
+        assert_eq!(std::fs::read(folder.join("a/b.md")).unwrap(), b"two");
+
+        std::os::unix::fs::symlink(&outside, folder.join("up")).unwrap();
+        std::os::unix::fs::symlink(outside.join("c.md"), folder.join("c.md")).unwrap();
+        assert!(write(&folder, &folder.join("up/c.md"), b"x", true).is_err());
+        assert!(write(&folder, &folder.join("up/new/c.md"), b"x", true).is_err());
+        assert!(write(&folder, &folder.join("c.md"), b"x", false).is_err());
+        write(&folder, &folder.join("c.md"), b"x", true).unwrap();
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    }
+}

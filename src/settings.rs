@@ -5,6 +5,7 @@ mod error;
 mod file;
 mod keys;
 mod layer;
+mod peers;
 mod people;
 mod sections;
 mod team;

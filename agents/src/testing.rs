@@ -64,6 +64,8 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         deadline: Millis(u64::try_from(now).unwrap() + 60_000),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,
     }
@@ -102,6 +104,7 @@ pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: Observatio
             truncated: false,
         }),
         notes: Vec::new(),
+        heard: Vec::new(),
         calls: vec![ModelCall {
             model: "test/model".into(),
             template: TemplateRef::default(),

@@ -176,6 +176,8 @@ fn offer(run: RunId) -> TaskOffered {
         deadline: Millis(u64::MAX / 2),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,
     }

@@ -47,9 +47,9 @@ impl Control {
         };
         let about = match message {
             ControlMessage::CancelRun { run, .. } | ControlMessage::ParkRun { run, .. } => About::run(*run),
-            ControlMessage::CancelTask { run, task, .. } | ControlMessage::ParkTask { run, task, .. } => {
-                About::task(*run, task)
-            }
+            ControlMessage::CancelTask { run, task, .. }
+            | ControlMessage::ParkTask { run, task, .. }
+            | ControlMessage::Inform { run, task, .. } => About::task(*run, task),
             ControlMessage::Owners(message) => about_owners(message),
             ControlMessage::Shutdown => About::default(),
         };

@@ -120,6 +120,8 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         deadline: Millis(1_000),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: "n".to_owned(),
         encoding: Encoding::Json,
     }

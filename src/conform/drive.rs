@@ -247,6 +247,8 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
         budget: Budget::default(),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: "c0ffee00c0ffee00".to_owned(),
         encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },
     })
@@ -270,6 +272,7 @@ fn step() -> Step {
             truncated: false,
         }),
         notes: Vec::new(),
+        heard: Vec::new(),
         calls: Vec::new(),
         millis: 0,
         outside_millis: 0,

@@ -63,6 +63,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
+        | RunEvent::InformationShared { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

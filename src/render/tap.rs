@@ -1,5 +1,7 @@
 //! `muster tap`: one line for each message that passes.
 
+use muster_shared::flow::{Awaited, PeerAnswer, Wait};
+use muster_shared::run::RunEvent;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
 
@@ -37,6 +39,24 @@ fn kind(body: &Body) -> String {
     }
 }
 
+/// An event by its name. What peers tell and answer each other is told with it.
+fn event(event: &RunEvent) -> String {
+    match event {
+        RunEvent::TaskAnswered { task, observation, answer: Some(answer), .. } => {
+            let what = match **answer {
+                PeerAnswer::HelpGiven { .. } => "help given",
+                PeerAnswer::InformationShared { .. } => "information shared",
+                PeerAnswer::ContextGiven { .. } => "context given",
+                PeerAnswer::CapabilityFound { .. } => "capability found",
+            };
+            format!("{what} to {task}: {}", observation.content)
+        }
+        RunEvent::InformationShared { from, text, .. } => format!("{} from {from}: {text}", event.name()),
+        // Whatever else happens is told by the trace.
+        other => other.name().to_owned(),
+    }
+}
+
 fn owners(message: &OwnerMessage) -> String {
     match message {
         OwnerMessage::Order { command, from, .. } => format!("{} handed on by {from}", command.name()),
@@ -50,7 +70,7 @@ fn owners(message: &OwnerMessage) -> String {
 fn says(body: &Body) -> String {
     match body {
         Body::Decided(decided) => {
-            let events: Vec<&str> = decided.events.iter().map(muster_shared::run::RunEvent::name).collect();
+            let events = decided.events.iter().map(event);
             let offers = match (&decided.offer, decided.offers) {
                 (Some(offer), _) => {
                     Some(format!("offers it to {} (generation {})", offer.queue, offer.generation))
@@ -58,7 +78,7 @@ fn says(body: &Body) -> String {
                 (None, 0) => None,
                 (None, n) => Some(figures::plural(n.into(), "offer")),
             };
-            events.into_iter().map(str::to_owned).chain(offers).collect::<Vec<_>>().join(", ")
+            events.chain(offers).collect::<Vec<_>>().join(", ")
         }
         Body::Offered(offer) => format!("to {} (generation {})", offer.queue, offer.generation),
         Body::Started(started) => {
@@ -71,7 +91,10 @@ fn says(body: &Body) -> String {
                 step.number, step.action.name, step.action.arguments, step.thought.text
             )
         }
-        Body::Released(released) => released.reason.clone(),
+        Body::Released(released) => match released.wait.as_deref() {
+            Some(Awaited { wait: Wait::Peer(request), .. }) => request.in_words(),
+            Some(_) | None => released.reason.clone(),
+        },
         Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
         Body::Command(Command::Submit { goal, .. }) => format!("submit: {}", goal.text),
         Body::Command(Command::Attend { goal, .. }) => format!("submit for a task: {}", goal.text),
@@ -97,6 +120,10 @@ fn says(body: &Body) -> String {
             format!("park run {}: {reason}", run.short())
         }
         Body::Control(ControlMessage::ParkTask { task, reason, .. }) => format!("park {task}: {reason}"),
+        Body::Control(ControlMessage::Inform { task, information, .. }) => {
+            let told = information.iter().map(|one| format!("from {}: {}", one.from, one.text));
+            format!("information for {task}: {}", told.collect::<Vec<_>>().join("; "))
+        }
         Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
         Body::Control(ControlMessage::Owners(message)) => owners(message),
         Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),

@@ -138,6 +138,10 @@ impl Timeline {
             RunEvent::TaskDelegated { task, to, .. } => {
                 format!("{task} hands work over to the new task {to}")
             }
+            RunEvent::InformationShared { number, from, to, text } => {
+                let to: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
+                format!("{from} shares information {number} with {}: {}", to.join(", "), self.brief(text))
+            }
             RunEvent::ChildBegun { task, run, goal, .. } => {
                 format!("{task} waits for a run of its own, {}: {}", run.short(), self.brief(&goal.text))
             }
@@ -290,6 +294,9 @@ impl Timeline {
                 lines.push(format!("{name:<12}{}", self.brief(text)));
             }
         };
+        for told in &step.heard {
+            line("heard", &format!("from {} ({}): {}", told.from, told.name, told.text));
+        }
         line("thought", &step.thought.text);
         line("reasoning", &step.thought.reasoning);
         line("plan", &step.thought.plan);
@@ -401,7 +408,8 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::TaskBlocked { task, .. }
         | RunEvent::TaskSkipped { task, .. }
         | RunEvent::TaskDelegated { task, .. }
-        | RunEvent::TaskStale { task, .. } => Some(TaskId::Leaf(task.clone())),
+        | RunEvent::TaskStale { task, .. }
+        | RunEvent::InformationShared { from: task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
-use muster_shared::flow::{Budget, People, Planning, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{Budget, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::peers::PeerSettings;
 use super::people::PeopleSettings;
 
 /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
@@ -189,6 +190,8 @@ pub(crate) struct LimitSettings {
     pub(crate) max_nesting: u32,
     /// What people have a say in.
     pub(crate) people: PeopleSettings,
+    /// How much tasks may ask of each other.
+    pub(crate) peers: PeerSettings,
     /// Whether a planner is asked: auto (unless the goal is small), always, or never.
     pub(crate) planning: Planning,
     /// Whether a plan is improved from lessons of earlier runs before it is carried out.
@@ -310,6 +313,7 @@ impl Default for LimitSettings {
             task_budget,
             max_nesting,
             people,
+            peers,
             planning,
             iterate_plans,
             max_replans,
@@ -341,6 +345,7 @@ impl Default for LimitSettings {
             task_budget: BudgetSettings::from(&task_budget),
             max_nesting,
             people: PeopleSettings::from(&people),
+            peers: PeerSettings::from(&peers),
             planning,
             iterate_plans,
             max_replans,
@@ -377,6 +382,7 @@ impl From<&LimitSettings> for RunLimits {
             task_budget: Budget::from(&limits.task_budget),
             max_nesting: limits.max_nesting,
             people: People::from(&limits.people),
+            peers: Peers::from(&limits.peers),
             planning: limits.planning,
             iterate_plans: limits.iterate_plans,
             max_replans: limits.max_replans,

@@ -15,12 +15,19 @@ use crate::react::drive::drive;
 use crate::react::history::cut;
 use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
+use crate::react::mailbox::Mailbox;
 use crate::react::voice::Voice;
 
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN_PAUSE: Duration = Duration::from_secs(2);
 /// Longest text of a panic that is kept, in characters.
 const MAX_PANIC: usize = 300;
+
+/// How a task in hand is reached from outside.
+pub(super) struct Reach {
+    pub(super) interrupt: Interrupts,
+    pub(super) mailbox: Mailbox,
+}
 
 /// Stops the work when the guardian is dropped.
 struct Work(JoinHandle<Verdict>);
@@ -32,13 +39,13 @@ impl Drop for Work {
 }
 
 /// Does a task and settles with its queue.
-pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, interrupt: Interrupts) {
+pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) {
     if is_superseded(kit.bus(), &task).await {
         tracing::debug!(run = %task.offer.run, task = %task.offer.task, "dropping an offer that was made again");
         return settle(task, Verdict::Closed).await;
     }
     let starter = starter(&kit, &task);
-    let mut work = Work(tokio::spawn(work(Arc::clone(&kit), task.offer.clone(), starter.clone(), interrupt)));
+    let mut work = Work(tokio::spawn(work(Arc::clone(&kit), task.offer.clone(), starter.clone(), reach)));
     let mut beat = tokio::time::interval(kit.settings().progress);
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     beat.tick().await;
@@ -63,14 +70,14 @@ async fn work(
     kit: Arc<Kit>,
     offer: muster_shared::flow::TaskOffered,
     starter: Starter,
-    interrupt: Interrupts,
+    Reach { interrupt, mailbox }: Reach,
 ) -> Verdict {
     let bus = kit.bus();
     let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer);
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
     let time_is_up = kit.time_is_up(&offer);
-    drive(&offer, &starter, record, (interrupt, time_is_up), voice, equip).await
+    drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), voice, equip).await
 }
 
 fn starter(kit: &Kit, task: &TakenTask) -> Starter {

@@ -24,6 +24,7 @@ use crate::react::prompt::{Brief, Sampling};
 use crate::react::toolset::{Ability, Toolset, narrowed};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
+use crate::tools::actions::reaches_peers;
 use crate::tools::nested::nested_tools;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
 use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
@@ -270,7 +271,9 @@ impl Kit {
         let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
         let has_documents = offer.corpus.is_some();
         let usable = |spec: &ToolSpec| {
-            rules.may_use(&spec.name, allowed) && (has_documents || !is_of_corpus(&spec.name))
+            rules.may_use(&spec.name, allowed)
+                && (has_documents || !is_of_corpus(&spec.name))
+                && (offer.may_ask_peers || !reaches_peers(&spec.name))
         };
         let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
         match &offer.work {

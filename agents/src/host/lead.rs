@@ -12,9 +12,11 @@ use muster_shared::wire::ControlMessage;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::guard::Reach;
 use super::kit::Kit;
 use super::slot::{Assign, Slot};
 use crate::react::interrupt::Interrupt;
+use crate::react::mailbox::Mailbox;
 
 /// How many slots there are, and how many of them are free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,7 @@ struct InHand {
     task: TaskId,
     generation: Generation,
     interrupt: watch::Sender<Option<Interrupt>>,
+    mailbox: Mailbox,
 }
 
 /// Knows which slot does what.
@@ -133,10 +136,12 @@ impl Handler<Arrived> for Host {
         };
         let (interrupt, watched) = watch::channel(None);
         let offer = &task.offer;
+        let mailbox = Mailbox::with(&offer.heard);
+        let reach = Reach { interrupt: watched, mailbox: mailbox.clone() };
         let (run, id, generation) = (offer.run, offer.task.clone(), offer.generation);
-        match self.slots[number].try_send(Assign { task, interrupt: watched }) {
+        match self.slots[number].try_send(Assign { task, reach }) {
             Ok(()) => {
-                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt });
+                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt, mailbox });
             }
             Err(error) => {
                 let (actix::dev::SendError::Full(Assign { task, .. })
@@ -211,6 +216,13 @@ impl StreamHandler<ControlMessage> for Host {
                 self.interrupt(&Interrupt::Park(reason), |held| {
                     (held.run, &held.task, held.generation) == (run, &task, generation)
                 });
+            }
+            ControlMessage::Inform { run, task, generation, information } => {
+                let told =
+                    |held: &&InHand| (held.run, &held.task, held.generation) == (run, &task, generation);
+                for held in self.in_hand.values().filter(told) {
+                    held.mailbox.put(&information);
+                }
             }
             ControlMessage::Shutdown => self.stop.cancel(),
             // Not for agents.

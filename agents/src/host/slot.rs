@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture};
 use muster_bus::TakenTask;
-use tokio::sync::watch;
 
-use super::guard::guard;
+use super::guard::{Reach, guard};
 use super::kit::Kit;
 use super::lead::{Freed, Host};
-use crate::react::interrupt::Interrupt;
 
 /// Does one task at a time.
 pub(super) struct Slot {
@@ -23,7 +21,7 @@ pub(super) struct Slot {
 #[rtype(result = "()")]
 pub(super) struct Assign {
     pub(super) task: TakenTask,
-    pub(super) interrupt: watch::Receiver<Option<Interrupt>>,
+    pub(super) reach: Reach,
 }
 
 impl Slot {
@@ -39,8 +37,8 @@ impl Actor for Slot {
 impl Handler<Assign> for Slot {
     type Result = ();
 
-    fn handle(&mut self, Assign { task, interrupt }: Assign, context: &mut Self::Context) {
-        let work = guard(Arc::clone(&self.kit), task, interrupt);
+    fn handle(&mut self, Assign { task, reach }: Assign, context: &mut Self::Context) {
+        let work = guard(Arc::clone(&self.kit), task, reach);
         let freed = work.into_actor(self).map(|(), slot, _| slot.host.do_send(Freed(slot.number)));
         context.spawn(freed);
     }

@@ -252,6 +252,10 @@ fn conclusion(outcome: &Outcome) -> &str {
     }
 }
 
+fn reach(interrupt: crate::react::interrupt::Interrupts) -> guard::Reach {
+    guard::Reach { interrupt, mailbox: crate::react::mailbox::Mailbox::default() }
+}
+
 #[test]
 fn a_leaf_of_three_tool_steps_makes_five_entries() {
     in_system(async {
@@ -525,7 +529,7 @@ fn another_agent_goes_on_after_the_last_step_and_repeats_no_finished_call() {
         let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
         let ack = task.ack_subject.clone();
         let (_interrupt, watched) = watch::channel(None);
-        let working = tokio::spawn(guard::guard(first, task, watched));
+        let working = tokio::spawn(guard::guard(first, task, reach(watched)));
         ground
             .until(&offer, |event| matches!(event, AgentEvent::Step(step) if step.number == 5).then_some(()))
             .await;
@@ -579,7 +583,7 @@ fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
         for _ in 0..2 {
             let task = queue.take(wait).await.unwrap().unwrap();
             let (_interrupt, watched) = watch::channel(None);
-            guard::guard(Arc::clone(&kit), task, watched).await;
+            guard::guard(Arc::clone(&kit), task, reach(watched)).await;
         }
         assert_eq!(ground.kinds(&old).await, []);
         use EventKind::{Outcome, Started};
@@ -601,7 +605,7 @@ fn who_lost_a_task_says_nothing_more() {
         let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
         let ack = task.ack_subject.clone();
         let (_interrupt, watched) = watch::channel(None);
-        let working = tokio::spawn(guard::guard(slow, task, watched));
+        let working = tokio::spawn(guard::guard(slow, task, reach(watched)));
         ground.until(&offer, |event| matches!(event, AgentEvent::Started(_)).then_some(())).await;
         ground.bus.tasks().hand_on(&ack).await.unwrap();
         let outcome = ground.done_by(ground.chat_kit(Role::Worker, &quick), &offer).await;

@@ -8,7 +8,8 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, Awaited, Breach, Ending, ModelCall, Note, Observation, Outcome, Step, TaskOffered, Thought, Usage,
+    Action, Awaited, Breach, Ending, Information, ModelCall, Note, Observation, Outcome, Step, TaskOffered,
+    Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
@@ -19,6 +20,7 @@ use super::equipment::Equipment;
 use super::history::{History, cut, in_brief};
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, Opening, Starter};
+use super::mailbox::Mailbox;
 use super::mind::{Asking, Heard, Mind, offline_answer};
 use super::partial::best_so_far;
 use super::prompt::{CallStyle, Conversation};
@@ -37,7 +39,7 @@ pub async fn drive<E>(
     offer: &TaskOffered,
     starter: &Starter,
     (record, patience): (muster_bus::Record, Duration),
-    (interrupt, time_is_up): (Interrupts, impl Future<Output = ()> + Send),
+    (interrupt, mailbox, time_is_up): (Interrupts, Mailbox, impl Future<Output = ()> + Send),
     voice: Voice,
     equip: E,
 ) -> Verdict
@@ -53,11 +55,23 @@ where
         return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
     }
     let handing_over = interrupt.clone();
-    let (pending, notes) = (Vec::new(), Vec::new());
+    let (pending, notes, told) = (Vec::new(), Vec::new(), Vec::new());
     let (wasted, gate) = (Usage::default(), Turnstile::default());
     let (contract, breach) = (None, None);
-    let mut course =
-        Course { offer, history, pending, notes, wasted, gate, handing_over, voice, contract, breach };
+    let mut course = Course {
+        offer,
+        history,
+        pending,
+        notes,
+        mailbox,
+        told,
+        wasted,
+        gate,
+        handing_over,
+        voice,
+        contract,
+        breach,
+    };
     let stopped = tokio::select! {
         biased;
         reason = cancelled(interrupt) => Stopped::Cancelled(reason),
@@ -139,6 +153,10 @@ struct Course<'a> {
     pending: Vec<ModelCall>,
     /// What is remarked on it.
     notes: Vec<Note>,
+    /// What other tasks tell this one.
+    mailbox: Mailbox,
+    /// What of it the model is told with the step being taken.
+    told: Vec<Information>,
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
@@ -321,12 +339,19 @@ impl Course<'_> {
             .conversation
             .get_or_insert_with(|| equipment.converse(self.offer, &self.history, mind.style()));
         if conversation.begins_step() {
+            let redacted = |mut one: Information| {
+                one.text = equipment.redactor.redact(&one.text).into_owned();
+                one
+            };
+            self.told.extend(self.mailbox.take(self.history.steps()).into_iter().map(redacted));
+            conversation.hear(&self.told);
             conversation.tell_files(equipment.files(self.offer).await);
         }
         match mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await {
             Err(error) if mind.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");
                 *conversation = equipment.converse(self.offer, &self.history, CallStyle::Text);
+                conversation.hear(&self.told);
                 mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await
             }
             heard => heard,
@@ -351,6 +376,7 @@ impl Course<'_> {
         if let AgentEvent::Step(step) = event {
             self.pending.clear();
             self.notes.clear();
+            self.told.clear();
             self.history.push(step, lasting);
         }
         Ok(())
@@ -363,6 +389,7 @@ impl Course<'_> {
             action: chosen.action,
             observation,
             notes: self.notes.iter().cloned().chain(chosen.notes).collect(),
+            heard: self.told.clone(),
             calls: self.pending.clone(),
             millis: millis(clock.begun.elapsed()),
             outside_millis: millis(clock.outside),

@@ -13,6 +13,7 @@ pub mod history;
 pub mod interrupt;
 pub mod journal;
 pub mod limits;
+pub mod mailbox;
 pub mod mind;
 pub mod parse;
 pub(crate) mod partial;

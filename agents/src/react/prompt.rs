@@ -1,7 +1,7 @@
 //! What a model is told, step by step. Every request begins with the one before it, byte for byte, so that
 //! providers serve the beginning from their cache: nothing that was said is worded anew.
 
-use muster_shared::flow::{Action, Observation, Step, StoredMessage};
+use muster_shared::flow::{Action, Information, Observation, Step, StoredMessage};
 use serde_json::Value;
 
 use super::decide::StepLimits;
@@ -121,9 +121,14 @@ impl Conversation {
         self.request.messages.len() == self.settled
     }
 
-    /// Tells of the files there are, once in a step and after all else. It is forgotten with the step.
+    /// Tells what other tasks shared, where a step begins. It stays with the step.
+    pub fn hear(&mut self, told: &[Information]) {
+        self.request.messages.extend(self.in_words(told));
+    }
+
+    /// Tells of the files there are, where a step begins and after all else. It is forgotten with the step.
     pub fn tell_files(&mut self, files: Option<String>) {
-        if let Some(files) = files.filter(|_| self.begins_step()) {
+        if let Some(files) = files {
             self.request.messages.push(ChatMessage::user(files));
         }
     }
@@ -180,6 +185,7 @@ impl Conversation {
     }
 
     fn push_step(&mut self, step: &Step) {
+        self.hear(&step.heard);
         let seen = step.observation.as_ref().map_or_else(String::new, |seen| self.observation(step, seen));
         let next = position(step.number.saturating_add(1), self.limits);
         let told = format!("{seen}\n\n{next}");
@@ -192,6 +198,17 @@ impl Conversation {
             CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
         };
         self.request.messages.extend([choice, result]);
+    }
+
+    /// What other tasks shared, as one message of data.
+    fn in_words(&self, told: &[Information]) -> Option<ChatMessage> {
+        let lines = told.iter().map(|one| format!("Task {} ({}): {}", one.from, one.name, one.text));
+        let text = lines.collect::<Vec<_>>().join("\n\n");
+        let word =
+            "Other tasks of this run share what they found. Take it into account as far as it concerns you.";
+        (!told.is_empty()).then(|| {
+            ChatMessage::user(format!("{word}\n{}", fence(&self.nonce, "shared information", &text)))
+        })
     }
 
     fn observation(&self, step: &Step, seen: &Observation) -> String {

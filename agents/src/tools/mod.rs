@@ -64,6 +64,7 @@ mod tests {
             names,
             [
                 "analyze",
+                "ask_peer",
                 "calculator",
                 "compare",
                 "corpus.read",
@@ -71,10 +72,13 @@ mod tests {
                 "delegate",
                 "escalate",
                 "generate",
+                "request_context",
                 "request_info",
                 "search",
+                "share_info",
                 "transform",
                 "validate",
+                "who_can",
                 "workspace.append",
                 "workspace.list",
                 "workspace.read",
@@ -86,8 +90,9 @@ mod tests {
             assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'), "{name}");
             assert_eq!(
                 spec.pure,
-                !["delegate", "escalate", "request_info", "workspace.append", "workspace.write"]
-                    .contains(&spec.name.as_str()),
+                !(["delegate", "escalate", "request_info", "workspace.append", "workspace.write"]
+                    .contains(&spec.name.as_str())
+                    || actions::reaches_peers(&spec.name)),
                 "{name}"
             );
         }

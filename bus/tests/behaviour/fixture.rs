@@ -137,6 +137,8 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         deadline: Millis(u64::MAX / 2),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,
     }

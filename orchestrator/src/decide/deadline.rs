@@ -87,7 +87,15 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
     let questions = run.open_questions().map(|(_, question)| question.expires);
     let children = super::children::next_asking(run);
-    Some(tasks.chain(questions).chain(children).chain(phase::over_at(run)).fold(run.deadline, Millis::min))
+    let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
+    Some(
+        tasks
+            .chain(questions)
+            .chain(children)
+            .chain(help)
+            .chain(phase::over_at(run))
+            .fold(run.deadline, Millis::min),
+    )
 }
 
 /// When the time of a task is up that is offered now.

@@ -2,14 +2,14 @@
 //! asked for it goes on with.
 
 use muster_shared::flow::{
-    Observation, ObservationStatus, RefineOperation, RunLimits, TaskDraft, TaskResult, TaskStatus,
+    Observation, ObservationStatus, PeerAnswer, RefineOperation, RunLimits, TaskDraft, TaskResult, TaskStatus,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
 use muster_shared::run::{RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{survey, waits};
+use super::{peers, survey, waits};
 
 /// Adds a task for part of what this one is to do, beside it in the plan.
 pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft) {
@@ -28,7 +28,13 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft) {
     }
 }
 
-fn add(draft: &Draft<'_>, run: &RunState, by: &TaskIndex, part: &TaskDraft) -> Result<RunEvent, String> {
+/// The event by which the plan has this task more.
+pub(super) fn add(
+    draft: &Draft<'_>,
+    run: &RunState,
+    by: &TaskIndex,
+    part: &TaskDraft,
+) -> Result<RunEvent, String> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     check_chain(run, by, part)?;
     let roles = survey::leaf_roles(draft.situation().capacity);
@@ -78,16 +84,19 @@ fn in_short(text: &str) -> String {
 /// Tells tasks whose part has ended what came of it.
 pub(super) fn settle(draft: &mut Draft<'_>) {
     let Some(run) = draft.open() else { return };
-    let ended: Vec<(TaskId, Observation)> = run
+    let ended: Vec<(TaskId, Observation, Option<Box<PeerAnswer>>)> = run
         .tasks
         .iter()
         .filter_map(|(task, state)| {
-            let part = state.waiting.as_ref()?.for_task.as_ref()?;
-            Some((task.clone(), came_of(run, part)?))
+            let waiting = state.waiting.as_ref()?;
+            let part = waiting.for_task.as_ref()?;
+            let observation = came_of(run, part)?;
+            let answer = peers::given(run, &waiting.wait, part, observation.status);
+            Some((task.clone(), observation, answer))
         })
         .collect();
-    for (task, observation) in ended {
-        waits::answer(draft, &task, observation);
+    for (task, observation, answer) in ended {
+        waits::answer_with(draft, &task, observation, answer);
     }
 }
 

@@ -222,6 +222,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
+        | RunEvent::InformationShared { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

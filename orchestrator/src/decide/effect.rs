@@ -1,6 +1,6 @@
 //! What a decision asks the outside world to do.
 
-use muster_shared::flow::RunLessons;
+use muster_shared::flow::{Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::time::Millis;
@@ -38,6 +38,17 @@ pub enum Effect {
         agent: Option<AgentId>,
         /// Why.
         reason: String,
+    },
+    /// Tell whoever works on a task what others shared with it.
+    Inform {
+        /// The task.
+        task: TaskId,
+        /// The generation.
+        generation: Generation,
+        /// Who works on it.
+        agent: AgentId,
+        /// What it is told.
+        information: Vec<Information>,
     },
     /// Have whoever works for this run put down what is in hand.
     ParkRun {

@@ -9,7 +9,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, Tas
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{failure, outcome, replan};
+use super::{failure, outcome, peers, replan};
 
 /// An agent that is gone, and what its tasks had come to.
 pub(super) struct Loss<'a> {
@@ -117,7 +117,9 @@ pub fn hand_on_again(run: &RunState) -> Vec<Effect> {
     let hand_on = |(task, state): (&TaskId, &TaskState)| {
         Some(Effect::HandOn { task: task.clone(), ack: state.ack.clone()? })
     };
-    orphans.filter_map(hand_on).collect()
+    // Word of what was shared may have gone with the orchestrator that was to send it.
+    let told = run.tasks.keys().filter_map(|task| peers::tell_again(run, task));
+    orphans.filter_map(hand_on).chain(told).collect()
 }
 
 /// Who has tasks of the run in hand, as far as the record tells, decided upon or not.

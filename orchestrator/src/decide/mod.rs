@@ -16,6 +16,7 @@ mod loss;
 mod nonce;
 mod outcome;
 mod partial;
+mod peers;
 mod place;
 mod planning;
 mod questions;
@@ -114,6 +115,7 @@ pub fn decide(
     }
     questions::enforce(&mut draft);
     deadline::enforce(&mut draft);
+    peers::enforce(&mut draft);
     waits::settle(&mut draft);
     blueprint::unfold(&mut draft);
     review::ask_again(&mut draft);

@@ -11,6 +11,7 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::loss;
+use super::peers;
 use super::planning;
 use super::refine;
 use super::replan;
@@ -62,6 +63,9 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
         return;
     }
     draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
+    if let Some(effect) = draft.open().and_then(|run| peers::tell_again(run, &task)) {
+        draft.effect(effect);
+    }
     control::stop_early_bird(draft, &task);
 }
 

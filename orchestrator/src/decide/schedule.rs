@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Placement, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId};
-use muster_shared::run::{Phase, RunState, TaskState};
+use muster_shared::run::{PEERS_SINCE, Phase, RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
@@ -149,6 +149,10 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let Some(run) = draft.open() else { return };
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
     let state = run.tasks.get(task);
+    let heard = match (task, &run.plan) {
+        (TaskId::Leaf(leaf), Some(plan)) => run.peers.heard_by(plan, leaf, Millis(0)),
+        _ => Vec::new(),
+    };
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
@@ -169,6 +173,8 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         deadline,
         continues,
         answered: state.and_then(|state| state.answered.clone()),
+        heard,
+        may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some(),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,

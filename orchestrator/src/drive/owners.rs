@@ -99,7 +99,8 @@ pub(super) async fn hear(office: Arc<Office>) -> Result<(), BusError> {
             ControlMessage::CancelRun { .. }
             | ControlMessage::CancelTask { .. }
             | ControlMessage::ParkRun { .. }
-            | ControlMessage::ParkTask { .. } => {}
+            | ControlMessage::ParkTask { .. }
+            | ControlMessage::Inform { .. } => {}
         }
     }
     Err(BusError::Other { what: "control".into(), reason: "the bus gave no more messages".into() })

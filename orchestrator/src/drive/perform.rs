@@ -43,6 +43,11 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
             let message = ControlMessage::ParkTask { run, task, generation, reason };
             office.bus.control().send(&to, &message).await
         }
+        Effect::Inform { task, generation, agent, information } => {
+            let (task, generation, information) = (task.clone(), *generation, information.clone());
+            let message = ControlMessage::Inform { run, task, generation, information };
+            office.bus.control().send(&ControlTarget::Agent(agent.clone()), &message).await
+        }
         Effect::ParkRun { reason } => {
             let message = ControlMessage::ParkRun { run, reason: reason.clone() };
             office.bus.control().send(&ControlTarget::All, &message).await

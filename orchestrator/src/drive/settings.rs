@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Budget, Goal, People, Planning, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{Budget, Goal, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -80,6 +80,7 @@ const CEILING: RunLimits = RunLimits {
     task_budget: Budget::UNLIMITED,
     max_nesting: 10,
     people: People::USUAL,
+    peers: Peers { max_requests: 1_000, max_bytes: 64 * 1024, help_within_ms: LONGEST_RUN_MS },
     planning: Planning::Auto,
     iterate_plans: true,
     max_replans: 20,
@@ -122,6 +123,11 @@ impl OrchestratorSettings {
                 max_questions: wanted.people.max_questions.min(MOST_QUESTIONS),
                 max_delegations: wanted.people.max_delegations.min(u32::from(CEILING.max_depth)),
                 ..wanted.people.clone()
+            },
+            peers: Peers {
+                max_requests: wanted.peers.max_requests.min(CEILING.peers.max_requests),
+                max_bytes: wanted.peers.max_bytes.min(CEILING.peers.max_bytes),
+                help_within_ms: wanted.peers.help_within_ms.clamp(1, CEILING.peers.help_within_ms),
             },
             planning: goal.planning.unwrap_or(wanted.planning),
             iterate_plans: wanted.iterate_plans,

@@ -18,11 +18,14 @@ pub enum Gate {
     Blueprints,
     /// Hand part of a task over.
     Delegate,
+    /// Ask peers, and tell them things.
+    Peers,
 }
 
 impl Gate {
     /// All gates.
-    pub const ALL: [Self; 5] = [Self::Plan, Self::Tools, Self::People, Self::Blueprints, Self::Delegate];
+    pub const ALL: [Self; 6] =
+        [Self::Plan, Self::Tools, Self::People, Self::Blueprints, Self::Delegate, Self::Peers];
 
     /// What goes through it, after "may".
     #[must_use]
@@ -33,6 +36,7 @@ impl Gate {
             Self::People => "ask people",
             Self::Blueprints => "use blueprints",
             Self::Delegate => "delegate",
+            Self::Peers => "ask peers",
         }
     }
 }
@@ -52,6 +56,8 @@ pub struct Gates {
     pub blueprints: bool,
     /// Whether it may hand part of its task over.
     pub delegate: bool,
+    /// Whether it may ask peers, and tell them things.
+    pub peers: bool,
 }
 
 impl Default for Gates {
@@ -62,7 +68,8 @@ impl Default for Gates {
 
 impl Gates {
     /// Everything is allowed.
-    pub const OPEN: Self = Self { plan: true, tools: true, people: true, blueprints: true, delegate: true };
+    pub const OPEN: Self =
+        Self { plan: true, tools: true, people: true, blueprints: true, delegate: true, peers: true };
 
     /// Whether this is allowed.
     #[must_use]
@@ -73,6 +80,7 @@ impl Gates {
             Gate::People => self.people,
             Gate::Blueprints => self.blueprints,
             Gate::Delegate => self.delegate,
+            Gate::Peers => self.peers,
         }
     }
 }
@@ -86,6 +94,6 @@ mod tests {
         let gates: Result<Gates, _> = serde_json::from_str(r#"{"people": false}"#);
         let gates = gates.unwrap_or_default();
         let open: Vec<Gate> = Gate::ALL.into_iter().filter(|gate| gates.is_open(*gate)).collect();
-        assert_eq!(open, [Gate::Plan, Gate::Tools, Gate::Blueprints, Gate::Delegate]);
+        assert_eq!(open, [Gate::Plan, Gate::Tools, Gate::Blueprints, Gate::Delegate, Gate::Peers]);
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::child::Parent;
 use super::conversation::Turn;
+use super::peer::Peers;
 use super::people::{People, ReviewPolicy};
 use super::plan::PlanDraft;
 use super::reflection::ReflectionLevel;
@@ -251,6 +252,9 @@ pub struct RunLimits {
     /// What people have a say in.
     #[serde(skip_serializing_if = "People::is_usual")]
     pub people: People,
+    /// How much tasks may ask of each other.
+    #[serde(skip_serializing_if = "Peers::is_usual")]
+    pub peers: Peers,
     /// Whether a planner is asked.
     #[serde(skip_serializing_if = "Planning::is_auto")]
     pub planning: Planning,
@@ -340,6 +344,7 @@ impl Default for RunLimits {
             task_budget: Budget::UNLIMITED,
             max_nesting: MAX_NESTING,
             people: People::default(),
+            peers: Peers::USUAL,
             planning: Planning::Auto,
             iterate_plans: true,
             max_replans: MAX_REPLANS,

@@ -12,6 +12,7 @@ pub mod lesson;
 pub mod note;
 pub mod outcome;
 pub mod pattern;
+pub mod peer;
 pub mod people;
 pub mod placement;
 pub mod plan;
@@ -37,6 +38,10 @@ pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
+pub use peer::{
+    CapabilityQuery, Capable, ContextRequest, HelpRequest, Information, InformationShare, Peer, PeerAnswer,
+    PeerRequest, Peers,
+};
 pub use people::{People, ReviewPolicy};
 pub use placement::{PassedOver, Placement};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};

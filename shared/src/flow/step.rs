@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::note::Note;
+use super::peer::Information;
 use super::usage::Usage;
 
 /// One turn of a ReAct loop, as it stands in the record.
@@ -20,6 +21,9 @@ pub struct Step {
     /// What the loop itself remarks on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// What other tasks told this one before it: the model is told it first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Information>,
     /// The model call (or calls, when asked again) behind it.
     #[serde(default)]
     pub calls: Vec<ModelCall>,

@@ -6,6 +6,7 @@ use super::budget::Budget;
 use super::conversation::Turn;
 use super::goal::{CorpusRef, RunLimits};
 use super::outcome::{Ending, StepDigest, TaskResult};
+use super::peer::Information;
 use super::plan::{Plan, PlanTask};
 use super::reflection::Reflection;
 use super::specialist::Specialty;
@@ -135,6 +136,12 @@ pub struct TaskOffered {
     /// What came of what the task waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Box<Answered>>,
+    /// What other tasks told it so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Information>,
+    /// Whether whoever does it may ask its peers: the orchestrators at work understand it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_ask_peers: bool,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.

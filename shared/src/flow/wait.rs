@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::peer::{PeerAnswer, PeerRequest};
 use super::plan::TaskDraft;
 use super::question::Question;
 use super::step::Observation;
@@ -17,6 +18,8 @@ pub enum Wait {
     Task(Box<TaskDraft>),
     /// The end of a run of its own (R6).
     Run(Box<ChildGoal>),
+    /// The answer to a request to its peers (F8).
+    Peer(Box<PeerRequest>),
 }
 
 impl Wait {
@@ -27,6 +30,7 @@ impl Wait {
             Self::Answer(question) => format!("an answer to: {}", question.text),
             Self::Task(draft) => format!("a task of its own: {}", draft.name),
             Self::Run(child) => format!("a run of its own: {}", child.goal),
+            Self::Peer(request) => format!("the answer to a {}", request.in_words()),
         }
     }
 }
@@ -58,4 +62,7 @@ pub struct Answered {
     pub step: u32,
     /// Its observation.
     pub observation: Observation,
+    /// The same for programs, when peers were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<PeerAnswer>>,
 }

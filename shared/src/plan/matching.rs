@@ -1,7 +1,9 @@
 //! Which specialist a task should go to that names no role, or none that there is: by what it needs.
 
+use std::collections::BTreeSet;
+
 use super::draft::normal;
-use crate::flow::{PlanDraft, Specialty, TaskDraft};
+use crate::flow::{Capable, PlanDraft, Specialty, TaskDraft};
 use crate::ids::Role;
 
 /// Gives leaves without a known role to the specialist that can do most of what they need.
@@ -41,6 +43,47 @@ pub fn best<'a>(needs: &[String], specialists: &'a [Specialty]) -> Option<&'a Sp
     let able = specialists.iter().map(|one| (fits(one), one)).filter(|(count, _)| *count > 0);
     able.max_by(|(some, one), (others, other)| some.cmp(others).then(other.role.cmp(&one.role)))
         .map(|(_, best)| best)
+}
+
+/// What a role that comes with Muster is for.
+fn built_in(role: &Role) -> &'static str {
+    match role {
+        Role::Researcher => "searches and reads documents, and says where what it finds stands",
+        Role::Worker => "does any task: thinks, computes, checks, writes",
+        Role::Planner | Role::Reflector | Role::Refiner | Role::Writer | Role::Specialist(_) => "",
+    }
+}
+
+/// The roles that can do something of what is needed, those that can do most first; all when nothing is needed. A capability
+/// fits when its words are among those of what is needed, or the other way round; a description when it has all of them.
+#[must_use]
+pub fn capable(needs: &[String], roles: &[Role], specialists: &[Specialty]) -> Vec<Capable> {
+    let of_role = |role: &Role| {
+        let specialty = specialists.iter().find(|specialty| specialty.role == *role);
+        let description = specialty.map_or_else(|| built_in(role).to_owned(), |one| one.description.clone());
+        let own = specialty.map_or(&[][..], |one| one.capabilities.as_slice());
+        let can = needs.iter().filter(|need| can_do(need, own, &description)).cloned().collect();
+        Capable { role: role.clone(), description, can }
+    };
+    let mut found: Vec<Capable> = roles.iter().map(of_role).collect();
+    let wanted = needs.iter().any(|need| !words(need).is_empty());
+    found.retain(|one| !wanted || !one.can.is_empty());
+    let is_own = |one: &Capable| specialists.iter().any(|specialty| specialty.role == one.role);
+    // Of equals, whoever says so in so many words comes before those that come with Muster.
+    found.sort_by_key(|one| (std::cmp::Reverse(one.can.len()), !is_own(one), one.role.clone()));
+    found
+}
+
+fn can_do(need: &str, capabilities: &[String], description: &str) -> bool {
+    let need = words(need);
+    let fits = |own: &BTreeSet<String>| !own.is_empty() && (own.is_subset(&need) || need.is_subset(own));
+    !need.is_empty()
+        && (capabilities.iter().any(|own| fits(&words(own))) || need.is_subset(&words(description)))
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -85,6 +128,33 @@ mod tests {
                 PlanDraft { goal: String::new(), tasks: vec![before.clone()], questions: Vec::new() };
             give_to_specialists(&mut draft, &roles, &specialists);
             assert_eq!(draft.tasks[0].role.as_deref(), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn who_can_do_something_is_named_best_first() {
+        let mut auditor = specialist("auditor", &["security audit", "code review"]);
+        auditor.description = "Looks for holes in programs.".into();
+        let specialists = [auditor, specialist("checker", &["citations", "code review"])];
+        let roles: Vec<Role> =
+            ["researcher", "worker", "auditor", "checker"].map(|name| name.parse().unwrap()).to_vec();
+        let cases: [(&[&str], &[&str]); 7] = [
+            (&["code review", "citations"], &["checker", "auditor"]),
+            (&["Security Audit of the login"], &["auditor"]),
+            (&["audit"], &["auditor"]),
+            (&["holes in programs"], &["auditor"]),
+            (&["search documents"], &[]),
+            (&["searches documents"], &["researcher"]),
+            (&[], &["auditor", "checker", "researcher", "worker"]),
+        ];
+        for (needs, expected) in cases {
+            let needs: Vec<String> = needs.iter().map(|need| (*need).to_owned()).collect();
+            let found = capable(&needs, &roles, &specialists);
+            let mut found: Vec<String> = found.iter().map(|one| one.role.to_string()).collect();
+            if needs.is_empty() {
+                found.sort();
+            }
+            assert_eq!(found, expected, "{needs:?}");
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::flow::{PlanDraft, Specialty, TaskDraft};
 
 /// The tools that come with Muster. What of these a role may use is another matter.
-pub const STANDARD: [&str; 18] = [
+pub const STANDARD: [&str; 22] = [
     "analyze",
+    "ask_peer",
     "blueprint",
     "calculator",
     "compare",
@@ -14,10 +15,13 @@ pub const STANDARD: [&str; 18] = [
     "escalate",
     "generate",
     "plan",
+    "request_context",
     "request_info",
     "search",
+    "share_info",
     "transform",
     "validate",
+    "who_can",
     "workspace.append",
     "workspace.list",
     "workspace.read",

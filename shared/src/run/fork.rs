@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use super::state::{Phase, RunState, RunStatus, TaskState};
 use crate::blueprint::Fate;
@@ -49,6 +50,9 @@ pub struct Inherited {
     /// What became of its plans.
     #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
     pub planning: PlanHistory,
+    /// What its tasks had asked and told each other.
+    #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
+    pub peers: PeerTalk,
 }
 
 impl Inherited {
@@ -71,6 +75,7 @@ impl Inherited {
             lessons: run.lessons.clone(),
             stale: run.stale.clone(),
             planning: run.planning.clone(),
+            peers: run.peers.clone(),
         })
     }
 
@@ -94,6 +99,7 @@ impl Inherited {
             lessons,
             stale,
             planning,
+            peers,
         } = self.clone();
         *run = RunState {
             phase,
@@ -107,6 +113,7 @@ impl Inherited {
             lessons,
             stale,
             planning,
+            peers,
             forked: Some(from),
             ..run.clone()
         };

@@ -9,6 +9,7 @@ pub mod conversation;
 pub mod event;
 pub mod fork;
 pub mod invariants;
+pub mod peers;
 pub mod planning;
 pub mod snapshot;
 pub mod state;
@@ -19,6 +20,7 @@ pub use event::{
     Released, Request, RunEvent, Started, StopReason, ToolStarted,
 };
 pub use fork::{Inherited, Origin};
+pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
 pub use snapshot::Snapshot;
 pub use state::{
@@ -44,6 +46,8 @@ pub const TEAMS_SINCE: u32 = 3;
 pub const TOOLS_SINCE: u32 = 3;
 /// The first version of events in which a person is asked about a task that its agent cannot go on with.
 pub const STUCK_SINCE: u32 = 3;
+/// The first version of events in which tasks ask and tell each other things.
+pub const PEERS_SINCE: u32 = 3;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
+use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use crate::blueprint::Fate;
 use crate::flow::{
@@ -118,6 +119,9 @@ pub struct RunState {
     /// Tasks that were handed over, and the task that each was handed over by.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub delegated: BTreeMap<TaskIndex, TaskIndex>,
+    /// What its tasks asked and told each other.
+    #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
+    pub peers: PeerTalk,
     /// Tasks whose results were made from one that has changed since, and what that was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stale: BTreeMap<TaskIndex, String>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::codec::Encoding;
-use crate::flow::{ContractSchemas, Goal, PlanDraft, Usage};
+use crate::flow::{ContractSchemas, Goal, Information, PlanDraft, Usage};
 use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
 use crate::run::{ChildEnd, Origin};
 
@@ -384,6 +384,18 @@ pub enum ControlMessage {
         /// Why.
         #[serde(default)]
         reason: String,
+    },
+    /// Another task told this one something: it is taken up with the next step. The record says it too, and whoever goes
+    /// on with the task is told again.
+    Inform {
+        /// The run.
+        run: RunId,
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// What it is told.
+        information: Vec<Information>,
     },
     /// Hand everything over and leave.
     Shutdown,

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, Citation, CorpusRef, Ending, Finding, Goal, LeafRef, ModelCall,
-    Observation, ObservationStatus, OnTimeout, Outcome, Parent, Plan, PlanDraft, PlanTask, Product, Question,
-    RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits, Step, StepDigest, StoredMessage,
-    TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Wait, Work,
+    About, Action, Advice, Answered, Awaited, CapabilityQuery, Capable, Citation, ContextRequest, CorpusRef,
+    Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
+    ObservationStatus, OnTimeout, Outcome, Parent, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask,
+    Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits, Step,
+    StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage,
+    Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -71,6 +73,16 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("released_parked", Body::Released(parked()));
     add("released_waiting", Body::Released(waiting()));
     add("decided_answered", Body::Decided(answered()));
+    for (name, request) in peer_requests() {
+        let reason = format!("it waits for the answer to a {}", request.in_words());
+        let wait = Some(Box::new(Awaited { step: 2, wait: Wait::Peer(Box::new(request)) }));
+        add(
+            &format!("released_{name}"),
+            Body::Released(Released { reason, parked: true, usage: usage(), wait }),
+        );
+    }
+    add("decided_peers", Body::Decided(asked_of_peers()));
+    add("offered_heard", Body::Offered(heard()));
     add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
     add("profile", Body::Profile(profile()));
@@ -187,6 +199,51 @@ fn waiting() -> Released {
     Released { reason, parked: true, usage: usage(), wait }
 }
 
+fn peer_requests() -> Vec<(&'static str, PeerRequest)> {
+    let question = "Does the limit hold for children too?".to_owned();
+    let to = Peer::Capability("delegation loops".to_owned());
+    let why = "the report rests on it".to_owned();
+    let (tasks, text) = (vec!["1-2".to_owned()], "The limit is 20, not 10.".to_owned());
+    vec![
+        ("help", PeerRequest::HelpRequest(HelpRequest { to, question: question.clone(), why })),
+        ("share", PeerRequest::InformationShare(InformationShare { text, tasks: tasks.clone() })),
+        ("context", PeerRequest::ContextRequest(ContextRequest { tasks, question })),
+        ("capability", PeerRequest::CapabilityQuery(CapabilityQuery { needs: vec!["citations".to_owned()] })),
+    ]
+}
+
+fn information() -> Information {
+    let text = "The limit is 20, not 10.".to_owned();
+    Information { number: 1, from: index("1-1"), name: "Look".to_owned(), text }
+}
+
+/// What peers answer, and what they are told.
+fn asked_of_peers() -> Decided {
+    let task = TaskId::Leaf(index("1-2"));
+    let (role, can) = ("loop_watcher".parse().unwrap(), vec!["delegation loops".to_owned()]);
+    let capable = Capable { role, description: "Finds out what limits loops.".to_owned(), can };
+    let answers = [
+        PeerAnswer::HelpGiven { role: "loop_watcher".parse().unwrap(), task: index("1-3") },
+        PeerAnswer::InformationShared { number: 1, to: vec![index("1-2")] },
+        PeerAnswer::ContextGiven { tasks: vec![index("1-1")] },
+        PeerAnswer::CapabilityFound { peers: vec![capable] },
+    ];
+    let answered = answers.into_iter().map(|answer| RunEvent::TaskAnswered {
+        task: task.clone(),
+        step: 2,
+        observation: observation(),
+        answer: Some(Box::new(answer)),
+    });
+    let Information { number, from, text, .. } = information();
+    let shared = RunEvent::InformationShared { number, from, to: vec![index("1-2")], text };
+    Decided { events: std::iter::once(shared).chain(answered).collect(), ..decided() }
+}
+
+/// An offer of a task that was told something, and may ask.
+fn heard() -> TaskOffered {
+    TaskOffered { heard: vec![information()], may_ask_peers: true, ..going_on() }
+}
+
 fn question() -> Question {
     Question {
         text: "Which year?".to_owned(),
@@ -226,7 +283,7 @@ fn answered() -> Decided {
             RunEvent::QuestionPassedOn { id, to: "grace".to_owned(), expires },
             RunEvent::QuestionAnswered { reply },
             RunEvent::QuestionWithdrawn { id, reason: "the task was left out".to_owned() },
-            RunEvent::TaskAnswered { task, step: 2, observation: observation() },
+            RunEvent::TaskAnswered { task, step: 2, observation: observation(), answer: None },
             RunEvent::TaskDelegated { task: by, to, plan: plan() },
             RunEvent::PlanEdited { plan: plan(), reason: "asked by ada".to_owned() },
         ],
@@ -474,6 +531,7 @@ fn step() -> Step {
             truncated: true,
         }),
         notes: Vec::new(),
+        heard: Vec::new(),
         calls: vec![ModelCall {
             model: "offline/rules".to_owned(),
             template: TemplateRef {
@@ -532,7 +590,7 @@ fn outcome(product: Product) -> Outcome {
 /// An offer of a task that was answered.
 fn going_on() -> TaskOffered {
     let (_, work) = works().swap_remove(1);
-    let answered = Some(Box::new(Answered { step: 2, observation: observation() }));
+    let answered = Some(Box::new(Answered { step: 2, observation: observation(), answer: None }));
     TaskOffered { generation: Generation(2), continues: Some(Generation(1)), answered, ..offered(work) }
 }
 
@@ -623,6 +681,8 @@ fn offered(work: Work) -> TaskOffered {
         deadline: Millis(1_700_000_600_000),
         continues: None,
         answered: None,
+        heard: Vec::new(),
+        may_ask_peers: false,
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,
     }
@@ -762,6 +822,7 @@ fn inherited() -> Inherited {
         lessons: Vec::new(),
         stale: BTreeMap::new(),
         planning: muster_shared::run::PlanHistory::default(),
+        peers: muster_shared::run::PeerTalk::default(),
     }
 }
 
@@ -855,7 +916,8 @@ fn controls() -> Vec<(&'static str, ControlMessage)> {
             ControlMessage::CancelTask { run: run(), task: task.clone(), generation, reason: reason.clone() },
         ),
         ("park_run", ControlMessage::ParkRun { run: run(), reason: reason.clone() }),
-        ("park_task", ControlMessage::ParkTask { run: run(), task, generation, reason }),
+        ("park_task", ControlMessage::ParkTask { run: run(), task: task.clone(), generation, reason }),
+        ("inform", ControlMessage::Inform { run: run(), task, generation, information: vec![information()] }),
         ("shutdown", ControlMessage::Shutdown),
         ("order", ControlMessage::Owners(order())),
         ("due", ControlMessage::Owners(OwnerMessage::Due { run: run() })),

@@ -256,8 +256,11 @@ impl Owner {
                         io.ask(Request::Done { line, item });
                     }
                 }
-                // Dead letters are for people.
-                Effect::Bury { .. } | Effect::KeepLessons { .. } | Effect::Command { .. } => {}
+                // Dead letters are for people, and nobody here asks peers.
+                Effect::Inform { .. }
+                | Effect::Bury { .. }
+                | Effect::KeepLessons { .. }
+                | Effect::Command { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));

@@ -38,6 +38,7 @@ pub(crate) fn step(number: u32, observed: Option<ObservationStatus>) -> Step {
             truncated: false,
         }),
         notes: Vec::new(),
+        heard: Vec::new(),
         calls: Vec::new(),
         millis: 0,
         outside_millis: 0,

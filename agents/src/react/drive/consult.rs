@@ -48,11 +48,11 @@ impl Course<'_> {
         bench: &mut Bench,
         step: Step,
     ) -> Result<Option<End>, Failure> {
-        let Step { thought, action, mut notes, calls, .. } = step;
+        let Step { thought, action, mut notes, heard, calls, .. } = step;
         // Rules look anew.
         notes.retain(|note| !matches!(note, Note::Verified { .. }));
         let chosen = Chosen { thought, action, left_out: 0, notes };
-        self.pending = calls;
+        (self.pending, self.told) = (calls, heard);
         let next = resumed(&self.history, chosen, &bench.equipment.case(self.offer));
         self.settle(journal, bench, next, Clock::start()).await
     }

@@ -11,6 +11,10 @@
 //! | `request_info` | finds an answer in what is known, else asks a person | rules, then a person |
 //! | `delegate` | hands a part over, and goes on with its result | another agent |
 //! | `escalate` | lets a person decide | a person |
+//! | `ask_peer` | asks another agent a question | another agent |
+//! | `share_info` | tells other tasks something | rules |
+//! | `request_context` | tells what other tasks gave, and how the run stands | rules, over the record |
+//! | `who_can` | tells who can do something | rules, over the registry |
 
 use std::sync::Arc;
 
@@ -21,6 +25,7 @@ use super::spec::Tool;
 
 mod compare;
 mod known;
+mod peers;
 mod people;
 mod search;
 mod think;
@@ -40,7 +45,17 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(people::RequestInfo),
         Arc::new(people::Escalate),
         Arc::new(people::Delegate),
+        Arc::new(peers::AskPeer),
+        Arc::new(peers::ShareInfo),
+        Arc::new(peers::RequestContext),
+        Arc::new(peers::WhoCan),
     ]
+}
+
+/// Whether a tool asks peers, or tells them something.
+#[must_use]
+pub fn reaches_peers(tool: &str) -> bool {
+    peers::NAMES.contains(&tool)
 }
 
 /// What the model is asked when an action is thought rather than done.

@@ -94,6 +94,39 @@ async fn a_person_is_asked_only_for_what_is_not_known() {
 }
 
 #[tokio::test]
+async fn who_asks_peers_waits_and_names_them_in_one_way() {
+    let asked = |result: ToolResult| match result.wait.as_deref() {
+        Some(Wait::Peer(request)) => request.in_words(),
+        _ => panic!("{result:?}"),
+    };
+    let cases = [
+        (
+            "ask_peer",
+            json!({"role": "researcher", "question": "Why?"}),
+            "help request: researcher is asked: Why?",
+        ),
+        (
+            "ask_peer",
+            json!({"capability": "maths", "question": "Why?"}),
+            "help request: who can do maths is asked: Why?",
+        ),
+        ("share_info", json!({"text": "so", "tasks": ["1", " "]}), "information share: to 1: so"),
+        ("share_info", json!({"text": "so"}), "information share: to whom it concerns: so"),
+        ("request_context", json!({}), "context request: the run"),
+        ("request_context", json!({"tasks": ["1-2"], "question": "Why?"}), "context request: 1-2: Why?"),
+        ("who_can", json!({"needs": ["maths"]}), "capability query: who can do maths?"),
+    ];
+    for (tool, arguments, expected) in cases {
+        assert_eq!(asked(call(tool, arguments).await), expected);
+    }
+    for wrong in [json!({"question": "Why?"}), json!({"question": "Why?", "role": "a", "agent": "b"})] {
+        let refused = call("ask_peer", wrong).await;
+        assert_eq!(refused.status, ToolStatus::Error, "{refused:?}");
+        assert!(refused.content.contains("in one way"), "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn who_escalates_or_delegates_waits() {
     let arguments = json!({"trigger": "business_decision", "question": "Buy it?", "choices": ["yes", "no"]});
     let escalated = call("escalate", arguments).await;

@@ -28,6 +28,7 @@ fn step(number: u32) -> AgentEvent {
         action,
         observation: None,
         notes: Vec::new(),
+        heard: Vec::new(),
         calls: Vec::new(),
         millis: 1,
         outside_millis: 1,

@@ -10,6 +10,7 @@ mod learning;
 mod loss;
 mod meaning;
 mod nested;
+mod peers;
 mod placing;
 mod properties;
 mod replanning;

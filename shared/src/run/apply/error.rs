@@ -106,6 +106,16 @@ pub enum ApplyError {
         /// What was said of it.
         event: &'static str,
     },
+    /// What a task told others has another number than the next.
+    #[error("what is told next in run {run} has the number {wanted}, not {found}")]
+    WrongInformation {
+        /// The run.
+        run: RunId,
+        /// The number it had to be.
+        wanted: u32,
+        /// The number that was named.
+        found: u32,
+    },
     /// A task that does not wait as the event has it.
     #[error("{event} cannot be about task {task}, which does not wait for that")]
     NotWaiting {

@@ -72,6 +72,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         questions: std::collections::BTreeMap::new(),
         children: std::collections::BTreeMap::new(),
         delegated: std::collections::BTreeMap::new(),
+        peers: super::super::peers::PeerTalk::default(),
         stale: std::collections::BTreeMap::new(),
         planning: super::super::planning::PlanHistory::default(),
         usage: Usage::default(),
@@ -182,8 +183,11 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::TaskWaits { task, generation, step, wait } => {
             wait::waits(state, name, (task, *generation), (*step, wait), now)?;
         }
-        RunEvent::TaskAnswered { task, step, observation } => {
-            wait::answered(state, name, task, *step, observation)?;
+        RunEvent::TaskAnswered { task, step, observation, answer } => {
+            wait::answered(state, name, task, *step, (observation, answer.as_deref()))?;
+        }
+        RunEvent::InformationShared { number, from, to, text } => {
+            wait::shared(state, name, *number, (from, to, text), now)?;
         }
         RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
         RunEvent::ChildBegun { task, generation, run, goal } => {

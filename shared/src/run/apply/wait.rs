@@ -1,10 +1,13 @@
 //! What is folded when a task waits, when what it waits for is there, and when people are asked.
 
+use super::super::peers::Shared;
 use super::super::state::{Child, ChildEnd, QuestionEnd, QuestionState, RunState, Waiting};
 use super::error::ApplyError;
 use super::plan::change_plan;
 use super::task::{at_generation, executable};
-use crate::flow::{About, Answered, Goal, Observation, OnTimeout, Plan, Question, TaskStatus, Wait};
+use crate::flow::{
+    About, Answered, Goal, Observation, OnTimeout, PeerAnswer, Plan, Question, TaskStatus, Wait,
+};
 use crate::ids::{Generation, QuestionId, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -23,6 +26,9 @@ pub(super) fn waits(
     }
     found.answered = None;
     found.waiting = Some(Waiting { step, wait: wait.clone(), since: now, for_run: None, for_task: None });
+    if let Wait::Peer(_) = wait {
+        state.peers.requests = state.peers.requests.saturating_add(1);
+    }
     Ok(())
 }
 
@@ -32,13 +38,35 @@ pub(super) fn answered(
     event: &'static str,
     task: &TaskId,
     step: u32,
-    observation: &Observation,
+    (observation, answer): (&Observation, Option<&PeerAnswer>),
 ) -> Result<(), ApplyError> {
     let found = executable(state, task, event)?;
     if found.waiting.take().is_none_or(|waiting| waiting.step != step) {
         return Err(ApplyError::NotWaiting { task: task.clone(), event });
     }
-    found.answered = Some(Box::new(Answered { step, observation: observation.clone() }));
+    let (observation, answer) = (observation.clone(), answer.cloned().map(Box::new));
+    found.answered = Some(Box::new(Answered { step, observation, answer }));
+    Ok(())
+}
+
+/// A task told others something.
+pub(super) fn shared(
+    state: &mut RunState,
+    event: &'static str,
+    number: u32,
+    (from, to, text): (&TaskIndex, &[TaskIndex], &str),
+    at: Millis,
+) -> Result<(), ApplyError> {
+    let known = |index: &&TaskIndex| state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
+    if let Some(unknown) = std::iter::once(from).chain(to).find(|index| !known(index)) {
+        return Err(ApplyError::UnknownTask { task: TaskId::Leaf(unknown.clone()), event });
+    }
+    let wanted = state.peers.next_number();
+    if number != wanted {
+        return Err(ApplyError::WrongInformation { run: state.id, wanted, found: number });
+    }
+    let told = Shared { from: from.clone(), to: to.to_vec(), text: text.to_owned(), at };
+    state.peers.shared.insert(number, told);
     Ok(())
 }
 

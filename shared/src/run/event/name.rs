@@ -43,6 +43,7 @@ impl RunEvent {
             Self::TaskWaits { .. } => "task_waits",
             Self::TaskAnswered { .. } => "task_answered",
             Self::TaskDelegated { .. } => "task_delegated",
+            Self::InformationShared { .. } => "information_shared",
             Self::ChildBegun { .. } => "child_begun",
             Self::ChildAsked { .. } => "child_asked",
             Self::ChildEnded { .. } => "child_ended",

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Goal, Observation, OnTimeout, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply,
-    Report, RunLimits, Wait,
+    About, Goal, Observation, OnTimeout, PeerAnswer, Plan, PlanTask, Question, Reflection, RefusedOperation,
+    Reply, Report, RunLimits, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -221,6 +221,20 @@ pub enum RunEvent {
         step: u32,
         /// Its observation.
         observation: Observation,
+        /// The same for programs, when peers were asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Box<PeerAnswer>>,
+    },
+    /// A task told others something.
+    InformationShared {
+        /// Its number in the run, from 1.
+        number: u32,
+        /// The task that tells it.
+        from: TaskIndex,
+        /// The tasks that are told.
+        to: Vec<TaskIndex>,
+        /// What it says.
+        text: String,
     },
     /// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
     TaskDelegated {

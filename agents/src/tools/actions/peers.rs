@@ -1,0 +1,161 @@
+//! The actions that reach peers (F8): `ask_peer` another agent, `share_info` with other tasks, `request_context` of the run,
+//! and `who_can` do something. Whoever asks waits without a slot; the answer is the observation. Help takes a model,
+//! the others are answered from the record and the registry.
+
+use async_trait::async_trait;
+use muster_shared::flow::{
+    CapabilityQuery, ContextRequest, Gate, HelpRequest, InformationShare, Peer, PeerRequest, Wait,
+};
+use serde_json::{Value, json};
+
+use super::text_of;
+use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
+
+/// Their names.
+pub(super) const NAMES: [&str; 4] = ["ask_peer", "share_info", "request_context", "who_can"];
+
+pub(super) struct AskPeer;
+pub(super) struct ShareInfo;
+pub(super) struct RequestContext;
+pub(super) struct WhoCan;
+
+/// A tool that does nothing by itself: called again, it asks for the same.
+fn spec(name: &str, what: &str, parameters: Value) -> ToolSpec {
+    ToolSpec::new(name, what, parameters)
+        .with_side_effects()
+        .when_uncertain(Uncertain::Repeat)
+        .behind(Gate::Peers)
+}
+
+fn waiting(request: PeerRequest) -> ToolOutput {
+    ToolOutput::waiting(Wait::Peer(Box::new(request)))
+}
+
+fn list(arguments: &Value, name: &str) -> Vec<String> {
+    let items = arguments[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+    items.map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+#[async_trait]
+impl Tool for AskPeer {
+    fn spec(&self) -> ToolSpec {
+        let who =
+            |what: &str| json!({"type": "string", "minLength": 1, "maxLength": 200, "description": what});
+        spec(
+            NAMES[0],
+            "Asks another agent a question, and goes on with its answer. Name who is asked in one way: by `role`, by \
+             `capability`, or an `agent`. Use it for what a specialist knows better; `who_can` tells whom to ask.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "role": who("a role, such as researcher"),
+                    "capability": who("what it has to be able to do"),
+                    "agent": who("the id of an agent; any of its role may answer"),
+                    "question": {
+                        "type": "string", "minLength": 1, "maxLength": 4000, "description": "understandable by itself"
+                    },
+                    "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"}
+                },
+                "required": ["question"],
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        let named = |name: &str| Some(text_of(&arguments, name).to_owned()).filter(|name| !name.is_empty());
+        let to = match (named("role"), named("capability"), named("agent")) {
+            (Some(role), None, None) => Peer::Role(role),
+            (None, Some(capability), None) => Peer::Capability(capability),
+            (None, None, Some(agent)) => Peer::Agent(agent),
+            (role, capability, agent) => {
+                let ways = [role, capability, agent].into_iter().flatten().count();
+                return Err(ToolFailure::InvalidArguments(format!(
+                    "name who is asked in one way, not in {ways}: `role`, `capability` or `agent`"
+                )));
+            }
+        };
+        let (question, why) =
+            (text_of(&arguments, "question").to_owned(), text_of(&arguments, "why").to_owned());
+        Ok(waiting(PeerRequest::HelpRequest(HelpRequest { to, question, why })))
+    }
+}
+
+#[async_trait]
+impl Tool for ShareInfo {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            NAMES[1],
+            "Tells other tasks of this run something that they should know now, such as a fact that changes what they look \
+             for. Your own result reaches those that depend on you anyway.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
+                    "tasks": {
+                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                        "description": "for which tasks, by index or name; without it, for those that depend on yours or \
+                                        work for the same task as you do"
+                    }
+                },
+                "required": ["text"],
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        let (text, tasks) = (text_of(&arguments, "text").to_owned(), list(&arguments, "tasks"));
+        Ok(waiting(PeerRequest::InformationShare(InformationShare { text, tasks })))
+    }
+}
+
+#[async_trait]
+impl Tool for RequestContext {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            NAMES[2],
+            "Tells what other tasks of this run gave so far, or how the run stands. No model and no person is asked.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "tasks": {
+                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                        "description": "of which tasks, by index or name; of the whole run without it"
+                    },
+                    "question": {"type": "string", "maxLength": 2000, "description": "what you look for"}
+                },
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        let (tasks, question) = (list(&arguments, "tasks"), text_of(&arguments, "question").to_owned());
+        Ok(waiting(PeerRequest::ContextRequest(ContextRequest { tasks, question })))
+    }
+}
+
+#[async_trait]
+impl Tool for WhoCan {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            NAMES[3],
+            "Tells which roles of this fleet say that they can do something, so that you can `ask_peer` or `delegate`.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "needs": {
+                        "type": "array", "items": {"type": "string", "maxLength": 200}, "maxItems": 20,
+                        "description": "what is to be done, in a word or two each; without it, everybody is named"
+                    }
+                },
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        Ok(waiting(PeerRequest::CapabilityQuery(CapabilityQuery { needs: list(&arguments, "needs") })))
+    }
+}

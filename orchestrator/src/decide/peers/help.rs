@@ -1,0 +1,122 @@
+//! Help: a question to another agent. It becomes a task beside the asker's, so that its steps, its fence and its
+//! takeover are those of any task; the rules about work that is handed over hold for it.
+
+use muster_shared::flow::{
+    HelpRequest, Observation, ObservationStatus, Peer, PeerAnswer, PeerRequest, TaskDraft, TaskStatus, Wait,
+};
+use muster_shared::ids::{Role, TaskId, TaskIndex};
+use muster_shared::plan::matching;
+use muster_shared::run::{RunEvent, RunState, Waiting};
+use muster_shared::time::Millis;
+
+use super::super::draft::Draft;
+use super::super::{control, delegate, survey, waits};
+
+/// Longest part of a question that names its task, in characters.
+const NAME: usize = 60;
+
+/// Asks: the plan has a task more, for whose end the asker waits.
+pub(super) fn ask(draft: &mut Draft<'_>, asker: &TaskIndex, wanted: &HelpRequest) -> Result<(), String> {
+    let question = wanted.question.trim();
+    if question.is_empty() {
+        return Err("nothing is asked".to_owned());
+    }
+    let role = role_of(draft, &wanted.to)?;
+    let short: String = question.chars().take(NAME).collect();
+    let why = match wanted.why.trim() {
+        "" => String::new(),
+        why => format!("\n\nWhy task {asker} asks: {why}"),
+    };
+    let part = TaskDraft {
+        name: format!("help {asker}: {}", short.lines().next().unwrap_or_default()),
+        goal: format!("{question}{why}"),
+        role: Some(role.to_string()),
+        expected_output: "An answer to the question, and what it rests on.".to_owned(),
+        ..TaskDraft::default()
+    };
+    let Some(run) = draft.open() else { return Ok(()) };
+    let event = delegate::add(draft, run, asker, &part)?;
+    draft.emit(event);
+    Ok(())
+}
+
+/// The role that is asked: of those that can take tasks in this fleet.
+fn role_of(draft: &mut Draft<'_>, to: &Peer) -> Result<Role, String> {
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let list = || roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
+    let known = |name: &str| {
+        let role = name.trim().to_lowercase().parse::<Role>().ok().filter(|role| roles.contains(role));
+        role.ok_or_else(|| {
+            format!("there is no {:?} to be asked in this fleet: there are {}", name.trim(), list())
+        })
+    };
+    match to {
+        Peer::Role(name) => known(name),
+        Peer::Agent(name) => known(name.rsplit_once('-').map_or(name, |(role, _)| role)),
+        Peer::Capability(name) => {
+            let able = matching::capable(std::slice::from_ref(name), &roles, draft.specialists());
+            let best = able.into_iter().next().map(|peer| peer.role);
+            best.ok_or_else(|| {
+                format!("nobody in this fleet says that they can do {:?}: there are {}", name.trim(), list())
+            })
+        }
+    }
+}
+
+/// Whether a task waits for help, and when its time is up.
+pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Millis> {
+    let Wait::Peer(request) = &waiting.wait else { return None };
+    match **request {
+        PeerRequest::HelpRequest(_) => {
+            let within = std::time::Duration::from_millis(run.limits.peers.help_within_ms);
+            waiting.for_task.as_ref().map(|_| waiting.since.after(within))
+        }
+        PeerRequest::InformationShare(_)
+        | PeerRequest::ContextRequest(_)
+        | PeerRequest::CapabilityQuery(_) => None,
+    }
+}
+
+/// Lets tasks go on without help that did not come in time. What was to give it is left out.
+pub(in crate::decide) fn enforce(draft: &mut Draft<'_>) {
+    let now = draft.now();
+    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+    let late = run.tasks.iter().filter_map(|(task, state)| {
+        let waiting = state.waiting.as_ref()?;
+        let is_late = expires(run, waiting).is_some_and(|at| at <= now);
+        is_late.then(|| Some((task.clone(), waiting.for_task.clone()?)))?
+    });
+    let late: Vec<(TaskId, TaskIndex)> = late.collect();
+    for (task, part) in late {
+        let content =
+            format!("No help came in time from task {part}. Do it in another way, or go on without it.");
+        let status = ObservationStatus::Timeout;
+        waits::answer(draft, &task, Observation { status, content, millis: 0, truncated: false });
+        leave_out(draft, &part);
+    }
+}
+
+fn leave_out(draft: &mut Draft<'_>, part: &TaskIndex) {
+    let reason = "its help did not come in time";
+    let Some(run) = draft.open() else { return };
+    let statuses = run.statuses();
+    let open = |leaf: &&TaskIndex| !statuses.get(*leaf).copied().unwrap_or(TaskStatus::Created).is_ended();
+    let leaves: Vec<TaskIndex> =
+        run.plan.iter().flat_map(|plan| plan.leaves_of(part)).filter(open).cloned().collect();
+    for leaf in leaves {
+        control::interrupt(draft, &TaskId::Leaf(leaf.clone()), reason);
+        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned() });
+    }
+}
+
+/// The answer for programs, when what came of a task is help.
+pub(in crate::decide) fn given(
+    run: &RunState,
+    wait: &Wait,
+    part: &TaskIndex,
+    status: ObservationStatus,
+) -> Option<Box<PeerAnswer>> {
+    let (Wait::Peer(_), ObservationStatus::Success) = (wait, status) else { return None };
+    let role = run.plan.as_ref()?.tasks.get(part)?.role.clone();
+    Some(Box::new(PeerAnswer::HelpGiven { role, task: part.clone() }))
+}

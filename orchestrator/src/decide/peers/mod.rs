@@ -1,0 +1,142 @@
+//! What tasks ask of their peers (F8). Help becomes a task of its own; everything else is answered at once, from the run
+//! and from what agents say of themselves, without a model. The asker was put down and goes on with the answer: whoever
+//! dies in between, it is asked once and answered once.
+
+mod context;
+mod help;
+mod share;
+
+use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest, Wait};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::matching;
+use muster_shared::run::{PEERS_SINCE, RunState};
+
+use super::draft::Draft;
+use super::{survey, waits};
+
+pub(super) use help::{enforce, expires, given};
+pub(super) use share::tell_again;
+
+/// What is said in place of what is left out of an answer.
+const CUT: &str = "\n(More is left out: ask for single tasks.)";
+
+/// An answer in words and for programs.
+struct Found {
+    words: String,
+    answer: PeerAnswer,
+}
+
+/// Whether tasks of the run may wait for this.
+pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
+    match wait {
+        Wait::Peer(_) => run.event_version >= PEERS_SINCE,
+        Wait::Answer(_) | Wait::Task(_) | Wait::Run(_) => true,
+    }
+}
+
+/// Sees to a request of a task that waits for its answer. What cannot be done is answered with the reason.
+pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest) {
+    let asker = match (draft.open(), task) {
+        (None, _) => return,
+        (Some(run), TaskId::Leaf(asker)) => within_limits(run, request).map(|()| asker),
+        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) => {
+            Err("only a task of the plan can ask its peers".to_owned())
+        }
+    };
+    let found = match asker {
+        Ok(asker) => see_to(draft, asker, request),
+        Err(why) => Err(why),
+    };
+    match found {
+        Ok(Some(found)) => give(draft, task, found),
+        // Somebody works on it.
+        Ok(None) => {}
+        Err(why) => waits::refuse(draft, task, &format!("The {} is refused: {why}.", request.name())),
+    }
+}
+
+fn within_limits(run: &RunState, request: &PeerRequest) -> Result<(), String> {
+    let limits = &run.limits.peers;
+    if run.peers.requests > limits.max_requests {
+        return Err(format!("this run has asked its peers {} times, which is the most", limits.max_requests));
+    }
+    let bytes = request.bytes();
+    if bytes > most_bytes(run) {
+        return Err(format!("it has {bytes} bytes, {} is the most: say it shorter", limits.max_bytes));
+    }
+    Ok(())
+}
+
+fn see_to(draft: &mut Draft<'_>, asker: &TaskIndex, request: &PeerRequest) -> Result<Option<Found>, String> {
+    match request {
+        PeerRequest::HelpRequest(wanted) => help::ask(draft, asker, wanted).map(|()| None),
+        PeerRequest::InformationShare(told) => share::share(draft, asker, told).map(Some),
+        PeerRequest::ContextRequest(wanted) => {
+            let Some(run) = draft.open() else { return Ok(None) };
+            context::find(run, wanted).map(Some)
+        }
+        PeerRequest::CapabilityQuery(query) => {
+            let roles = survey::leaf_roles(draft.situation().capacity);
+            let peers = matching::capable(&query.needs, &roles, draft.specialists());
+            Ok(Some(Found {
+                words: in_words(&query.needs, &peers),
+                answer: PeerAnswer::CapabilityFound { peers },
+            }))
+        }
+    }
+}
+
+fn in_words(needs: &[String], peers: &[muster_shared::flow::Capable]) -> String {
+    if peers.is_empty() {
+        return format!(
+            "Nobody in this fleet says that they can do {}. A worker does what needs no special skill.",
+            needs.join(", ")
+        );
+    }
+    let line = |peer: &muster_shared::flow::Capable| {
+        let can = if peer.can.is_empty() { String::new() } else { format!(" (can {})", peer.can.join(", ")) };
+        format!("- {}{can}: {}", peer.role, peer.description)
+    };
+    format!("These can be asked by their role:\n{}", peers.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// Gives an answer, cut to its limit.
+fn give(draft: &mut Draft<'_>, task: &TaskId, found: Found) {
+    let Some(most) = draft.open().map(most_bytes) else { return };
+    let Found { words, answer } = found;
+    let truncated = words.len() > most;
+    let content =
+        if truncated { format!("{}{CUT}", &words[..words.floor_char_boundary(most)]) } else { words };
+    let observation = Observation { status: ObservationStatus::Success, content, millis: 0, truncated };
+    waits::answer_with(draft, task, observation, Some(Box::new(answer)));
+}
+
+fn most_bytes(run: &RunState) -> usize {
+    usize::try_from(run.limits.peers.max_bytes).unwrap_or(usize::MAX)
+}
+
+/// The tasks that somebody names by their indices or names.
+fn named(run: &RunState, names: &[String]) -> Result<Vec<TaskIndex>, String> {
+    let plan = run.plan.as_ref().ok_or("there is no plan")?;
+    let find = |name: &String| {
+        let wanted = name.trim();
+        let by_index = wanted.parse::<TaskIndex>().ok();
+        if let Some(index) = by_index.as_ref().filter(|index| plan.tasks.contains_key(*index)) {
+            return Ok(index.clone());
+        }
+        let mut by_name = plan.tasks.iter().filter(|(_, task)| task.name.eq_ignore_ascii_case(wanted));
+        match (by_name.next(), by_name.next(), by_index) {
+            (Some((index, _)), None, _) => Ok(index.clone()),
+            (Some(_), Some(_), _) => {
+                Err(format!("several tasks are called {wanted:?}: name it by its index"))
+            }
+            (None, _, Some(index)) => Err(muster_shared::plan::unknown_task(plan, &index)),
+            (None, _, None) => {
+                let all: Vec<String> =
+                    plan.tasks.iter().map(|(index, task)| format!("{index} ({})", task.name)).collect();
+                Err(format!("there is no task {wanted:?}: there are {}", all.join(", ")))
+            }
+        }
+    };
+    names.iter().map(find).collect()
+}

@@ -30,6 +30,7 @@ pub(crate) fn plan_task(role: Role) -> PlanTask {
         depends_on: Vec::new(),
         critical: false,
         max_steps: None,
+        priority: 0,
         pattern: None,
     }
 }

@@ -38,7 +38,7 @@ fn task(subtasks: impl Strategy<Value = Vec<TaskDraft>>) -> impl Strategy<Value 
             role: role.map(str::to_owned),
             depends_on,
             subtasks,
-            milestones: vec![milestone; 2],
+            milestones: (0..milestone.len() % 7).map(|number| format!("{milestone} {number}")).collect(),
             critical,
             ..TaskDraft::default()
         },
@@ -56,15 +56,16 @@ fn draft() -> impl Strategy<Value = PlanDraft> {
 }
 
 fn limits() -> impl Strategy<Value = RunLimits> {
-    (0..6_u16, 0..5_u16, 0..25_u16, 0..6_u32).prop_map(|(max_width, max_depth, max_tasks, operations)| {
-        RunLimits {
+    (0..6_u16, 0..5_u16, 0..25_u16, 0..6_u32, 0..5_u16).prop_map(
+        |(max_width, max_depth, max_tasks, operations, max_milestones)| RunLimits {
             max_width,
             max_depth,
             max_tasks,
+            max_milestones,
             max_refine_operations: operations,
             ..RunLimits::default()
-        }
-    })
+        },
+    )
 }
 
 fn has_substance(tasks: &[TaskDraft]) -> bool {
@@ -110,6 +111,95 @@ fn a_goal_of_braces_still_gives_a_name() {
     let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![task], questions: Vec::new() };
     let (plan, _) = repair(&draft, &RunLimits::default(), &ROLES);
     assert_eq!(check_plan(&plan, &RunLimits::default(), &ROLES), vec![]);
+}
+
+fn named(name: &str, goal: &str) -> TaskDraft {
+    TaskDraft { name: name.to_owned(), goal: goal.to_owned(), ..TaskDraft::default() }
+}
+
+#[test]
+fn more_than_twenty_tasks_are_too_many_and_those_most_alike_become_one() {
+    let limits = RunLimits { max_width: 30, ..RunLimits::default() };
+    let topics = [
+        "leases",
+        "orphans",
+        "budgets",
+        "prompts",
+        "tools",
+        "lessons",
+        "goals",
+        "people",
+        "replay",
+        "tests",
+        "blueprints",
+    ];
+    let tasks = topics.iter().flat_map(|topic| {
+        [
+            named(&format!("{topic} in short"), &format!("Describe {topic} in short.")),
+            named(&format!("{topic} in shorter"), &format!("Describe {topic} in shorter.")),
+        ]
+    });
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: tasks.collect(), questions: Vec::new() };
+    let problems = check(&draft, &limits, &ROLES);
+    assert!(
+        problems[0].to_string().contains("22 tasks, 20 is the most: merge those that are alike"),
+        "{problems:?}"
+    );
+    let (plan, notes) = repair(&draft, &limits, &ROLES);
+    assert_eq!((plan.tasks.len(), notes.len()), (20, 2), "{notes:?}");
+    let merged: Vec<&String> =
+        plan.tasks.values().map(|task| &task.name).filter(|name| name.contains("; ")).collect();
+    assert_eq!(merged.len(), 2);
+    for name in merged {
+        let (one, other) = name.split_once("; ").unwrap();
+        assert_eq!(one.split(' ').next(), other.split(' ').next(), "{name}");
+    }
+}
+
+#[test]
+fn a_task_with_too_many_milestones_is_split_where_there_is_room() {
+    let milestones = (1..=5).map(|number| format!("reach {number}")).collect();
+    let large = TaskDraft { milestones, ..named("climb", "Climb up.") };
+    let after =
+        TaskDraft { depends_on: vec!["climb".to_owned()], ..named("rest", "Rest after {{1.result}}.") };
+    let draft = PlanDraft { goal: "g".to_owned(), tasks: vec![large, after], questions: Vec::new() };
+    let limits = RunLimits { max_milestones: 2, ..RunLimits::default() };
+    let problems: Vec<String> = check(&draft, &limits, &ROLES).iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["task 1 has 5 milestones, 2 is the most of one task: split it into smaller ones"]);
+    assert!(
+        check(&draft, &limits.for_people(), &ROLES).is_empty(),
+        "people say themselves how large a task is"
+    );
+
+    let (plan, notes) = repair(&draft, &limits, &ROLES);
+    assert_eq!(check_plan(&plan, &limits, &ROLES), vec![]);
+    assert!(notes[0].contains("into 3"), "{notes:?}");
+    let parts: Vec<_> =
+        ["1-1", "1-2", "1-3"].map(|index| plan.tasks[&index.parse().unwrap()].clone()).to_vec();
+    assert_eq!(parts[1].milestones, ["reach 3", "reach 4"]);
+    assert_eq!(parts[1].depends_on, ["1-1".parse().unwrap()]);
+    assert!(
+        parts[2].goal.starts_with("Part 3 of 3, up to: reach 5.") && parts[2].goal.ends_with("Climb up.")
+    );
+
+    let flat = RunLimits { max_depth: 1, ..limits };
+    let (plan, _) = repair(&draft, &flat, &ROLES);
+    assert_eq!(check_plan(&plan, &flat, &ROLES), vec![]);
+    assert_eq!(
+        plan.tasks[&"1".parse().unwrap()].milestones,
+        ["reach 1", "reach 2; reach 3; reach 4; reach 5"]
+    );
+}
+
+#[test]
+fn how_large_tasks_are_to_be_says_what_planners_may() {
+    use muster_shared::flow::Granularity::{Coarse, Fine, Normal};
+    for (granularity, tasks, milestones) in [(Coarse, 5, 16), (Normal, 20, 8), (Fine, 20, 4)] {
+        let limits = RunLimits { granularity, ..RunLimits::default() }.for_planners();
+        assert_eq!((limits.max_tasks, limits.max_milestones), (tasks, milestones), "{granularity:?}");
+    }
+    let text = serde_json::to_string(&RunLimits::default()).unwrap();
+    assert!(!text.contains("granularity"), "records of before are read and written as they were");
 }
 
 proptest! {

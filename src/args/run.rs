@@ -76,6 +76,9 @@ pub(crate) struct RunArgs {
     /// The role that the agents are to play, such as "tax adviser".
     #[arg(long, value_name = "NAME")]
     pub(crate) role_name: Option<String>,
+    /// What this run wants is done before what others of lower priority want; from -100 to 100, 0 is usual.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
+    pub(crate) priority: Option<i8>,
     /// Whether a planner is asked: auto (unless the goal is small), always or never.
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) planning: Option<PlanningChoice>,

@@ -64,7 +64,7 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 fn check(draft: &PlanDraft, limits: &RunLimits) -> Result<(), String> {
     let mut roles = vec![Role::Worker, Role::Researcher];
     named_roles(&draft.tasks, &mut roles);
-    let problems = plan::check(draft, limits, &roles);
+    let problems = plan::check(draft, &limits.for_people(), &roles);
     if problems.is_empty() {
         return Ok(());
     }

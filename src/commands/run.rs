@@ -5,6 +5,7 @@ mod documents;
 mod filled;
 mod fleet;
 mod screen;
+mod typed;
 mod watch;
 
 use std::io::Read;
@@ -118,6 +119,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         blueprint,
         review: args.review,
         planning: planning(args),
+        priority: args.priority.unwrap_or(0),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))

@@ -1,6 +1,7 @@
 //! `muster show`: one run in full, or a part of it.
 
-use muster_shared::plan::unknown_task;
+use muster_shared::plan::progress::Detail;
+use muster_shared::plan::{summary, unknown_task};
 use muster_shared::run::RunState;
 use serde_json::{Value, json};
 
@@ -91,13 +92,18 @@ fn in_json(state: &RunState, args: &ShowArgs) -> Value {
     match (args.task.as_ref().map(|task| &task.at), args.reflection) {
         (Some(index), true) => json!(state.reflections.get(index)),
         (None, true) => json!(state.reflections),
-        (None, false) => json!(state),
+        (None, false) => {
+            let mut whole = json!(state);
+            whole["summaries"] = json!(summary::all(state, Detail::Seen));
+            whole
+        }
         (Some(index), false) => json!({
             "index": index,
             "task": state.plan.as_ref().and_then(|plan| plan.tasks.get(index)),
             "state": state.planned(index),
             "reflection": state.reflections.get(index),
             "stale": state.stale.get(index),
+            "summary": summary::of(state, index, Detail::Seen),
         }),
     }
 }

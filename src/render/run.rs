@@ -6,6 +6,8 @@ use muster_shared::flow::{
     Ending, Finding, Outcome, Product, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
 };
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
+use muster_shared::plan::progress::Detail;
+use muster_shared::plan::summary;
 use muster_shared::run::{RunState, TaskState};
 use muster_shared::time::Millis;
 
@@ -17,8 +19,7 @@ use super::{figures, questions, runs};
 /// a terminal of `width` columns, if there is one.
 pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: Paint) -> String {
     let columns = width.unwrap_or(progress::DEFAULT_WIDTH).saturating_sub(2);
-    let tree =
-        progress::tree_with(state, &Doing::new(), now, columns, paint, |index| milestones(state, index));
+    let tree = progress::tree_with(state, &Doing::new(), now, columns, paint, |index| below(state, index));
     let parts = [
         head(state, now, paint),
         section("Taught by earlier runs", &lessons(state), paint),
@@ -60,6 +61,8 @@ pub(crate) fn task(
     say("criticism", &planned.criticism);
     say("needs", &planned.depends_on.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", "));
     say("critical", if planned.critical { "yes" } else { "" });
+    say("tools", &planned.tools.join(", "));
+    say("priority", &own_priority(planned.priority));
     say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
     say("stale", state.stale.get(index).map_or("", String::as_str));
     let reasons = found.map(|found| found.reasons.as_slice()).unwrap_or_default();
@@ -67,11 +70,13 @@ pub(crate) fn task(
         say("because", reason);
     }
     let milestones = milestones(state, index).join("\n");
+    let summed_up = summary::of(state, index, Detail::Seen).map(|summary| summary.long).unwrap_or_default();
     let result = found.and_then(result_of).map(result_text).unwrap_or_default();
     let reflection = state.reflections.get(index).map(|one| reflection(index, one)).unwrap_or_default();
     let parts = [
         lines.join("\n"),
         section("Milestones", &milestones, paint),
+        section("In short", &summed_up, paint),
         section("Result", &result, paint),
         section("Reflection", &reflection, paint),
     ];
@@ -103,6 +108,13 @@ fn milestones(state: &RunState, index: &TaskIndex) -> Vec<String> {
     planned.milestones.iter().map(line).collect()
 }
 
+/// What stands below a task in the tree: what it has come to, and its milestones.
+fn below(state: &RunState, index: &TaskIndex) -> Vec<String> {
+    let is_done = state.planned(index).is_some_and(|task| task.status == TaskStatus::Completed);
+    let short = summary::of(state, index, Detail::Seen).filter(|_| is_done).map(|summary| summary.short);
+    short.into_iter().chain(milestones(state, index)).collect()
+}
+
 /// Models tell of a milestone in about the words in which it was set.
 fn is_same(set: &str, told: &str) -> bool {
     let plain = |text: &str| -> String {
@@ -118,6 +130,11 @@ fn result_of(task: &TaskState) -> Option<&TaskResult> {
         Product::Result(result) => Some(result),
         Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
     }
+}
+
+/// A priority that is not the usual one.
+fn own_priority(priority: i8) -> String {
+    if priority == 0 { String::new() } else { priority.to_string() }
 }
 
 fn lessons(state: &RunState) -> String {
@@ -162,6 +179,9 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
         format!("  asked   {} UTC{}", figures::date(state.created_at), by(&state.goal.asked_by)),
         format!("  goal    {}", figures::one_line(&state.goal.text, 400)),
     ];
+    if state.goal.priority != 0 {
+        lines.push(format!("  before  others, with priority {}", state.goal.priority));
+    }
     if let Some(parent) = &state.goal.parent {
         lines.push(format!("  for     {} of run {}", parent.task, parent.run.short()));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
-use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered};
+use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered, Work};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{
     AgentEvent, AgentKey, Checked, Decided, Entry, Input, RecordEvent, Request, RunEvent,
@@ -85,7 +85,13 @@ impl Timeline {
     fn run_event(&self, event: &RunEvent) -> String {
         let text = match event {
             RunEvent::RunForked { from, .. } => format!("forked from {} at entry {}", from.run, from.at),
-            RunEvent::RunCreated { goal, .. } => format!("run created: {}", self.brief(&goal.text)),
+            RunEvent::RunCreated { goal, .. } => {
+                let priority = match goal.priority {
+                    0 => String::new(),
+                    priority => format!(" (priority {priority})"),
+                };
+                format!("run created{priority}: {}", self.brief(&goal.text))
+            }
             RunEvent::LessonsRecalled { lessons } => {
                 let lines = lessons.iter().map(|lesson| format!("\n  {}", self.brief(lesson)));
                 format!("taught by earlier runs:{}", lines.collect::<String>())
@@ -315,7 +321,15 @@ impl Timeline {
 }
 
 fn offered(offer: &TaskOffered) -> String {
-    format!("{} offered to {} (generation {})", offer.task, offer.queue, offer.generation)
+    let priority = match &offer.work {
+        Work::Execute { task, .. } if task.priority != 0 => format!(", priority {}", task.priority),
+        Work::Execute { .. }
+        | Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. } => String::new(),
+    };
+    format!("{} offered to {} (generation {}{priority})", offer.task, offer.queue, offer.generation)
 }
 
 fn step_head(task: &TaskId, step: &Step) -> String {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
-use muster_shared::flow::{Budget, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{
+    Budget, Granularity, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -206,6 +208,8 @@ pub(crate) struct LimitSettings {
     pub(crate) replan_below_confidence: u8,
     /// Most milestones of one task; one with more counts as too large and is split.
     pub(crate) max_milestones: u16,
+    /// How large the tasks of a plan are to be: coarse, normal or fine.
+    pub(crate) granularity: Granularity,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -321,6 +325,7 @@ impl Default for LimitSettings {
             replan_after_tries,
             replan_below_confidence,
             max_milestones,
+            granularity,
         } = RunLimits::default();
         Self {
             max_width,
@@ -353,6 +358,7 @@ impl Default for LimitSettings {
             replan_after_tries,
             replan_below_confidence,
             max_milestones,
+            granularity,
         }
     }
 }
@@ -390,6 +396,7 @@ impl From<&LimitSettings> for RunLimits {
             replan_after_tries: limits.replan_after_tries,
             replan_below_confidence: limits.replan_below_confidence,
             max_milestones: limits.max_milestones,
+            granularity: limits.granularity,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A person looks at the plan before it is carried out, from another terminal, while orchestrators come and go.
 
+use std::io::{Read, Write};
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use muster_support::fleet::{Fleet, Folder, both, wait_until};
@@ -145,4 +147,48 @@ fn a_plan_that_nobody_looks_at_goes_by_the_policy() {
     assert_eq!((code, &summary["status"]), (0, &json!("completed")), "{said}\n{}", fleet.folder().logs());
     let all = fleet.folder().output(&["questions", "last", "--all"]).unwrap();
     assert!(all.contains("answered approve (by nobody, in time)"), "{all}");
+}
+
+#[test]
+fn a_question_is_answered_where_the_run_is_watched() {
+    let model = ModelServer::start(Script::answering(answer)).unwrap();
+    let folder = scripted(&model);
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let run =
+        ["run", "How much fruit is there?", "--model", "openai/scripted", "--review", "--output", "out.md"];
+    let mut asker = folder.command(&run);
+    asker.stdin(Stdio::from(terminal.slave.try_clone().unwrap()));
+    asker.stderr(Stdio::from(terminal.slave)).stdout(Stdio::null());
+    let mut child = asker.spawn().unwrap();
+    drop(asker);
+
+    let mut screen = std::fs::File::from(terminal.master);
+    let mut keys = screen.try_clone().unwrap();
+    let shown = Arc::new(Mutex::new(String::new()));
+    let reader = std::thread::spawn({
+        let shown = Arc::clone(&shown);
+        move || {
+            let mut piece = [0; 4096];
+            // Reading fails when the other side is gone.
+            while let Ok(length @ 1..) = screen.read(&mut piece) {
+                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+            }
+        }
+    });
+    let has = |text: &str| shown.lock().unwrap().contains(text);
+    let until = |text: &str| {
+        wait_until(text, LIMIT, || has(text))
+            .unwrap_or_else(|late| panic!("{late}: {}\n{}", shown.lock().unwrap(), folder.logs()));
+    };
+    until("type the answer");
+    assert!(has("muster approve"), "and it says how to answer elsewhere: {}", shown.lock().unwrap());
+    keys.write_all(b"leave out the pears\n").unwrap();
+    until("sent as the answer to question 1");
+    wait_until("it is asked again", LIMIT, || shown.lock().unwrap().matches("type the answer").count() > 1)
+        .unwrap();
+    keys.write_all(b"approve\n").unwrap();
+    assert!(child.wait().unwrap().success(), "{}\n{}", shown.lock().unwrap(), folder.logs());
+    drop(keys);
+    reader.join().unwrap();
+    assert!(!worked_on(&model, "Count the pears.") && worked_on(&model, "Count the figs."));
 }

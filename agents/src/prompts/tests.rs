@@ -92,6 +92,9 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 reflections: vec![(index.clone(), reflection)],
                 results: vec![input.clone()],
                 operations_left: 4,
+                roles: vec!["worker".into()],
+                specialists: Vec::new(),
+                tools: vec![hostile()],
             },
         ),
         (

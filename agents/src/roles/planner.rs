@@ -127,6 +127,7 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         expected_output: document.text("expected_output"),
         needs: document.texts("needs"),
         tools: document.texts("tools"),
+        priority: 0,
         depends_on: document.texts("depends_on"),
         critical: document.flag("critical"),
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),

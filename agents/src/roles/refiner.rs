@@ -1,6 +1,6 @@
 //! The refiner: changes the plan while it runs.
 
-use muster_shared::flow::{Product, RefineOperation, TaskDraft, TaskOffered};
+use muster_shared::flow::{Product, RefineOperation, TaskDraft, TaskOffered, Work};
 use muster_shared::ids::TaskIndex;
 use serde_json::{Value, json};
 
@@ -18,8 +18,12 @@ pub(super) static RULES: RoleRules = RoleRules {
     specialist: None,
 };
 
-fn schema(_: &TaskOffered) -> Value {
-    let tasks = json!({"type": "array", "items": planner::task_schema(&[], 1)});
+fn schema(offer: &TaskOffered) -> Value {
+    let roles = match &offer.work {
+        Work::Refine { roles, .. } => roles.as_slice(),
+        Work::Plan { .. } | Work::Execute { .. } | Work::Reflect { .. } | Work::Write { .. } => &[],
+    };
+    let tasks = json!({"type": "array", "items": planner::task_schema(roles, 1)});
     json!({
         "type": "object",
         "properties": {

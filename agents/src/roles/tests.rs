@@ -44,6 +44,9 @@ fn offer_of(kind: &str) -> TaskOffered {
                 reflections: Vec::new(),
                 results: Vec::new(),
                 operations_left: 4,
+                roles: Vec::new(),
+                specialists: Vec::new(),
+                tools: Vec::new(),
             },
         ),
         "write" => (

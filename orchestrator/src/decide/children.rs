@@ -117,6 +117,7 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
         // A plan is what was asked for, however small the goal.
         planning: Some(Planning::Always),
         role_name: run.goal.role_name.clone(),
+        priority: run.goal.priority,
         parent: Some(Box::new(parent)),
         ..Goal::new(text)
     };

@@ -22,6 +22,7 @@ mod planning;
 mod questions;
 mod refine;
 mod replan;
+mod report;
 mod review;
 mod schedule;
 mod settle;

@@ -1,11 +1,9 @@
 //! What follows from what agents report, by kind of work.
 
-use muster_shared::flow::{Outcome, Product, Reflection, Report, TaskResult};
+use muster_shared::flow::{Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
-use super::blueprint;
-use super::budget;
 use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
@@ -15,6 +13,7 @@ use super::peers;
 use super::planning;
 use super::refine;
 use super::replan;
+use super::report;
 use super::review;
 use super::survey;
 use super::waits;
@@ -86,7 +85,7 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
         (TaskId::Refine(number), Some(Product::Refinement(operations))) => {
             refine::refined(draft, *number, seq, &operations);
         }
-        (TaskId::Write, Some(Product::Report(report))) => written(draft, seq, report),
+        (TaskId::Write, Some(Product::Report(report))) => report::written(draft, seq, report),
         (task, _mismatch) => {
             let reason = "the agent called it done and did not send what the task is to give".to_owned();
             failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
@@ -134,20 +133,4 @@ pub(super) fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: 
         return;
     }
     draft.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
-}
-
-fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
-    completed(draft, TaskId::Write, seq);
-    let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
-    report.unanswered.extend(missing);
-    let missing = draft.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
-    report.unanswered.extend(missing);
-    if let Some(note) = draft.open().and_then(budget::note) {
-        report.body = format!("{}\n\n> {note}\n", report.body.trim_end());
-        report.unanswered.push(note);
-    }
-    if let Some(note) = draft.open().and_then(survey::stale_note) {
-        report.body = format!("{}\n\n> {note}\n", report.body.trim_end());
-    }
-    draft.emit(RunEvent::RunCompleted { report });
 }

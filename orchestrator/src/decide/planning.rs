@@ -56,9 +56,10 @@ fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
     let tools = tools::known(draft.specialists());
     let Some(run) = draft.open() else { return };
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let reasons = wrong_with(brought, &run.limits, &roles, &tools);
+    let limits = run.limits.for_people();
+    let reasons = wrong_with(brought, &limits, &roles, &tools);
     if reasons.is_empty() {
-        let (plan, repairs) = plan::repair(brought, &run.limits, &roles);
+        let (plan, repairs) = plan::repair(brought, &limits, &roles);
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
         draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
         return review::begin(draft, &repairs);
@@ -77,7 +78,7 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     if proposal.tasks.is_empty() && !proposal.questions.is_empty() {
         return ask_about_goal(draft, seq, &proposal.questions);
     }
-    let limits = run.limits.clone();
+    let limits = survey::limits_of_plans(run).for_planners();
     let may_ask_again = may_ask_again(run);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let mut proposal = proposal.clone();

@@ -13,12 +13,18 @@ use super::{control, survey};
 pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOperation]) {
     completed(draft, TaskId::Refine(number), seq);
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let known = tools::known(draft.specialists());
+    let specialists = draft.specialists();
+    let known = tools::known(specialists);
+    let mut operations = operations.to_vec();
+    for operation in &mut operations {
+        plan::matching::give(tasks_in(operation), &roles, specialists);
+    }
     let Some(run) = draft.open() else { return };
     let Some(before) = run.plan.clone() else { return };
+    let limits = survey::limits_of_plans(run);
     let (sound, unusable) = apart(operations, &known);
     let plan::Refined { plan, changes, mut refused } =
-        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &run.limits, &roles);
+        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles);
     refused.extend(unusable);
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
         control::interrupt(draft, &TaskId::Leaf(leaf.clone()), "the task is split");
@@ -27,13 +33,25 @@ pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: 
     control::catch_up(draft, &before);
 }
 
+/// The tasks that an operation brings, to be given to whoever can do them.
+fn tasks_in(operation: &mut RefineOperation) -> &mut [TaskDraft] {
+    match operation {
+        RefineOperation::Split { into, .. } => into,
+        RefineOperation::Add { tasks, .. } => tasks,
+        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &mut [],
+    }
+}
+
 /// The operations, without those whose tasks name tools that nobody has.
-fn apart(operations: &[RefineOperation], known: &[String]) -> (Vec<RefineOperation>, Vec<RefusedOperation>) {
+fn apart(
+    operations: Vec<RefineOperation>,
+    known: &[String],
+) -> (Vec<RefineOperation>, Vec<RefusedOperation>) {
     let (mut sound, mut refused) = (Vec::new(), Vec::new());
     for operation in operations {
-        match tasks_of(operation).iter().find_map(|task| tools::problem(task, known)) {
-            Some(reason) => refused.push(RefusedOperation { operation: operation.clone(), reason }),
-            None => sound.push(operation.clone()),
+        match tasks_of(&operation).iter().find_map(|task| tools::problem(task, known)) {
+            Some(reason) => refused.push(RefusedOperation { operation, reason }),
+            None => sound.push(operation),
         }
     }
     (sound, refused)

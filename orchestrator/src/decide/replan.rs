@@ -104,7 +104,8 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let mut proposal = proposal.clone();
     let mended = tools::fit(&mut proposal, &tools);
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let made = replan(plan, &survey::statuses_to_refine(run), &proposal, &run.limits, &roles, rigour);
+    let limits = survey::limits_of_plans(run).for_planners();
+    let made = replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, rigour);
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {

@@ -159,11 +159,11 @@ const fn is_verdict(about: &About) -> bool {
 /// A person's plan, if nothing is wrong with it.
 fn checked(draft: &Draft<'_>, run: &RunState, tools: &[String], edited: &PlanDraft) -> Result<Plan, String> {
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let problems = planning::wrong_with(edited, &run.limits, &roles, tools);
+    let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, tools);
     if !problems.is_empty() {
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
     }
-    Ok(plan::repair(edited, &run.limits, &roles).0)
+    Ok(plan::repair(edited, &run.limits.for_people(), &roles).0)
 }
 
 /// What follows from a verdict.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Placement, TaskOffered, TaskStatus};
+use muster_shared::flow::{Placement, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId};
-use muster_shared::run::{PEERS_SINCE, Phase, RunState, TaskState};
+use muster_shared::run::{PEERS_SINCE, Phase, RunState, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
@@ -142,8 +142,10 @@ fn find_place(draft: &mut Draft<'_>, task: &TaskId, role: Role) -> Option<Found>
 }
 
 fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: Found) {
+    let Some(run) = draft.open() else { return };
     let specialists = match task {
         TaskId::Plan => draft.specialists(),
+        TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => draft.specialists(),
         TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => &[],
     };
     let Some(run) = draft.open() else { return };
@@ -168,7 +170,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         conversation: run.goal.conversation.clone(),
         corpus: run.goal.corpus.clone(),
         model: run.goal.model.clone(),
-        limits: run.limits.clone(),
+        limits: limits_told(run, task),
         budget,
         deadline,
         continues,
@@ -183,6 +185,14 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         draft.placed(placement);
     }
     draft.offer(offer);
+}
+
+/// The limits as whoever does the task is told them.
+fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
+    match task {
+        TaskId::Plan => run.limits.for_planners(),
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => run.limits.clone(),
+    }
 }
 
 /// The first of the generations whose steps the next one goes on from. An offer that only seemed lost may have been

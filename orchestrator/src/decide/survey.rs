@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Product, Reply, TaskResult, TaskStatus};
+use muster_shared::flow::{
+    About, Ending, LeafRef, Plan, PlanTask, Product, Reply, RunLimits, TaskResult, TaskStatus,
+};
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{QuestionEnd, RunState, Statuses, TaskState};
+use muster_shared::run::{GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState};
 
 use super::budget;
 
@@ -43,6 +45,11 @@ pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
         | Queue::Agent(_) => None,
     });
     [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
+}
+
+/// The limits of plans that planners and refiners make.
+pub(super) fn limits_of_plans(run: &RunState) -> RunLimits {
+    if run.event_version >= GRANULARITY_SINCE { run.limits.clone() } else { run.limits.for_people() }
 }
 
 /// Whether a task is to be offered as soon as it is due: never offered, or its last try failed.
@@ -122,7 +129,7 @@ fn is_untouched(run: &RunState, number: u32) -> bool {
     run.tasks.get(&TaskId::Refine(number)).is_none_or(|task| task.generation.0 == 0)
 }
 
-/// The leaves that are ready to be offered, depth first.
+/// The leaves that are ready to be offered: those of higher priority first, else depth first.
 ///
 /// While a refinement is wanted, only leaves that depend on nothing go on: the others would use results that
 /// the refinement may be about to complete.
@@ -135,7 +142,10 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
         return Vec::new();
     }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
-    order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index)).collect()
+    let ready = order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index));
+    let mut ready: Vec<TaskIndex> = ready.collect();
+    ready.sort_by_key(|index| std::cmp::Reverse(plan.priority(index)));
+    ready
 }
 
 /// What leaves gave, in order.

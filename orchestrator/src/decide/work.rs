@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Specialty, TaskResult, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::{progress, reference, tools};
-use muster_shared::run::{RunState, TOOLS_SINCE, TaskState};
+use muster_shared::plan::{progress, reference, summary, tools};
+use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
 use super::{replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
+
+/// Most tasks of which a prompt tells what they have come to.
+const MOST_SUMMARIES: usize = 40;
 
 /// Most levels above a task that it is told of.
 const MOST_PARENTS: usize = 20;
@@ -26,7 +29,7 @@ pub(super) fn work(
         TaskId::Plan => Some(planning(run, capacity, specialists)),
         TaskId::Leaf(index) => execute(run, index),
         TaskId::Reflect(index) => reflect(run, index),
-        TaskId::Refine(number) => refine(run, *number),
+        TaskId::Refine(number) => refine(run, *number, capacity, specialists),
         TaskId::Write => Some(write(run)),
     }
 }
@@ -124,7 +127,14 @@ const fn as_result(product: &Product) -> Option<&TaskResult> {
     }
 }
 
-fn refine(run: &RunState, number: u32) -> Option<Work> {
+fn refine(
+    run: &RunState,
+    number: u32,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Option<Work> {
+    let knows_roles = run.event_version >= TOOLS_SINCE;
+    let roles = if knows_roles { survey::leaf_roles(capacity) } else { Vec::new() };
     Some(Work::Refine {
         plan: run.plan.clone()?,
         progress: progress_tree(run),
@@ -132,6 +142,9 @@ fn refine(run: &RunState, number: u32) -> Option<Work> {
         reflections: run.reflections.iter().map(|(index, lesson)| (index.clone(), lesson.clone())).collect(),
         results: survey::results(run),
         operations_left: run.limits.max_refine_operations,
+        roles: roles.iter().map(Role::to_string).collect(),
+        specialists: if knows_roles { specialists.to_vec() } else { Vec::new() },
+        tools: nameable_tools(run, specialists),
     })
 }
 
@@ -144,6 +157,26 @@ fn write(run: &RunState) -> Work {
     }
 }
 
+/// The progress tree, with what the newest tasks that ended have come to in a line.
 pub(super) fn progress_tree(run: &RunState) -> String {
-    progress::render(&progress::lines(run, progress::Detail::Decided))
+    let lines = progress::lines(run, progress::Detail::Decided);
+    if run.event_version < SUMMARIES_SINCE {
+        return progress::render(&lines);
+    }
+    let ended = |index: &&TaskIndex| result_given(run, index);
+    let told: Vec<&TaskIndex> = lines.iter().map(|line| &line.index).filter(ended).collect();
+    let told = told.get(told.len().saturating_sub(MOST_SUMMARIES)..).unwrap_or_default();
+    let line = |line: &progress::ProgressLine| {
+        let summary =
+            told.contains(&&line.index).then(|| summary::of(run, &line.index, progress::Detail::Decided));
+        match summary.flatten() {
+            Some(summary) => format!("{line}: {}\n", summary.short),
+            None => format!("{line}\n"),
+        }
+    };
+    lines.iter().map(line).collect()
+}
+
+fn result_given(run: &RunState, index: &TaskIndex) -> bool {
+    run.planned(index).is_some_and(|task| survey::result(task).is_some())
 }

@@ -35,7 +35,8 @@ pub(crate) struct Admission {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: HashMap<RunId, Instant>,
+    /// When each was seen last, and its priority.
+    waiting: HashMap<RunId, (Instant, i8)>,
     full: Option<(Instant, f64)>,
 }
 
@@ -49,6 +50,8 @@ pub(super) struct Asked {
     pub(super) room_elsewhere: bool,
     /// How often the goal was given out.
     pub(super) delivered: u64,
+    /// Its priority.
+    pub(super) priority: i8,
 }
 
 impl Admission {
@@ -56,15 +59,22 @@ impl Admission {
     pub(super) fn seat(&self, settings: &OrchestratorSettings, asked: Asked, enter: impl FnOnce()) -> Seat {
         let now = Instant::now();
         let mut inner = self.lock();
-        inner.waiting.retain(|_, seen| now.duration_since(*seen) < SEEN);
+        inner.waiting.retain(|_, (seen, _)| now.duration_since(*seen) < SEEN);
         let waits = inner.waiting.contains_key(&asked.run);
-        let seat = seat(settings, asked, inner.waiting.len() - usize::from(waits));
+        let others = inner.waiting.len() - usize::from(waits);
+        // What gets free is kept for those of higher priority: each of them is given out again within a second.
+        let before = inner
+            .waiting
+            .iter()
+            .filter(|(run, (_, priority))| **run != asked.run && *priority > asked.priority);
+        let going_on = asked.going_on.saturating_add(before.count());
+        let seat = seat(settings, Asked { going_on, ..asked }, others);
         match seat {
             Seat::Free => {
                 inner.waiting.remove(&asked.run);
                 enter();
             }
-            Seat::Wait => drop(inner.waiting.insert(asked.run, now)),
+            Seat::Wait => drop(inner.waiting.insert(asked.run, (now, asked.priority))),
             Seat::None(_) => drop(inner.waiting.remove(&asked.run)),
         }
         seat
@@ -139,7 +149,7 @@ mod tests {
 
     fn asked(run: u128, going_on: usize) -> Asked {
         let run = RunId::from_uuid(Uuid::from_u128(run));
-        Asked { run, going_on, room_elsewhere: false, delivered: 1 }
+        Asked { run, going_on, room_elsewhere: false, delivered: 1, priority: 0 }
     }
 
     #[test]
@@ -156,6 +166,20 @@ mod tests {
         );
         assert_eq!(ask(Asked { room_elsewhere: true, ..asked(3, 2) }), Seat::Wait, "another takes it");
         assert_eq!(ask(asked(2, 1)), Seat::Free);
+    }
+
+    #[test]
+    fn goals_of_higher_priority_get_in_first() {
+        let (admission, settings) =
+            (Admission::default(), OrchestratorSettings { max_waiting: 9, ..settings() });
+        let ask = |run, going_on, priority| {
+            admission.seat(&settings, Asked { priority, ..asked(run, going_on) }, || {})
+        };
+        assert_eq!(ask(1, 2, 0), Seat::Wait);
+        assert_eq!(ask(2, 2, 3), Seat::Wait);
+        assert_eq!(ask(1, 1, 0), Seat::Wait, "the free seat is kept for the other");
+        assert_eq!(ask(2, 1, 3), Seat::Free);
+        assert_eq!(ask(1, 1, 0), Seat::Free);
     }
 
     #[test]

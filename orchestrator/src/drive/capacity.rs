@@ -62,7 +62,10 @@ struct Inner {
     held: HashMap<RunId, Holding>,
     /// What is taken of each queue by all runs, kept for them: sums over `held` and `promised`.
     taken: HashMap<Queue, u32>,
+    /// By queue: those of higher priority first, else longest waiting first.
     waiting: BTreeMap<Queue, VecDeque<RunId>>,
+    /// Priorities of runs that are not the usual one.
+    priorities: HashMap<RunId, i8>,
     /// What agents are for whose role a user defined.
     specialists: HashMap<AgentId, Specialty>,
     /// Queues of agents that read JSON only. Kept when they leave: an offer outlives its agent.
@@ -116,6 +119,15 @@ impl Capacity {
         self.lock().json_only.contains(queue)
     }
 
+    /// Takes note of a run's priority: what gets free is given to those of higher priority first.
+    pub(crate) fn rank(&self, run: RunId, priority: i8) {
+        let mut inner = self.lock();
+        match priority {
+            0 => drop(inner.priorities.remove(&run)),
+            other => drop(inner.priorities.insert(run, other)),
+        }
+    }
+
     /// Takes note of what a run holds, and lends it as much more as it wants: what was promised to it, and what is
     /// free beyond one offer for every other run that waits. What it does not use goes back with
     /// [`Self::settle`].
@@ -157,10 +169,7 @@ impl Capacity {
         inner.hold(run, held.into());
         inner.stop_waiting(run, |queue| !wanted.contains_key(queue));
         for queue in wanted.keys() {
-            let waiting = inner.waiting.entry(queue.clone()).or_default();
-            if !waiting.contains(&run) {
-                waiting.push_back(run);
-            }
+            inner.line_up(run, queue);
         }
         inner.wake()
     }
@@ -172,6 +181,7 @@ impl Capacity {
         inner.held.remove(&run);
         inner.break_promise(run);
         inner.stop_waiting(run, |_| true);
+        inner.priorities.remove(&run);
         inner.wake()
     }
 
@@ -312,11 +322,28 @@ impl Inner {
     }
 
     fn waiting_besides(&self, run: RunId, queue: &Queue) -> u32 {
-        let others = self.waiting.get(queue).into_iter().flatten().filter(|other| **other != run).count();
+        let own = self.priority(run);
+        let others = self.waiting.get(queue).into_iter().flatten();
+        let others = others.filter(|other| **other != run && self.priority(**other) >= own).count();
         u32::try_from(others).unwrap_or(u32::MAX)
     }
 
-    /// Runs whose turn it is: per queue as many as it has room for, longest waiting first. One offer is kept for
+    fn priority(&self, run: RunId) -> i8 {
+        self.priorities.get(&run).copied().unwrap_or(0)
+    }
+
+    /// Puts a run behind those that wait with the same priority or a higher one.
+    fn line_up(&mut self, run: RunId, queue: &Queue) {
+        let own = self.priority(run);
+        let waiting = self.waiting.entry(queue.clone()).or_default();
+        if !waiting.contains(&run) {
+            let of = |other: &RunId| self.priorities.get(other).copied().unwrap_or(0);
+            let place = waiting.iter().position(|other| of(other) < own).unwrap_or(waiting.len());
+            waiting.insert(place, run);
+        }
+    }
+
+    /// Runs whose turn it is: per queue as many as it has room for, in order. One offer is kept for
     /// each.
     fn wake(&mut self) -> Vec<RunId> {
         let queues: Vec<Queue> = self.waiting.keys().cloned().collect();
@@ -405,6 +432,34 @@ mod tests {
         }
         assert_eq!(capacity.forget(run(9)), [run(1), run(2), run(3)]);
         assert_eq!(capacity.lend(run(1), of(0), &of(8)), of(6));
+    }
+
+    #[test]
+    fn what_gets_free_goes_to_higher_priorities_first() {
+        let capacity = Capacity::default();
+        drop(capacity.agents_changed(workers(1)));
+        assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(2));
+        assert!(capacity.settle(run(1), of(2), &of(3)).is_empty());
+        for (other, priority) in [(2, 0), (3, 5), (4, -1), (5, 5)] {
+            capacity.rank(run(other), priority);
+            assert!(capacity.settle(run(other), of(0), &of(1)).is_empty());
+        }
+        assert_eq!(capacity.forget(run(1)), [run(3), run(5)], "two places are free, and these are first");
+        assert_eq!(capacity.forget(run(3)), [run(2)], "then the usual one");
+        assert_eq!(capacity.forget(run(5)), [run(4)]);
+    }
+
+    #[test]
+    fn lower_priorities_that_wait_take_nothing_from_a_higher_one() {
+        let capacity = Capacity::default();
+        drop(capacity.agents_changed(workers(1)));
+        capacity.rank(run(2), 9);
+        drop(capacity.lend(run(1), of(0), &of(2)));
+        assert!(capacity.settle(run(1), of(2), &of(1)).is_empty());
+        assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(0), "what is held is not taken away");
+        drop(capacity.settle(run(2), of(0), &of(1)));
+        assert_eq!(capacity.settle(run(1), of(1), &of(1)), [run(2)]);
+        assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(1));
     }
 
     #[test]

@@ -248,7 +248,7 @@ async fn admit(
     if !office.registry.has(run) && goal.parent.is_none() {
         let going_on = office.registry.len();
         let room_elsewhere = office.ownership.sessions().with_room().is_some();
-        let asked = Asked { run, going_on, room_elsewhere, delivered };
+        let asked = Asked { run, going_on, room_elsewhere, delivered, priority: goal.priority };
         let enter = || drop(Registry::open(office, run));
         match office.admission.seat(&office.settings, asked, enter) {
             Seat::Free => {}

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Budget, Goal, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale};
+use muster_shared::flow::{
+    Budget, Goal, Granularity, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+};
 use serde::{Deserialize, Serialize};
 
 /// How an orchestrator works, and its limits.
@@ -88,6 +90,7 @@ const CEILING: RunLimits = RunLimits {
     replan_after_tries: 100,
     replan_below_confidence: 100,
     max_milestones: 16,
+    granularity: Granularity::Normal,
 };
 
 impl OrchestratorSettings {
@@ -136,6 +139,7 @@ impl OrchestratorSettings {
             replan_after_tries: wanted.replan_after_tries.min(CEILING.replan_after_tries),
             replan_below_confidence: wanted.replan_below_confidence.min(CEILING.replan_below_confidence),
             max_milestones: wanted.max_milestones.clamp(1, CEILING.max_milestones),
+            granularity: wanted.granularity,
         }
     }
 

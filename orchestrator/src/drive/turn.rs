@@ -291,6 +291,9 @@ impl Draft {
         let placing = &Anybody;
         let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
         let mut decision = decide(run, &inputs, situation)?;
+        if let Some(run) = decision.after.as_ref().filter(|_| !decision.wanted.is_empty()) {
+            office.capacity.rank(id, run.goal.priority);
+        }
         if !decision.wanted.is_empty() {
             capacity = office.capacity.lend(id, held(&decision), &decision.wanted);
             let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };

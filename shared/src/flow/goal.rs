@@ -64,6 +64,9 @@ pub struct Goal {
     /// The earlier runs that this goal follows, oldest first (R11).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversation: Vec<Turn>,
+    /// What this run wants is done before what runs of lower priority want; 0 is usual (R14).
+    #[serde(default, skip_serializing_if = "super::plan::is_usual_priority")]
+    pub priority: i8,
 }
 
 /// Longest name of a role to play, in bytes.
@@ -136,6 +139,7 @@ impl Goal {
             plan: None,
             role_name: String::new(),
             conversation: Vec::new(),
+            priority: 0,
             parent: None,
         }
     }
@@ -276,6 +280,32 @@ pub struct RunLimits {
     /// Most milestones of one leaf; one with more counts as too large and is split (P3).
     #[serde(skip_serializing_if = "is_usual_milestones")]
     pub max_milestones: u16,
+    /// How large the tasks of a plan are to be (P3).
+    #[serde(skip_serializing_if = "Granularity::is_normal")]
+    pub granularity: Granularity,
+}
+
+/// How large the tasks of a plan are to be (P3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// A few large ones.
+    Coarse,
+    /// As the limits say.
+    #[default]
+    Normal,
+    /// Many small ones.
+    Fine,
+}
+
+impl Granularity {
+    /// Most tasks of a coarse plan as planners make it; refinements may add to it.
+    const MOST_COARSE: u16 = 5;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_normal(&self) -> bool {
+        matches!(self, Self::Normal)
+    }
 }
 
 /// What is left is planned anew this often at most, unless a run says otherwise.
@@ -352,6 +382,7 @@ impl Default for RunLimits {
             replan_after_tries: REPLAN_AFTER_TRIES,
             replan_below_confidence: REPLAN_BELOW_CONFIDENCE,
             max_milestones: MAX_MILESTONES,
+            granularity: Granularity::Normal,
         }
     }
 }
@@ -380,6 +411,24 @@ const fn is_zero(percent: &u8) -> bool {
 }
 
 impl RunLimits {
+    /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
+    #[must_use]
+    pub fn for_planners(&self) -> Self {
+        let (tasks, milestones) = (self.max_tasks, self.max_milestones);
+        let (max_tasks, max_milestones) = match self.granularity {
+            Granularity::Coarse => (tasks.min(Granularity::MOST_COARSE), milestones.saturating_mul(2)),
+            Granularity::Normal => (tasks, milestones),
+            Granularity::Fine => (tasks, (milestones / 2).max(2).min(milestones)),
+        };
+        Self { max_tasks, max_milestones, ..self.clone() }
+    }
+
+    /// These limits as they hold for plans that people bring: how large a task is, they say themselves.
+    #[must_use]
+    pub fn for_people(&self) -> Self {
+        Self { max_milestones: u16::MAX, ..self.clone() }
+    }
+
     /// Time for one task.
     #[must_use]
     pub const fn task_deadline(&self) -> Duration {

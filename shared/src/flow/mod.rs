@@ -33,7 +33,7 @@ pub use claim::{Claim, ClaimValue, Finite};
 pub use conflicts::{ConflictStep, Conflicts};
 pub use conversation::Turn;
 pub use gates::{Gate, Gates};
-pub use goal::{CorpusRef, Goal, Planning, RunLimits, WhenStale};
+pub use goal::{CorpusRef, Goal, Granularity, Planning, RunLimits, WhenStale};
 pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};

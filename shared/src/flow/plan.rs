@@ -59,6 +59,9 @@ pub struct TaskDraft {
     /// absent. Ignored on tasks with subtasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
+    #[serde(default, skip_serializing_if = "is_usual_priority")]
+    pub priority: i8,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
     pub subtasks: Vec<TaskDraft>,
@@ -109,6 +112,9 @@ pub struct PlanTask {
     /// How it is given out, if it is a leaf; as the run's settings say when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
+    /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
+    #[serde(default, skip_serializing_if = "is_usual_priority")]
+    pub priority: i8,
 }
 
 impl PlanTask {
@@ -126,12 +132,21 @@ impl PlanTask {
             depends_on: Vec::new(),
             critical: false,
             max_steps: None,
+            priority: 0,
             pattern: None,
         }
     }
 }
 
 impl Plan {
+    /// The priority of a task: its own, else that of the nearest task above that has one.
+    #[must_use]
+    pub fn priority(&self, index: &TaskIndex) -> i8 {
+        let way = std::iter::successors(Some(index.clone()), TaskIndex::parent);
+        let mut own = way.filter_map(|index| self.tasks.get(&index).map(|task| task.priority));
+        own.find(|priority| *priority != 0).unwrap_or(0)
+    }
+
     /// The direct children of a task, or the top of the plan.
     pub fn children<'a>(
         &'a self,
@@ -160,4 +175,9 @@ impl Plan {
     pub fn leaves(&self) -> impl Iterator<Item = (&TaskIndex, &PlanTask)> {
         self.tasks.iter().filter(|(index, _)| self.is_leaf(index))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(super) const fn is_usual_priority(priority: &i8) -> bool {
+    *priority == 0
 }

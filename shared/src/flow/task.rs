@@ -234,6 +234,15 @@ pub enum Work {
         results: Vec<LeafRef>,
         /// Operations that may be used.
         operations_left: u32,
+        /// Roles that new tasks may be given to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        roles: Vec<String>,
+        /// What those of them are for that users defined.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        specialists: Vec<Specialty>,
+        /// The tools that a new task may be narrowed to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<String>,
     },
     /// Write the report.
     Write {

@@ -68,6 +68,18 @@ pub enum PlanProblem {
         /// The earlier.
         first: TaskIndex,
     },
+    /// A leaf with more milestones than one task may have.
+    #[error(
+        "task {task} has {milestones} milestones, {most} is the most of one task: split it into smaller ones"
+    )]
+    TooLarge {
+        /// The task.
+        task: TaskIndex,
+        /// How many it has.
+        milestones: usize,
+        /// How many it may have.
+        most: usize,
+    },
     /// A role that no leaf can be given to.
     #[error("task {task} is for {role:?}, which is no role here: {}", known_roles(known))]
     UnknownRole {
@@ -184,6 +196,12 @@ pub fn check_plan(plan: &Plan, limits: &RunLimits, roles: &[Role]) -> Vec<PlanPr
         check_references(plan, index, task, &mut problems);
     }
     check_leaves(plan, roles, &mut problems);
+    let large = plan.leaves().filter(|(_, task)| task.milestones.len() > bounds.milestones);
+    problems.extend(large.map(|(index, task)| PlanProblem::TooLarge {
+        task: index.clone(),
+        milestones: task.milestones.len(),
+        most: bounds.milestones,
+    }));
     problems.extend(cycles(plan).into_iter().map(|tasks| PlanProblem::Cycle { tasks }));
     problems
 }
@@ -194,6 +212,7 @@ pub(super) struct Bounds {
     pub(super) width: usize,
     pub(super) depth: usize,
     pub(super) tasks: usize,
+    pub(super) milestones: usize,
 }
 
 impl Bounds {
@@ -202,6 +221,7 @@ impl Bounds {
             width: usize::from(limits.max_width.max(1)),
             depth: usize::from(limits.max_depth.max(1)).min(TaskIndex::MAX_DEPTH),
             tasks: usize::from(limits.max_tasks.max(1)),
+            milestones: usize::from(limits.max_milestones.max(1)),
         }
     }
 

@@ -47,6 +47,7 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
             depends_on: task.depends_on.iter().map(called).collect(),
             critical: task.critical,
             max_steps: task.max_steps,
+            priority: task.priority,
             pattern: task.pattern.map(|pattern| pattern.to_string()),
             subtasks,
         }
@@ -117,6 +118,7 @@ pub(super) fn plan_task(
         depends_on,
         critical: task.critical,
         max_steps: task.max_steps.filter(|most| *most > 0),
+        priority: task.priority,
         pattern: pattern(index, task, problems),
     }
 }

@@ -11,6 +11,7 @@ pub mod reference;
 pub mod refine;
 pub mod repair;
 pub mod replan;
+pub mod summary;
 pub mod tools;
 
 mod draft;

@@ -53,6 +53,7 @@ impl Mender<'_> {
         self.fit_width();
         self.shrink();
         self.merge_duplicates();
+        self.split_large();
         self.settle_dependencies();
     }
 
@@ -201,6 +202,46 @@ impl Mender<'_> {
             open.extend(below.map(|child| Some(*child)));
         }
         self.collapse();
+    }
+
+    /// Splits leaves that have too many milestones where depth, width and number of tasks allow it; else the last of
+    /// their milestones become one.
+    fn split_large(&mut self) {
+        let most = self.bounds.milestones;
+        for id in self.tree.leaves() {
+            let milestones = self.tree.item(id).task.milestones.clone();
+            if milestones.len() <= most {
+                continue;
+            }
+            let name = words(&self.tree.item(id).task.name);
+            let count = milestones.len().div_ceil(most);
+            let fits = count <= self.bounds.width
+                && self.tree.depth(id) < self.bounds.depth
+                && self.tree.all().len() + count <= self.bounds.tasks;
+            if fits {
+                self.note(format!("split {name} into {count}, it had {} milestones", milestones.len()));
+                let chunks = milestones.chunks(milestones.len().div_ceil(count));
+                let parts = (1..).zip(chunks).map(|(number, chunk)| self.part(id, (number, count), chunk));
+                let parts = parts.collect();
+                self.tree.split(id, parts);
+                self.tree.item_mut(id).task.milestones.clear();
+            } else {
+                self.note(format!("made the last milestones of {name} one, it had {}", milestones.len()));
+                let (kept, rest) = milestones.split_at(most.saturating_sub(1));
+                let last = cut(&rest.join("; "), MAX_TEXT_BYTES);
+                self.tree.item_mut(id).task.milestones = kept.iter().cloned().chain([last]).collect();
+            }
+        }
+    }
+
+    /// A part of a leaf, for some of its milestones, and the words that its goal begins with.
+    fn part(&self, id: Id, (number, count): (usize, usize), milestones: &[String]) -> (PlanTask, String) {
+        const LONGEST: usize = 1_000;
+        let whole = &self.tree.item(id).task;
+        let name = cut(&format!("{number}/{count} {}", whole.name), MAX_NAME_BYTES);
+        let reached = cut(&milestones.join("; ").replace(['{', '}'], ""), LONGEST);
+        let goal = format!("Part {number} of {count}, up to: {reached}. The whole: ");
+        (PlanTask { name, milestones: milestones.to_vec(), ..whole.clone() }, goal)
     }
 
     fn group_children(&mut self, parent: Option<Id>) -> bool {

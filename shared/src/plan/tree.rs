@@ -192,6 +192,21 @@ impl Tree {
         }
     }
 
+    /// Puts smaller tasks below a leaf, to be done one after the other. Each begins its goal with these words and goes
+    /// on with that of the whole.
+    pub(super) fn split(&mut self, id: Id, parts: Vec<(PlanTask, String)>) {
+        let goal = self.items[id].goal.clone();
+        let mut before = None;
+        for (task, words) in parts {
+            let part = self.items.len();
+            let goal = [Piece::Text(words)].into_iter().chain(goal.clone()).collect();
+            let needs = before.into_iter().collect();
+            self.items.push(Item { task, goal, needs, parent: Some(id), children: Vec::new() });
+            self.items[id].children.push(part);
+            before = Some(part);
+        }
+    }
+
     /// Makes one of two siblings: leaves become one leaf, otherwise one takes in the other.
     pub(super) fn merge_siblings(&mut self, one: Id, other: Id) {
         match (self.is_leaf(one), self.is_leaf(other)) {
@@ -232,6 +247,7 @@ impl Tree {
             add(&mut item.task.tools, task.tools);
         }
         item.task.critical |= task.critical;
+        item.task.priority = item.task.priority.max(task.priority);
         item.needs.extend(needs);
         self.remove(gone, Some(kept));
         self.items[kept].needs.remove(&kept);

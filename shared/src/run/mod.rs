@@ -48,6 +48,12 @@ pub const TOOLS_SINCE: u32 = 3;
 pub const STUCK_SINCE: u32 = 3;
 /// The first version of events in which tasks ask and tell each other things.
 pub const PEERS_SINCE: u32 = 3;
+/// The first version of events in which it is held by rule how large tasks are.
+pub const GRANULARITY_SINCE: u32 = 3;
+/// The first version of events in which prompts tell in a line what each task has come to.
+pub const SUMMARIES_SINCE: u32 = 3;
+/// The first version of events in which reports are held against the person's own words.
+pub const REPORTS_CHECKED_SINCE: u32 = 3;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -392,6 +392,7 @@ fn goal() -> Goal {
         planning: None,
         plan: None,
         role_name: String::new(),
+        priority: 0,
         conversation: Vec::new(),
         parent: None,
     }
@@ -425,6 +426,7 @@ fn plan_task(name: &str) -> PlanTask {
         depends_on: vec![index("1-1")],
         critical: true,
         max_steps: None,
+        priority: 0,
         pattern: None,
     }
 }
@@ -452,6 +454,7 @@ fn draft_task() -> TaskDraft {
         depends_on: vec!["1-1".to_owned()],
         critical: true,
         max_steps: None,
+        priority: 0,
         pattern: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
@@ -650,6 +653,9 @@ fn works() -> Vec<(&'static str, Work)> {
                 reflections: vec![(index("1-1"), reflection())],
                 results: vec![leaf()],
                 operations_left: 4,
+                roles: Vec::new(),
+                specialists: Vec::new(),
+                tools: Vec::new(),
             },
         ),
         (

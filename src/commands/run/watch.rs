@@ -10,9 +10,11 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{RunState, apply};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
+use uuid::Uuid;
 
 use super::fleet::{RunFleet, news};
 use super::screen::Screen;
+use super::typed::{self, Said, Typed};
 use crate::app::{App, bus_failure, now};
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::Change;
@@ -57,6 +59,7 @@ pub(super) async fn watch(
     let mut state: Option<RunState> = None;
     let mut doing = Doing::new();
     let mut told = BTreeSet::new();
+    let mut typed = Typed::new(screen.is_live());
     let mut interrupts = 0_u32;
     let mut patience = Instant::now() + ask.accept_limit;
     let mut redraw = tokio::time::interval(REDRAW);
@@ -76,6 +79,9 @@ pub(super) async fn watch(
                     for (id, asked) in state.open_questions() {
                         if told.insert((id, asked.passed_on)) {
                             screen.say(&render::questions::news(state, id, asked));
+                            if typed.listen() {
+                                screen.say(&typed::hint(asked));
+                            }
                         }
                     }
                     if state.status.is_ended() {
@@ -84,9 +90,15 @@ pub(super) async fn watch(
                 }
             }
             Some(happening) = live.next() => note(&mut doing, happening),
+            line = typed.next() => if let Some(state) = &state {
+                answer(app, bus, screen, state, &line).await?;
+            },
             _ = redraw.tick(), if screen.is_live() => {
                 if let Some(state) = &state {
-                    screen.show(state, &doing, now());
+                    // What somebody is typing is not written over.
+                    if !typed.is_awaited(state) {
+                        screen.show(state, &doing, now());
+                    }
                 } else {
                     screen.stage("waiting for an orchestrator to take up the goal …");
                 }
@@ -116,6 +128,19 @@ pub(super) async fn watch(
         }
     }
     state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| lost(run))
+}
+
+/// Sends what a person typed as the answer to what is asked.
+async fn answer(app: &App, bus: &Bus, screen: &Screen, state: &RunState, line: &str) -> Result<(), Failure> {
+    match typed::understand(state, &app.redactor.redact(line)) {
+        Said::Answer(question, command) => {
+            let command = command.with_id(Uuid::now_v7());
+            bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
+            screen.say(&format!("sent as the answer to question {question}"));
+        }
+        Said::Nothing(why) => screen.say(why),
+    }
+    Ok(())
 }
 
 /// Processes without which no run can end.

@@ -27,7 +27,9 @@ fn answer(who: &str, request: &CapturedRequest) -> Reply {
             ]))
         }
         "reflector" => learnt("It went as planned."),
-        "writer" if request.holds("springs tonight") => written("# Advice\n\nWait for the tide."),
+        "writer" if request.holds("springs tonight") => {
+            written("# Advice\n\nWait for the tide, whatever wind and swell.")
+        }
         "writer" => written("# Advice\n\nSail."),
         "1-2" => done("It springs tonight."),
         who => done(&format!("{who} is known.")),
@@ -73,7 +75,7 @@ fn a_task_is_left_out_while_it_runs_and_done_again_with_both_in_the_timeline() {
     assert!(said.contains("1-2 is done again") && said.contains("2 is done again"), "{said}");
     let output = asking.wait_with_output().unwrap();
     let ended = ended(folder, output.status.code(), &output.stdout, both(&output));
-    assert_eq!(ended.report(folder), "# Advice\n\nWait for the tide.");
+    assert_eq!(ended.report(folder), "# Advice\n\nWait for the tide, whatever wind and swell.");
     let marks = ["1-1", "1-2", "1-3", "2"].map(|task| ended.status(task));
     assert_eq!(marks, ["completed"; 4]);
     assert!(told("1-2", MENDED), "whoever does it again knows why");

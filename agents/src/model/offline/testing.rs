@@ -293,6 +293,7 @@ fn place(plan: &mut Plan, parent: Option<&TaskIndex>, drafts: &[TaskDraft]) {
             depends_on,
             critical: false,
             max_steps: None,
+            priority: 0,
             pattern: None,
         };
         plan.tasks.insert(index.clone(), task);
@@ -342,6 +343,9 @@ fn refine(
         reflections: reflections.to_vec(),
         results: ran.iter().map(|(leaf, _)| leaf.clone()).collect(),
         operations_left: base.limits.max_refine_operations,
+        roles: Vec::new(),
+        specialists: Vec::new(),
+        tools: Vec::new(),
     };
     let Product::Refinement(operations) =
         product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action)

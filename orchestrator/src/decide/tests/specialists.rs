@@ -1,10 +1,10 @@
 //! Roles that users defined: planners are told of them, and tasks find them by what they need.
 
-use muster_shared::flow::{RunLimits, Specialty, TaskDraft, Work};
+use muster_shared::flow::{RefineOperation, RunLimits, Specialty, TaskDraft, Work};
 use muster_shared::ids::Role;
 use muster_shared::run::{RecordEvent, RunStatus};
 
-use super::fleet::{Fleet, good, leaf, queue};
+use super::fleet::{Fleet, advising, good, leaf, queue, refinement};
 use crate::replay::replay;
 
 fn auditor() -> Specialty {
@@ -52,5 +52,30 @@ fn tasks_without_a_role_go_to_the_specialist_that_can_do_what_they_need() {
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
     });
     assert_eq!(told.count(), 2, "the offer of planning, and the plan");
+    replay(super::fleet::ID, &fleet.record).unwrap();
+}
+
+#[test]
+fn refiners_are_told_of_specialists_and_new_tasks_find_them() {
+    let mut fleet = Fleet::new();
+    fleet.slots.insert(queue(auditor().role), 2);
+    fleet.specialists = vec![auditor()];
+    fleet.submit("is the house safe?", RunLimits { max_refinements: 1, ..RunLimits::default() });
+    let needing = TaskDraft { role: None, needs: vec!["security audit".into()], ..leaf("doors", &[]) };
+    let add = RefineOperation::Add { after: "1".parse().unwrap(), tasks: vec![needing] };
+    let mut told = Vec::new();
+    fleet.work(|offer| match &offer.work {
+        Work::Execute { task, .. } if task.name == "house" => advising("so", "the doors were forgotten"),
+        Work::Refine { roles, specialists, tools, .. } => {
+            told = specialists.clone();
+            assert!(roles.contains(&"security_auditor".to_owned()), "{roles:?}");
+            assert!(tools.contains(&"nmap.scan".to_owned()), "{tools:?}");
+            refinement(vec![add.clone()])
+        }
+        _ => good(offer, &[leaf("house", &[])]),
+    });
+    assert_eq!((fleet.status(), told), (RunStatus::Completed, vec![auditor()]));
+    let added = &fleet.run().plan.as_ref().unwrap().tasks[&"2".parse().unwrap()];
+    assert_eq!(added.role, auditor().role);
     replay(super::fleet::ID, &fleet.record).unwrap();
 }

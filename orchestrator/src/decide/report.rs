@@ -1,0 +1,63 @@
+//! The end of a run: the writer's report, with what it does not say itself and everybody should know.
+
+use muster_shared::flow::{LeafRef, Report};
+use muster_shared::ids::{Seq, TaskId, TaskIndex};
+use muster_shared::plan::coverage::{self, Contribution};
+use muster_shared::run::{Checked, REPORTS_CHECKED_SINCE, RunEvent, RunState};
+
+use super::draft::Draft;
+use super::outcome::completed;
+use super::{blueprint, budget, survey};
+
+/// Takes the report over, and ends the run with it.
+pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
+    completed(draft, TaskId::Write, seq);
+    let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
+    report.unanswered.extend(missing);
+    let missing = draft.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
+    report.unanswered.extend(missing);
+    let words = draft.open().map(|run| not_spoken_of(run, &report)).unwrap_or_default();
+    if let Some(note) = draft.open().and_then(budget::note) {
+        report.body = with_note(&report.body, &note);
+        report.unanswered.push(note);
+    }
+    if let Some(note) = draft.open().and_then(survey::stale_note) {
+        report.body = with_note(&report.body, &note);
+    }
+    if !words.is_empty() {
+        let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));
+        report.body = with_note(&report.body, &note);
+        report.unanswered.extend(words.iter().cloned());
+        draft.emit(RunEvent::WordsUncovered { by: Checked::Report, words });
+    }
+    draft.emit(RunEvent::RunCompleted { report });
+}
+
+fn with_note(body: &str, note: &str) -> String {
+    format!("{}\n\n> {note}\n", body.trim_end())
+}
+
+/// The parts of the person's words that the report does not speak of (P8).
+fn not_spoken_of(run: &RunState, report: &Report) -> Vec<String> {
+    // A blueprint says itself which parts its report has to have.
+    if run.event_version < REPORTS_CHECKED_SINCE || run.goal.blueprint.is_some() {
+        return Vec::new();
+    }
+    let results = survey::results(run);
+    let contributions: Vec<Contribution<'_>> = results.iter().map(|leaf| contribution(run, leaf)).collect();
+    let told = report.unanswered.iter().map(String::as_str).chain([report.body.as_str()]);
+    coverage::unanswered(&run.goal.text, &told.collect::<Vec<_>>(), &contributions)
+}
+
+fn contribution<'a>(run: &'a RunState, leaf: &'a LeafRef) -> Contribution<'a> {
+    let planned = run.plan.as_ref().and_then(|plan| plan.tasks.get(&leaf.index));
+    let expected = planned.map(|task| task.expected_output.as_str());
+    let above = std::iter::successors(leaf.index.parent(), TaskIndex::parent);
+    let above = above.filter_map(|index| run.plan.as_ref()?.tasks.get(&index));
+    let above = above.flat_map(|task| [task.name.as_str(), &task.goal]);
+    let findings = leaf.result.findings.iter().map(|finding| finding.text.as_str());
+    Contribution {
+        asked: [leaf.name.as_str(), &leaf.goal].into_iter().chain(expected).chain(above).collect(),
+        gave: [leaf.result.conclusion.as_str()].into_iter().chain(findings).collect(),
+    }
+}

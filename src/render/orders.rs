@@ -64,6 +64,8 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
         | RunEvent::InformationShared { .. }
+        | RunEvent::HandOverRefused { .. }
+        | RunEvent::StandstillEnded { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

@@ -148,6 +148,13 @@ impl Timeline {
                 let to: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
                 format!("{from} shares information {number} with {}: {}", to.join(", "), self.brief(text))
             }
+            RunEvent::HandOverRefused { task, agent, reason, .. } => {
+                let by = agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
+                format!("{task}{by} may not hand work over: {}", self.brief(reason))
+            }
+            RunEvent::StandstillEnded { task, reason, .. } => {
+                format!("{task} goes on without what it waited for: {}", self.brief(reason))
+            }
             RunEvent::ChildBegun { task, run, goal, .. } => {
                 format!("{task} waits for a run of its own, {}: {}", run.short(), self.brief(&goal.text))
             }
@@ -417,11 +424,13 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskParked { task, .. }
         | RunEvent::TaskWaits { task, .. }
         | RunEvent::TaskAnswered { task, .. }
+        | RunEvent::StandstillEnded { task, .. }
         | RunEvent::TaskReopened { task, .. } => Some(task.clone()),
         RunEvent::GoalEdited { task, .. } => task.clone().map(TaskId::Leaf),
         RunEvent::TaskBlocked { task, .. }
         | RunEvent::TaskSkipped { task, .. }
         | RunEvent::TaskDelegated { task, .. }
+        | RunEvent::HandOverRefused { task, .. }
         | RunEvent::TaskStale { task, .. }
         | RunEvent::InformationShared { from: task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),

@@ -2,29 +2,59 @@
 //! asked for it goes on with.
 
 use muster_shared::flow::{
-    Observation, ObservationStatus, PeerAnswer, RefineOperation, RunLimits, TaskDraft, TaskResult, TaskStatus,
+    Observation, ObservationStatus, PeerAnswer, Plan, RefineOperation, RunLimits, TaskDraft, TaskResult,
+    TaskStatus,
 };
-use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
-use muster_shared::run::{RunEvent, RunState};
+use muster_shared::run::{RunEvent, RunState, TEAMS_SINCE};
 
 use super::draft::Draft;
 use super::{peers, survey, waits};
 
+/// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.
+pub(super) struct Refusal {
+    pub(super) why: String,
+    chain: Vec<TaskIndex>,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self { why, chain: Vec::new() }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}
+
 /// Adds a task for part of what this one is to do, beside it in the plan.
-pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft) {
+pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft, agent: Option<AgentId>) {
     let added = match (draft.open(), task) {
         (Some(run), TaskId::Leaf(by)) => add(draft, run, by, part),
         (None, _) => return,
         (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) => {
-            Err("only a task of the plan can hand work over".to_owned())
+            Err("only a task of the plan can hand work over".into())
         }
     };
     match added {
         Ok(event) => draft.emit(event),
-        Err(why) => {
+        Err(refusal) => {
+            place_anew(draft, task, agent, &refusal);
+            let why = refusal.why;
             waits::refuse(draft, task, &format!("It cannot be handed over: {why}. Do it within this task."));
         }
+    }
+}
+
+/// What goes round in circles comes back to the orchestrator: the task is placed anew, with another agent if there is one.
+pub(super) fn place_anew(draft: &mut Draft<'_>, task: &TaskId, agent: Option<AgentId>, refusal: &Refusal) {
+    let knows_it = draft.open().is_some_and(|run| run.event_version >= TEAMS_SINCE);
+    if let (TaskId::Leaf(task), true, false) = (task, knows_it, refusal.chain.is_empty()) {
+        let (task, chain, reason) = (task.clone(), refusal.chain.clone(), refusal.why.clone());
+        draft.emit(RunEvent::HandOverRefused { task, chain, agent, reason });
     }
 }
 
@@ -34,47 +64,67 @@ pub(super) fn add(
     run: &RunState,
     by: &TaskIndex,
     part: &TaskDraft,
-) -> Result<RunEvent, String> {
+) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    check_chain(run, by, part)?;
+    check_chain(run, plan, by, part)?;
     let roles = survey::leaf_roles(draft.situation().capacity);
     let operations = [RefineOperation::Add { after: by.clone(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let Refined { plan: changed, refused, .. } =
         plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles);
     if let Some(refused) = refused.into_iter().next() {
-        return Err(refused.reason);
+        return Err(refused.reason.into());
     }
     let to = changed.tasks.keys().find(|index| !plan.tasks.contains_key(*index)).cloned();
     let to = to.ok_or("no task was added")?;
     if changed.tasks.get(&to).is_some_and(|new| !new.depends_on.is_empty()) {
-        return Err("it depends on other tasks: give it all that it needs in its goal".to_owned());
+        return Err("it depends on other tasks: give it all that it needs in its goal".into());
     }
     Ok(RunEvent::TaskDelegated { task: by.clone(), to, plan: changed })
 }
 
 /// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
-fn check_chain(run: &RunState, by: &TaskIndex, part: &TaskDraft) -> Result<(), String> {
-    let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    let chain: Vec<&TaskIndex> = std::iter::successors(Some(by), |index| run.delegated.get(*index)).collect();
+fn check_chain(run: &RunState, plan: &Plan, by: &TaskIndex, part: &TaskDraft) -> Result<(), Refusal> {
+    let mut chain: Vec<TaskIndex> =
+        std::iter::successors(Some(by), |index| run.delegated.get(*index)).cloned().collect();
+    chain.reverse();
+    let wanted = part.role.as_deref().map_or("worker", str::trim);
+    match circle(run, plan, &chain, (wanted, part)) {
+        None => Ok(()),
+        Some(why) => {
+            let way = in_words(plan, &chain, wanted);
+            Err(Refusal { why: format!("{why}. It would have gone {way}"), chain })
+        }
+    }
+}
+
+/// Why a chain of tasks that handed work over must not go on with this part.
+fn circle(
+    run: &RunState,
+    plan: &Plan,
+    chain: &[TaskIndex],
+    (wanted, part): (&str, &TaskDraft),
+) -> Option<String> {
     let most = usize::try_from(run.limits.people.max_delegations).unwrap_or(usize::MAX);
     if chain.len() > most {
-        return Err(format!("it was handed over {} times already, which is the most", chain.len() - 1));
+        return Some(format!("it was handed over {} times already, which is the most", chain.len() - 1));
     }
+    let planned = || chain.iter().rev().filter_map(|index| Some((index, plan.tasks.get(index)?)));
     let goal = in_short(&part.goal);
-    let same =
-        chain.iter().find(|index| plan.tasks.get(**index).is_some_and(|task| in_short(&task.goal) == goal));
-    if let Some(index) = same {
-        return Err(format!("it is what {index} is to do, which waits for it"));
+    if let Some((index, _)) = planned().find(|(_, task)| in_short(&task.goal) == goal) {
+        return Some(format!("it is what {index} is to do, which waits for it"));
     }
-    let roles = chain.iter().filter_map(|index| Some(plan.tasks.get(*index)?.role.to_string()));
-    let roles: Vec<String> = roles.collect();
-    let wanted = part.role.as_deref().map_or("worker", str::trim);
-    let own = roles.first().is_some_and(|role| role == wanted);
-    if !own && roles.iter().any(|role| role == wanted) {
-        return Err(format!("a {wanted} handed it over before: it would come back to where it was"));
-    }
-    Ok(())
+    let mut roles = planned().map(|(_, task)| task.role.to_string());
+    let own = roles.next().is_some_and(|role| role == wanted);
+    let before = !own && roles.any(|role| role == wanted);
+    before.then(|| format!("a {wanted} handed it over before: it would come back to where it was"))
+}
+
+/// The way that work took: `1 (worker) -> 5 (auditor) -> worker`.
+fn in_words(plan: &Plan, chain: &[TaskIndex], to: &str) -> String {
+    let role = |index: &TaskIndex| plan.tasks.get(index).map(|task| format!("{index} ({})", task.role));
+    let way = chain.iter().filter_map(role).chain(std::iter::once(to.to_owned()));
+    way.collect::<Vec<_>>().join(" -> ")
 }
 
 fn in_short(text: &str) -> String {
@@ -122,13 +172,13 @@ fn came_of(run: &RunState, part: &TaskIndex) -> Option<Observation> {
         );
         (ObservationStatus::Error, content)
     } else {
-        let texts: Vec<String> = results.into_iter().map(in_words).collect();
+        let texts: Vec<String> = results.into_iter().map(result_in_words).collect();
         (ObservationStatus::Success, format!("Task {part} gives: {}", texts.join("\n\n")))
     };
     Some(Observation { status, content, millis: 0, truncated: false })
 }
 
-fn in_words(result: &TaskResult) -> String {
+fn result_in_words(result: &TaskResult) -> String {
     let findings = result.findings.iter().map(|found| format!("\n- {}", found.text));
     format!("{}{}", result.conclusion, findings.collect::<String>())
 }

@@ -223,6 +223,8 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
         | RunEvent::InformationShared { .. }
+        | RunEvent::HandOverRefused { .. }
+        | RunEvent::StandstillEnded { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

@@ -26,6 +26,7 @@ mod report;
 mod review;
 mod schedule;
 mod settle;
+mod standstill;
 mod stuck;
 mod survey;
 mod waits;
@@ -120,6 +121,7 @@ pub fn decide(
     waits::settle(&mut draft);
     blueprint::unfold(&mut draft);
     review::ask_again(&mut draft);
+    standstill::end(&mut draft);
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
     children::follow(&mut draft, run, inputs);

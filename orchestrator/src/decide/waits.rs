@@ -17,13 +17,14 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: TaskId, generation: Generation,
                 .to_owned();
         return failure::failed(draft, &task, Failure { ending: Ending::Blocked, outcome: None, reason });
     }
+    let agent = run.tasks.get(&task).and_then(|state| state.agent.clone());
     control::put_down(draft, task.clone(), generation);
     let Awaited { step, wait } = awaited;
     draft.emit(RunEvent::TaskWaits { task: task.clone(), generation, step, wait: wait.clone() });
     match wait {
         Wait::Answer(question) => questions::ask(draft, About::Task(task), question),
-        Wait::Task(part) => delegate::begin(draft, &task, &part),
-        Wait::Peer(request) => peers::begin(draft, &task, &request),
+        Wait::Task(part) => delegate::begin(draft, &task, &part, agent),
+        Wait::Peer(request) => peers::begin(draft, &task, &request, agent),
         Wait::Run(wanted) => children::begin(draft, &task, (generation, step), &wanted),
     }
 }

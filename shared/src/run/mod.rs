@@ -12,6 +12,7 @@ pub mod invariants;
 pub mod peers;
 pub mod planning;
 pub mod snapshot;
+pub mod standstill;
 pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};

@@ -82,6 +82,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
         );
     }
     add("decided_peers", Body::Decided(asked_of_peers()));
+    add("decided_circles", Body::Decided(went_in_circles()));
     add("offered_heard", Body::Offered(heard()));
     add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
@@ -237,6 +238,25 @@ fn asked_of_peers() -> Decided {
     let Information { number, from, text, .. } = information();
     let shared = RunEvent::InformationShared { number, from, to: vec![index("1-2")], text };
     Decided { events: std::iter::once(shared).chain(answered).collect(), ..decided() }
+}
+
+/// Work that came back to where it was, and tasks that waited for each other.
+fn went_in_circles() -> Decided {
+    let (task, chain) = (index("1-3"), vec![index("1-2"), index("1-3")]);
+    let agent = Some("worker-0000002a".parse().unwrap());
+    let reason = "it would come back to where it was".to_owned();
+    Decided {
+        events: vec![
+            RunEvent::HandOverRefused {
+                task: task.clone(),
+                chain: chain.clone(),
+                agent,
+                reason: reason.clone(),
+            },
+            RunEvent::StandstillEnded { task: TaskId::Leaf(task), circle: chain, reason },
+        ],
+        ..decided()
+    }
 }
 
 /// An offer of a task that was told something, and may ask.

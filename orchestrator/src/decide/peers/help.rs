@@ -9,6 +9,7 @@ use muster_shared::plan::matching;
 use muster_shared::run::{RunEvent, RunState, Waiting};
 use muster_shared::time::Millis;
 
+use super::super::delegate::Refusal;
 use super::super::draft::Draft;
 use super::super::{control, delegate, survey, waits};
 
@@ -16,10 +17,10 @@ use super::super::{control, delegate, survey, waits};
 const NAME: usize = 60;
 
 /// Asks: the plan has a task more, for whose end the asker waits.
-pub(super) fn ask(draft: &mut Draft<'_>, asker: &TaskIndex, wanted: &HelpRequest) -> Result<(), String> {
+pub(super) fn ask(draft: &mut Draft<'_>, asker: &TaskIndex, wanted: &HelpRequest) -> Result<(), Refusal> {
     let question = wanted.question.trim();
     if question.is_empty() {
-        return Err("nothing is asked".to_owned());
+        return Err("nothing is asked".into());
     }
     let role = role_of(draft, &wanted.to)?;
     let short: String = question.chars().take(NAME).collect();

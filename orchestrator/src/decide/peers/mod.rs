@@ -7,10 +7,11 @@ mod help;
 mod share;
 
 use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest, Wait};
-use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::matching;
 use muster_shared::run::{PEERS_SINCE, RunState};
 
+use super::delegate::{self, Refusal};
 use super::draft::Draft;
 use super::{survey, waits};
 
@@ -35,7 +36,7 @@ pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
 }
 
 /// Sees to a request of a task that waits for its answer. What cannot be done is answered with the reason.
-pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest) {
+pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest, agent: Option<AgentId>) {
     let asker = match (draft.open(), task) {
         (None, _) => return,
         (Some(run), TaskId::Leaf(asker)) => within_limits(run, request).map(|()| asker),
@@ -45,13 +46,17 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest)
     };
     let found = match asker {
         Ok(asker) => see_to(draft, asker, request),
-        Err(why) => Err(why),
+        Err(why) => Err(why.into()),
     };
     match found {
         Ok(Some(found)) => give(draft, task, found),
         // Somebody works on it.
         Ok(None) => {}
-        Err(why) => waits::refuse(draft, task, &format!("The {} is refused: {why}.", request.name())),
+        Err(refusal) => {
+            delegate::place_anew(draft, task, agent, &refusal);
+            let why = refusal.why;
+            waits::refuse(draft, task, &format!("The {} is refused: {why}.", request.name()));
+        }
     }
 }
 
@@ -67,13 +72,13 @@ fn within_limits(run: &RunState, request: &PeerRequest) -> Result<(), String> {
     Ok(())
 }
 
-fn see_to(draft: &mut Draft<'_>, asker: &TaskIndex, request: &PeerRequest) -> Result<Option<Found>, String> {
+fn see_to(draft: &mut Draft<'_>, asker: &TaskIndex, request: &PeerRequest) -> Result<Option<Found>, Refusal> {
     match request {
         PeerRequest::HelpRequest(wanted) => help::ask(draft, asker, wanted).map(|()| None),
-        PeerRequest::InformationShare(told) => share::share(draft, asker, told).map(Some),
+        PeerRequest::InformationShare(told) => Ok(Some(share::share(draft, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
             let Some(run) = draft.open() else { return Ok(None) };
-            context::find(run, wanted).map(Some)
+            Ok(Some(context::find(run, wanted)?))
         }
         PeerRequest::CapabilityQuery(query) => {
             let roles = survey::leaf_roles(draft.situation().capacity);

@@ -18,6 +18,7 @@ mod replanning;
 mod review;
 mod specialists;
 mod spending;
+mod standstill;
 mod stuck;
 mod tables;
 mod tools;

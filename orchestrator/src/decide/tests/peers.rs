@@ -5,7 +5,7 @@ use muster_shared::flow::{
     PeerAnswer, PeerRequest, Peers, RunLimits, Specialty, TaskDraft, TaskOffered, TaskStatus, Wait,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, Input, Released, RunStatus};
+use muster_shared::run::{AgentEvent, Input, Released, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, good, leaf, plan, queue, result};
@@ -123,6 +123,15 @@ fn help_that_leads_nowhere_is_refused_with_the_reason() {
     // Back to a worker, by itself and by what it can do.
     ask(&mut fleet, "5", help(role("worker"), "Which doors are there?"));
     assert!(refused(&fleet, "5").contains("would come back"), "{}", refused(&fleet, "5"));
+    let way = "It would have gone 1 (worker) -> 5 (security_auditor) -> worker.";
+    assert!(refused(&fleet, "5").contains(way), "{}", refused(&fleet, "5"));
+    let avoided = &fleet.run().planned(&TaskIndex::top(5)).unwrap().avoid;
+    assert_eq!(avoided.len(), 1, "the orchestrator places it anew: {avoided:?}");
+    let chains = fleet.events().into_iter().filter_map(|event| match event {
+        RunEvent::HandOverRefused { chain, .. } => Some(chain.clone()),
+        _ => None,
+    });
+    assert_eq!(chains.collect::<Vec<_>>(), [vec![TaskIndex::top(1), TaskIndex::top(5)]]);
     ask(&mut fleet, "5", help(role("security_auditor"), "Find out about one"));
     assert!(refused(&fleet, "5").contains("what 1 is to do"), "{}", refused(&fleet, "5"));
     for (to, expected) in [

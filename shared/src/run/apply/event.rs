@@ -190,6 +190,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             wait::shared(state, name, *number, (from, to, text), now)?;
         }
         RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
+        RunEvent::HandOverRefused { task, chain: _, agent, reason: _ } => {
+            wait::hand_over_refused(state, name, task, agent.as_ref())?;
+        }
+        RunEvent::StandstillEnded { task, circle: _, reason: _ } => wait::still_waits(state, name, task)?,
         RunEvent::ChildBegun { task, generation, run, goal } => {
             wait::child_begun(state, name, (task, *generation), (*run, goal), now)?;
         }

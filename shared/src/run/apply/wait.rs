@@ -8,7 +8,7 @@ use super::task::{at_generation, executable};
 use crate::flow::{
     About, Answered, Goal, Observation, OnTimeout, PeerAnswer, Plan, Question, TaskStatus, Wait,
 };
-use crate::ids::{Generation, QuestionId, RunId, TaskId, TaskIndex};
+use crate::ids::{AgentId, Generation, QuestionId, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
 
 /// A task that was put down waits.
@@ -89,6 +89,27 @@ pub(super) fn delegated(
     waiting.for_task = Some(to.clone());
     state.delegated.insert(to.clone(), by.clone());
     Ok(())
+}
+
+/// Who goes round in circles should rather not have the task again.
+pub(super) fn hand_over_refused(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskIndex,
+    agent: Option<&AgentId>,
+) -> Result<(), ApplyError> {
+    let task = TaskId::Leaf(task.clone());
+    still_waits(state, event, &task)?;
+    if let (Some(found), Some(agent)) = (state.tasks.get_mut(&task), agent) {
+        found.avoid(agent.clone(), "it handed work over in a circle");
+    }
+    Ok(())
+}
+
+/// The task waits: what comes next ends its wait.
+pub(super) fn still_waits(state: &RunState, event: &'static str, task: &TaskId) -> Result<(), ApplyError> {
+    let waits = state.tasks.get(task).is_some_and(|found| found.waiting.is_some());
+    if waits { Ok(()) } else { Err(ApplyError::NotWaiting { task: task.clone(), event }) }
 }
 
 pub(super) fn asked(

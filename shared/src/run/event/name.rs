@@ -44,6 +44,8 @@ impl RunEvent {
             Self::TaskAnswered { .. } => "task_answered",
             Self::TaskDelegated { .. } => "task_delegated",
             Self::InformationShared { .. } => "information_shared",
+            Self::HandOverRefused { .. } => "hand_over_refused",
+            Self::StandstillEnded { .. } => "standstill_ended",
             Self::ChildBegun { .. } => "child_begun",
             Self::ChildAsked { .. } => "child_asked",
             Self::ChildEnded { .. } => "child_ended",

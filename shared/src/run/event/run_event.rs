@@ -245,6 +245,28 @@ pub enum RunEvent {
         /// The plan as it stands now.
         plan: Plan,
     },
+    /// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
+    /// is one.
+    HandOverRefused {
+        /// The task that wanted to hand work over.
+        task: TaskIndex,
+        /// How the work came to it: whoever handed it over first comes first, the task itself last.
+        chain: Vec<TaskIndex>,
+        /// Who worked on the task, and should rather not have it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// Why, with the chain in words.
+        reason: String,
+    },
+    /// Tasks waited for each other, or for what cannot come. One of them goes on without.
+    StandstillEnded {
+        /// The task that goes on.
+        task: TaskId,
+        /// Who waits for whom, in order: the last one for the first. Empty where they do not wait in a circle.
+        circle: Vec<TaskIndex>,
+        /// Why it cannot come.
+        reason: String,
+    },
     /// A run was begun for a task that waits for its end.
     ChildBegun {
         /// The task.

@@ -1,11 +1,13 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
-//! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, workload, documents.
+//! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching,
+//! workload, documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::panic)]
 
 mod delegation;
 mod documents;
 mod idle;
+mod matching;
 mod print;
 mod up;
 mod workload;
@@ -15,10 +17,11 @@ use print::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 5] = [
+const ALL: [Measurement; 6] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
+    ("matching", matching::measure),
     ("workload", workload::measure),
     ("documents", documents::measure),
 ];

@@ -24,6 +24,7 @@ use crate::queue::{Commands, Tasks};
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::settings::BusSettings;
+use crate::standing::Standing;
 use crate::store::Store;
 use crate::tap::Tap;
 use crate::timers::Timers;
@@ -219,6 +220,12 @@ impl Bus {
     #[must_use]
     pub fn files(&self) -> Files {
         Files::new(&self.core)
+    }
+
+    /// What agents and tools did in runs that ended.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing::new(&self.core)
     }
 
     /// What the whole fleet shares and may use only so much of.

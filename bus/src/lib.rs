@@ -25,6 +25,7 @@ pub mod registry;
 mod seal;
 pub mod server;
 mod settings;
+pub mod standing;
 pub mod store;
 pub mod subject;
 pub mod tap;
@@ -47,6 +48,7 @@ pub use queue::{CommandQueue, Commands, TakenCommand, TakenTask, TaskQueue, Task
 pub use record::{Record, RecordFilter, Unreadable};
 pub use registry::{Announced, Registry, RegistryChange};
 pub use settings::BusSettings;
+pub use standing::Standing;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use timers::{FiredTimer, TimerQueue, Timers};

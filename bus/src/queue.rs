@@ -52,6 +52,14 @@ impl Tasks {
         Ok(TaskQueue { core: Arc::clone(&self.core), pull })
     }
 
+    /// Empties the queue of an agent that is gone: nobody else would ever take what is in it.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn abandon(&self, agent: &AgentId) -> Result<(), BusError> {
+        self.core.backend.purge(TASKS, &queue_filter(&Queue::Agent(agent.clone()))).await.map(drop)
+    }
+
     /// Offers that wait in each queue, those in somebody's hands not counted.
     ///
     /// # Errors

@@ -36,6 +36,8 @@ pub const ALLOWANCE_SHOWN: &str = "allowance.";
 pub const LESSONS: &str = "KV_LESSONS";
 /// Which files runs have.
 pub const FILES: &str = "KV_FILES";
+/// What agents and tools did.
+pub const STANDING: &str = "KV_STANDING";
 /// The object store's bucket.
 pub const OBJECTS: &str = "MUSTER";
 /// The object store's bucket, as a stream.
@@ -172,6 +174,12 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", settings.lessons_bytes)
         },
         bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes),
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            // Best effort, as lessons are.
+            waits_for_disk: false,
+            ..bucket(STANDING, "What agents and tools did", "$KV.STANDING.>", settings.standing_bytes)
+        },
         StreamSpec {
             rollup: true,
             ..stream(

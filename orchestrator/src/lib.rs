@@ -3,6 +3,7 @@
 
 pub mod decide;
 pub mod drive;
+pub mod matching;
 pub mod replay;
 
 pub use drive::{OrchestratorError, OrchestratorSettings, run, with_system};

@@ -13,6 +13,7 @@ pub mod recall;
 pub mod run;
 pub mod secret;
 pub mod span;
+pub mod standing;
 pub mod time;
 pub mod wire;
 

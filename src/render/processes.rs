@@ -1,26 +1,44 @@
 //! `muster ps`.
 
+use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
 
 use super::{figures, table};
 
+/// A process of a fleet, with what its work in earlier runs came to, as far as that is known.
+#[derive(Debug, Clone, serde::Serialize)]
+pub(crate) struct Listed {
+    /// What it says of itself.
+    #[serde(flatten)]
+    pub(crate) profile: Profile,
+    /// What its work came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) standing: Option<Tally>,
+}
+
 /// The processes of a fleet, orchestrators first, then by role.
-pub(crate) fn table(mut profiles: Vec<Profile>, now: Millis) -> String {
-    if profiles.is_empty() {
+pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
+    if listed.is_empty() {
         return "no process has joined the fleet".to_owned();
     }
-    profiles.sort_by_key(|p| (p.role != "orchestrator", p.role.clone(), p.agent.clone()));
-    let rows = profiles.iter().map(|profile| row(profile, now)).collect();
+    listed
+        .sort_by_key(|Listed { profile: p, .. }| (p.role != "orchestrator", p.role.clone(), p.agent.clone()));
+    let rows = listed.iter().map(|listed| row(&listed.profile, listed.standing.as_ref(), now)).collect();
     table::plain(
-        &["AGENT", "ROLE", "HOST", "PID", "BUSY", "MODEL", "MEMORY", "UP"],
+        &["AGENT", "ROLE", "HOST", "PID", "BUSY", "DONE", "MODEL", "MEMORY", "UP"],
         rows,
-        &[3, 4, 6, 7],
+        &[3, 4, 5, 7, 8],
         None,
     )
 }
 
-fn row(profile: &Profile, now: Millis) -> Vec<String> {
+/// How many of the tasks that ended with it ended well.
+fn done(standing: Option<&Tally>) -> String {
+    standing.map_or_else(|| "-".to_owned(), |tally| format!("{}/{}", tally.done, tally.ended()))
+}
+
+fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> {
     let memory = match profile.resident_bytes {
         0 => "?".to_owned(),
         known => figures::bytes(known),
@@ -36,6 +54,7 @@ fn row(profile: &Profile, now: Millis) -> Vec<String> {
         figures::one_line(&profile.host, 30),
         profile.pid.to_string(),
         format!("{}/{}", profile.busy, profile.slots),
+        done(standing),
         figures::one_line(model, 40),
         memory,
         up,
@@ -68,12 +87,17 @@ mod tests {
 
     #[test]
     fn orchestrators_stand_first() {
-        let text = table(vec![profile("worker-1", "worker"), profile("o-1", "orchestrator")], Millis(66_000));
+        let standing = Some(Tally { done: 9, failed: 1, ..Tally::default() });
+        let listed = vec![
+            Listed { profile: profile("worker-1", "worker"), standing },
+            Listed { profile: profile("o-1", "orchestrator"), standing: None },
+        ];
+        let text = table(listed, Millis(66_000));
         let lines: Vec<&str> = text.lines().collect();
         assert!(
             lines[0].starts_with("AGENT") && lines[1].starts_with("o-1") && lines[2].starts_with("worker-1")
         );
-        for part in ["mill", "77", "3/8", "12.0 MiB", "1m05s"] {
+        for part in ["mill", "77", "3/8", "9/10", "12.0 MiB", "1m05s"] {
             assert!(lines[2].contains(part), "{part} in {}", lines[2]);
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
-use muster_shared::flow::{Observation, ObservationStatus, Outcome, Reply, Step, TaskOffered, Work};
+use muster_shared::flow::{
+    Observation, ObservationStatus, Outcome, Placement, Reply, Step, TaskOffered, Work,
+};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{
     AgentEvent, AgentKey, Checked, Decided, Entry, Input, RecordEvent, Request, RunEvent,
@@ -79,7 +81,25 @@ impl Timeline {
         let relevant = |event: &&RunEvent| only.is_none_or(|task| about(event).as_ref() == Some(task));
         let events = decided.events.iter().filter(relevant).map(|event| self.run_event(event));
         let offer = decided.offer.as_deref().filter(|offer| only.is_none_or(|task| *task == offer.task));
-        events.chain(offer.map(|offer| format!("→ {}", offered(offer)))).collect()
+        let placements =
+            decided.placements.iter().filter(|placed| only.is_none_or(|task| *task == placed.task));
+        let placed = placements.filter(|placed| !placed.reasons.is_empty()).map(|placed| self.placed(placed));
+        events.chain(offer.map(|offer| format!("→ {}", offered(offer)))).chain(placed).collect()
+    }
+
+    /// To whom a task goes, why, and why not to others.
+    fn placed(&self, placement: &Placement) -> String {
+        let to = placement.to.to_string();
+        let mut text = format!(
+            "{} goes to {}: {}",
+            placement.task,
+            to.trim_start_matches('@'),
+            placement.reasons.join("; ")
+        );
+        for other in &placement.passed_over {
+            text.push_str(&format!("\n  not to {}: {}", other.agent, self.brief(&other.reason)));
+        }
+        format!("→ {text}")
     }
 
     fn run_event(&self, event: &RunEvent) -> String {

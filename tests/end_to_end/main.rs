@@ -17,6 +17,7 @@ mod help;
 mod joining;
 mod lessons;
 mod loops;
+mod matching;
 mod models;
 mod orchestrators;
 mod planning;

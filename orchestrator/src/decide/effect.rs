@@ -3,6 +3,7 @@
 use muster_shared::flow::{Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
+use muster_shared::standing::RunStanding;
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 
@@ -78,6 +79,11 @@ pub enum Effect {
     KeepLessons {
         /// The lessons.
         lessons: Box<RunLessons>,
+    },
+    /// Keep what agents and tools did in the run, for the choice of agents in later runs.
+    KeepStanding {
+        /// What they did.
+        standing: Box<RunStanding>,
     },
     /// Send a command to another run.
     Command {

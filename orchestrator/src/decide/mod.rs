@@ -26,6 +26,7 @@ mod report;
 mod review;
 mod schedule;
 mod settle;
+mod standing;
 mod standstill;
 mod stuck;
 mod survey;
@@ -189,6 +190,9 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
             draft.effect(Effect::ClearTimer);
             if let Some(lessons) = taught {
                 draft.effect(Effect::KeepLessons { lessons });
+            }
+            if let Some(standing) = draft.run().and_then(standing::of_run).map(Box::new) {
+                draft.effect(Effect::KeepStanding { standing });
             }
         }
         return;

@@ -27,6 +27,8 @@ pub struct Wanted<'a> {
     pub role: &'a Role,
     /// What it takes, in a word or two each.
     pub needs: &'a [String],
+    /// The tools that it names.
+    pub tools: &'a [String],
     /// Who is to have it if that can be: its bid won.
     pub awarded: Option<AgentId>,
     /// Who should rather not have it.
@@ -70,6 +72,7 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         task,
         role,
         needs: &planned.needs,
+        tools: &planned.tools,
         awarded: None,
         avoid: state.map(|state| avoided(state.queue.as_ref(), &state.avoid)).unwrap_or_default(),
         knows: knows(run, task),

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use muster_bus::RegistryChange;
-use muster_shared::flow::Specialty;
+use muster_shared::flow::{Placement, Specialty};
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::run::RunState;
+use muster_shared::standing::{RunStanding, Standings};
 use muster_shared::wire::{Advertised, Encoding, Profile};
 
-use crate::decide::{in_hands, in_work};
+use crate::decide::{Place, Wanted, in_hands, in_work};
+use crate::matching::{Candidate, Roster};
 
 /// The role under which orchestrators announce themselves; they take no tasks.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
@@ -72,6 +74,14 @@ struct Inner {
     json_only: BTreeSet<Queue>,
     /// What is kept for runs that were woken and have not had their turn yet.
     promised: HashMap<RunId, BTreeMap<Queue, u32>>,
+    /// The agents as matching sees them.
+    roster: Roster,
+}
+
+impl Place for Capacity {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        self.lock().roster.place(wanted)
+    }
 }
 
 impl Capacity {
@@ -100,6 +110,30 @@ impl Capacity {
         self.lock().agents.keys().cloned().collect()
     }
 
+    /// How many agents are there.
+    pub(crate) fn count_agents(&self) -> usize {
+        self.lock().agents.len()
+    }
+
+    /// Judges the agents by what is known of their work.
+    pub(crate) fn judge(&self, standings: &Standings) {
+        self.lock()
+            .roster
+            .judge(|candidate| standings.of(&candidate.agent, &candidate.role.to_string(), &candidate.model));
+    }
+
+    /// What agents did, with the roles and models of those that are there.
+    pub(crate) fn named(&self, mut standing: RunStanding) -> RunStanding {
+        let inner = self.lock();
+        for agent in &mut standing.agents {
+            if let Some(candidate) = inner.roster.candidate(&agent.agent) {
+                agent.role = candidate.role.to_string();
+                agent.model.clone_from(&candidate.model);
+            }
+        }
+        standing
+    }
+
     /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,
     /// those that the run has something in.
     pub(crate) fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
@@ -109,9 +143,15 @@ impl Capacity {
     /// What the roles are for that users defined, one entry each.
     pub(crate) fn specialists(&self) -> Vec<Specialty> {
         let inner = self.lock();
-        let by_role: BTreeMap<&Role, &Specialty> =
-            inner.specialists.values().map(|specialty| (&specialty.role, specialty)).collect();
-        by_role.into_values().take(Specialty::MOST).cloned().collect()
+        let agents: BTreeMap<&AgentId, &Specialty> = inner.specialists.iter().collect();
+        let mut by_role: BTreeMap<&Role, Specialty> = BTreeMap::new();
+        for specialty in agents.into_values() {
+            let known = by_role.entry(&specialty.role).or_insert_with(|| specialty.clone());
+            // Agents of one role may differ in what they can do: what any of them can counts.
+            add_missing(&mut known.capabilities, &specialty.capabilities);
+            add_missing(&mut known.tools, &specialty.tools);
+        }
+        by_role.into_values().take(Specialty::MOST).map(Specialty::within_limits).collect()
     }
 
     /// Whether an agent of this queue reads JSON only.
@@ -191,6 +231,14 @@ impl Capacity {
     }
 }
 
+fn add_missing(list: &mut Vec<String>, more: &[String]) {
+    for one in more {
+        if !list.contains(one) {
+            list.push(one.clone());
+        }
+    }
+}
+
 impl Inner {
     fn admit(&mut self, profile: &Profile) {
         if profile.role == ORCHESTRATOR {
@@ -208,6 +256,9 @@ impl Inner {
             let specialty = Specialty { role: role.clone(), description, capabilities, tools };
             self.specialists.insert(profile.agent.clone(), specialty.within_limits());
         }
+        if let Some(candidate) = Candidate::of(profile) {
+            self.roster.admit(candidate);
+        }
         let seated = Seated { role, slots: profile.slots };
         if self.agents.get(&profile.agent) != Some(&seated) {
             self.agents.insert(profile.agent.clone(), seated);
@@ -218,6 +269,7 @@ impl Inner {
     /// The agent is gone. Returns the runs that have something in its own queue.
     fn dismiss(&mut self, agent: AgentId) -> Vec<RunId> {
         self.specialists.remove(&agent);
+        self.roster.dismiss(&agent);
         if self.agents.remove(&agent).is_some() {
             self.count();
         }
@@ -236,6 +288,7 @@ impl Inner {
             *all = all.saturating_add(*slots);
         }
         self.taken.clear();
+        self.roster.free_all();
         let held: Vec<Holding> = self.held.values().cloned().collect();
         for holding in &held {
             self.take(holding, u32::saturating_add);
@@ -264,6 +317,9 @@ impl Inner {
 
     fn take_of(&mut self, queue: Queue, count: u32, change: fn(u32, u32) -> u32) {
         let taken = change(self.taken.get(&queue).copied().unwrap_or(0), count);
+        if let Queue::Agent(agent) = &queue {
+            self.roster.take(agent, taken);
+        }
         if taken == 0 {
             self.taken.remove(&queue);
         } else {
@@ -460,6 +516,99 @@ mod tests {
         drop(capacity.settle(run(2), of(0), &of(1)));
         assert_eq!(capacity.settle(run(1), of(1), &of(1)), [run(2)]);
         assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(1));
+    }
+
+    #[test]
+    fn what_one_agent_has_takes_of_its_role_and_leaves_with_it() {
+        let capacity = Capacity::default();
+        drop(capacity.agents_changed(workers(2)));
+        let (role, own) = (Queue::Role(Role::Worker), Queue::Agent(AgentId::new("worker", 1)));
+        let both = BTreeMap::from([(role.clone(), 5), (own.clone(), 5)]);
+        let addressed = |count| BTreeMap::from([(own.clone(), count)]);
+        assert_eq!(capacity.lend(run(1), BTreeMap::new(), &addressed(5))[&own], 2, "slots, and not one more");
+        assert!(capacity.settle(run(1), addressed(2), &BTreeMap::new()).is_empty());
+        let lent = capacity.lend(run(2), BTreeMap::new(), &both);
+        assert_eq!((lent[&role], lent[&own]), (1, 0));
+        assert!(capacity.settle(run(2), of(1), &addressed(1)).is_empty());
+        // Another agent has it in hand that took it from the queue of the role.
+        let hands = Holding { queues: of(1), hands: BTreeMap::from([(AgentId::new("worker", 1), 1)]) };
+        assert_eq!(capacity.settle(run(1), hands, &BTreeMap::new()), [run(2)], "one slot is free again");
+        assert_eq!(capacity.lend(run(2), of(1), &addressed(2))[&own], 1);
+        assert!(capacity.settle(run(2), addressed(1), &BTreeMap::new()).is_empty());
+        let left = capacity.agents_changed(RegistryChange::Left(AgentId::new("worker", 1)));
+        assert_eq!(left, [run(2)], "it has to look for another");
+        assert!(!capacity.lend(run(2), addressed(1), &addressed(1)).contains_key(&own));
+    }
+
+    /// Runs that share the slots of one role: what each holds, what it has left to do, and how many tasks ended since
+    /// it was given something, while it wanted more.
+    struct Sharing {
+        capacity: Capacity,
+        held: Vec<u32>,
+        left: Vec<u32>,
+        waited: Vec<usize>,
+    }
+
+    impl Sharing {
+        fn id(at: usize) -> RunId {
+            run(1 + at as u128)
+        }
+
+        /// One turn, as the driver takes it, and the turns of all that it wakes.
+        fn turn(&mut self, at: usize) {
+            let mut turns = VecDeque::from([at]);
+            while let Some(at) = turns.pop_front() {
+                let wanted = |left: u32| if left > 0 { of(left) } else { BTreeMap::new() };
+                let lent = self.capacity.lend(Self::id(at), of(self.held[at]), &wanted(self.left[at]));
+                let given = lent.get(&Queue::Role(Role::Worker)).copied().unwrap_or(0).min(self.left[at]);
+                self.held[at] += given;
+                self.left[at] -= given;
+                if given > 0 || self.left[at] == 0 {
+                    self.waited[at] = 0;
+                }
+                let woken = self.capacity.settle(Self::id(at), of(self.held[at]), &wanted(self.left[at]));
+                let place = |woken: &RunId| (0..self.held.len()).find(|at| Self::id(*at) == *woken);
+                turns.extend(woken.iter().filter_map(place));
+            }
+        }
+
+        /// A task of a run ends.
+        fn end(&mut self, at: usize) {
+            self.held[at] -= 1;
+            for (waited, left) in self.waited.iter_mut().zip(&self.left) {
+                *waited += usize::from(*left > 0);
+            }
+            self.turn(at);
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever others want: while somebody waits, everybody is given something before each of the others had
+        /// one more turn.
+        #[test]
+        fn no_run_starves_another(
+            slots in 1..6u32,
+            left in proptest::collection::vec(1..40u32, 2..12),
+            picks in proptest::collection::vec(0..1_000usize, 400),
+        ) {
+            let runs = left.len();
+            let capacity = Capacity::default();
+            drop(capacity.agents_changed(workers(slots)));
+            let mut sharing = Sharing { capacity, held: vec![0; runs], left, waited: vec![0; runs] };
+            (0..runs).for_each(|at| sharing.turn(at));
+            for pick in picks {
+                let busy: Vec<usize> = (0..runs).filter(|at| sharing.held[*at] > 0).collect();
+                let Some(at) = busy.get(pick % busy.len().max(1)) else { break };
+                sharing.end(*at);
+                let total: u32 = sharing.held.iter().sum();
+                proptest::prop_assert!(total <= slots + 1);
+                let all_done = sharing.left.iter().all(|left| *left == 0);
+                proptest::prop_assert!(all_done || total == slots + 1, "what is free is given out");
+                for waited in &sharing.waited {
+                    proptest::prop_assert!(*waited <= runs, "{waited} of {runs}");
+                }
+            }
+        }
     }
 
     #[test]

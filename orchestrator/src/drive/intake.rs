@@ -22,6 +22,9 @@ use super::registry::Registry;
 use super::run_actor::Mail;
 use super::turn::{Answer, Order};
 
+/// Most tools that a new run is advised against.
+const MOST_ADVICE: usize = 2;
+
 /// Commands that are in hand at once.
 const AT_ONCE: usize = 32;
 
@@ -260,7 +263,11 @@ async fn admit(
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
     let lessons = match event_version >= LESSONS_SINCE {
-        true => office.lessons.recall(&goal.text, office.settings.lessons).await,
+        true => {
+            let mut lessons = office.lessons.recall(&goal.text, office.settings.lessons).await;
+            lessons.extend(office.standing.advice(office.settings.lessons.min(MOST_ADVICE)));
+            lessons
+        }
         false => Vec::new(),
     };
     Ok(Some(Input::Goal { goal, limits, secret: secret(), event_version, lessons }))

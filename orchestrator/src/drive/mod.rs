@@ -18,6 +18,7 @@ mod sessions;
 mod settings;
 mod signals;
 mod snapshots;
+mod standing;
 mod takeover;
 mod turn;
 
@@ -89,6 +90,7 @@ pub async fn run(
         () = office.ownership.keep(|| office.load(), || office.dismiss_runs()) => Ok(()),
         () = count(&office, &announced) => Ok(()),
         () = lessons::follow(Arc::clone(&office)) => Ok(()),
+        () = standing::follow(Arc::clone(&office)) => Ok(()),
     };
     hand_over(&office).await;
     if let Err(error) = announced.leave().await {
@@ -133,6 +135,7 @@ async fn count(office: &Office, announced: &muster_bus::Announced) {
         announced.set_busy(u32::try_from(office.registry.len()).unwrap_or(u32::MAX));
         tokio::time::sleep(COUNT).await;
         office.mind_the_clock().await;
+        office.judge_all();
     }
 }
 

@@ -1,5 +1,6 @@
 //! What all parts of one orchestrator share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,13 @@ use super::lessons::Lessons;
 use super::owners::Handed;
 use super::ownership::{Load, Ownership};
 use super::registry::Registry;
+use super::standing::Standing;
 
 /// How long a run that cannot be handled is left alone before it is tried again.
 const ASIDE: Duration = Duration::from_secs(60);
+
+/// Up to so many agents are judged by every run that ends; more, once a second.
+const FEW_AGENTS: usize = 256;
 
 /// After this time the clock is set anew.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
@@ -44,6 +49,10 @@ pub(crate) struct Office {
     pub(crate) admission: Admission,
     /// What earlier runs taught.
     pub(crate) lessons: Lessons,
+    /// What agents and tools did in earlier runs.
+    pub(crate) standing: Standing,
+    /// Whether something was learnt by which agents were not judged yet.
+    unjudged: AtomicBool,
     clock: Mutex<BrokerClock>,
     aside: DashMap<RunId, Instant>,
     /// Processes that were lost and that the registry may still name, and until when.
@@ -70,6 +79,8 @@ impl Office {
             handed: Handed::default(),
             admission: Admission::default(),
             lessons: Lessons::default(),
+            standing: Standing::default(),
+            unjudged: AtomicBool::new(false),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
             missing: DashMap::new(),
@@ -90,6 +101,22 @@ impl Office {
         match self.bus.allowances().clock().await {
             Ok(set) => *self.clock.lock().unwrap_or_else(PoisonError::into_inner) = set,
             Err(error) => tracing::debug!(%error, "the clock could not be set by the broker's"),
+        }
+    }
+
+    /// Judges agents by what is known of their work: at once where there are few, else with the next
+    /// [`Self::judge_all`].
+    pub(crate) fn judge(&self) {
+        self.unjudged.store(true, Ordering::Release);
+        if self.capacity.count_agents() <= FEW_AGENTS {
+            self.judge_all();
+        }
+    }
+
+    /// Judges agents by what was learnt since the last time.
+    pub(crate) fn judge_all(&self) {
+        if self.unjudged.swap(false, Ordering::AcqRel) {
+            self.capacity.judge(&self.standing.lock());
         }
     }
 

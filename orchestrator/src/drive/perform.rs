@@ -61,6 +61,12 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
             office.lessons.learn((**lessons).clone());
             office.bus.lessons().keep((**lessons).clone()).await
         }
+        Effect::KeepStanding { standing } => {
+            let standing = office.capacity.named((**standing).clone());
+            office.standing.learn(standing.clone());
+            office.judge();
+            office.bus.standing().keep(standing).await
+        }
         Effect::HandOn { ack, .. } => office.bus.tasks().hand_on(ack).await,
         Effect::Withdraw { ack, .. } => office.bus.tasks().withdraw(ack).await,
         Effect::Command { command } => {

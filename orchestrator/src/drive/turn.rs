@@ -23,7 +23,7 @@ use super::office::Office;
 use super::perform::perform;
 use super::run_actor::Mail;
 use super::snapshots;
-use crate::decide::{Anybody, Decision, Situation, decide, hand_on_again, next_deadline, next_review};
+use crate::decide::{Decision, Situation, decide, hand_on_again, next_deadline, next_review};
 
 /// How often a decision is made anew because somebody else wrote first.
 const MOST_ATTEMPTS: u32 = 5;
@@ -288,7 +288,7 @@ impl Draft {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
         let mut capacity = office.capacity.none(run);
         let specialists = office.capacity.specialists();
-        let placing = &Anybody;
+        let placing = &office.capacity;
         let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
         let mut decision = decide(run, &inputs, situation)?;
         if let Some(run) = decision.after.as_ref().filter(|_| !decision.wanted.is_empty()) {

@@ -15,6 +15,7 @@ use crate::flow::{
     Report, RunLimits, TaskStatus, Usage, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, Queue, RunId, Seq, TaskId, TaskIndex};
+use crate::standing::Tally;
 use crate::time::Millis;
 
 /// The state of a run (R3).
@@ -128,6 +129,9 @@ pub struct RunState {
     /// What became of its plans.
     #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
     pub planning: PlanHistory,
+    /// What the work of its agents came to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tallies: BTreeMap<AgentId, Tally>,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.
@@ -153,6 +157,17 @@ pub struct RunState {
 }
 
 impl RunState {
+    /// Most agents whose work is counted.
+    pub const MOST_TALLIES: usize = 512;
+
+    /// What the work of an agent came to, to be counted on; nothing when too many agents are counted already.
+    pub fn tally(&mut self, agent: &AgentId) -> Option<&mut Tally> {
+        if !self.tallies.contains_key(agent) && self.tallies.len() >= Self::MOST_TALLIES {
+            return None;
+        }
+        Some(self.tallies.entry(agent.clone()).or_default())
+    }
+
     /// The states of all planned tasks, as the rules in [`plan`](crate::plan) want them: one that waits is in work.
     #[must_use]
     pub fn statuses(&self) -> Statuses {

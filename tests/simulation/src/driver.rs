@@ -260,6 +260,7 @@ impl Owner {
                 Effect::Inform { .. }
                 | Effect::Bury { .. }
                 | Effect::KeepLessons { .. }
+                | Effect::KeepStanding { .. }
                 | Effect::Command { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };

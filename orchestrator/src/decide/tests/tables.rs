@@ -107,7 +107,9 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     let last = fleet.offered().last().copied().cloned().unwrap();
     let Work::Write { results, failed, .. } = last.work else { panic!("{:?}", last.work) };
     assert_eq!((results.len(), failed.len()), (3, 0));
-    assert!(fleet.effects.ends_with(&[Effect::ClearTimer]));
+    let [.., Effect::ClearTimer, Effect::KeepStanding { standing }] = &fleet.effects[..] else { panic!() };
+    let done: u64 = standing.agents.iter().map(|agent| agent.tally.done).sum();
+    assert_eq!(done, 8, "a plan, three leaves, as many reflections, and the report");
 }
 
 #[test]

@@ -51,6 +51,9 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
                     }
                     if let RegistryChange::Left(agent) = &change {
                         office.ownership.owner_lost(agent);
+                        if office.capacity.knows(agent) || office.is_missing(agent) {
+                            clear_up_after(&office, agent.clone());
+                        }
                     }
                     wake_others(&office, office.capacity.agents_changed(change));
                 }
@@ -115,6 +118,16 @@ fn members(office: &Office) -> Vec<AgentId> {
 /// Whether it is an agent or an orchestrator that is known here, and not somebody who looks in.
 fn is_of_fleet(office: &Office, agent: &AgentId) -> bool {
     office.capacity.knows(agent) || office.ownership.sessions().is_live(agent)
+}
+
+/// Empties the queue of an agent that left. What was in it is offered to others by the runs that it concerns.
+fn clear_up_after(office: &Arc<Office>, agent: AgentId) {
+    let office = Arc::clone(office);
+    tokio::spawn(async move {
+        if let Err(error) = office.bus.tasks().abandon(&agent).await {
+            tracing::debug!(%agent, %error, "what is left in the queue of an agent that left stays there");
+        }
+    });
 }
 
 fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {

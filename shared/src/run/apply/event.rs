@@ -75,6 +75,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         peers: super::super::peers::PeerTalk::default(),
         stale: std::collections::BTreeMap::new(),
         planning: super::super::planning::PlanHistory::default(),
+        tallies: std::collections::BTreeMap::new(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,

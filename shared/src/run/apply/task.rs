@@ -4,7 +4,7 @@ use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::{RunState, TaskState};
 use super::agent::count_usage;
 use super::error::ApplyError;
-use crate::flow::{Outcome, TaskStatus};
+use crate::flow::{Ending, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
 
 pub(super) fn end_generation<'a>(
@@ -18,9 +18,13 @@ pub(super) fn end_generation<'a>(
     at_generation(state, task, generation, event)?;
     let outcome = outcome.map(|seq| take_outcome(state, task, generation, seq)).transpose()?;
     let (author, outcome) = outcome.unzip();
+    let held_by = at_generation(state, task, generation, event)?.agent.clone();
+    if let Some(agent) = author.as_ref().or(held_by.as_ref()) {
+        count_end(state, agent, to, outcome.as_ref());
+    }
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
-    let held_by = found.agent.take();
+    found.agent = None;
     if author.is_some() {
         found.ended_by.clone_from(&author);
     }
@@ -33,6 +37,30 @@ pub(super) fn end_generation<'a>(
         found.outcome = outcome;
     }
     Ok(found)
+}
+
+/// Counts how a task ended with an agent. One that did not say was still at it when its time was up; what was called
+/// off says nothing about it.
+fn count_end(state: &mut RunState, agent: &AgentId, to: TaskStatus, outcome: Option<&Outcome>) {
+    let Some(tally) = state.tally(agent) else { return };
+    match outcome.map(|outcome| outcome.ending) {
+        _ if to == TaskStatus::Completed => tally.done += 1,
+        Some(Ending::DeadlinePassed) | None => tally.late += 1,
+        Some(Ending::Cancelled | Ending::BudgetExhausted | Ending::Blocked | Ending::Delegate) => {}
+        Some(
+            Ending::Done
+            | Ending::DonePartial
+            | Ending::ModelFailed
+            | Ending::AgentFailed
+            | Ending::GaveUp
+            | Ending::Escalate,
+        ) => tally.failed += 1,
+    }
+    if let Some(outcome) = outcome {
+        let ms: u64 = outcome.steps.iter().map(|step| step.millis).sum();
+        tally.ms = tally.ms.saturating_add(ms);
+        tally.cost_micros = tally.cost_micros.saturating_add(outcome.usage.cost_micros);
+    }
 }
 
 pub(super) fn end_without_outcome(

@@ -1,0 +1,66 @@
+//! What agents and tools did in runs that ended (M6): one entry for each run, the oldest giving way when there is no
+//! more room.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::standing::RunStanding;
+
+use crate::backend::{Headers, Message};
+use crate::bus::Core;
+use crate::error::BusError;
+use crate::kv::{Bucket, KvEntry};
+use crate::topology::STANDING;
+
+const BUCKET: Bucket = Bucket(STANDING);
+
+/// What was done in all runs.
+#[derive(Clone)]
+pub struct Standing {
+    core: Arc<Core>,
+}
+
+impl Standing {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Keeps what was done in a run, in place of what was known of it. Kept twice, it is there once.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn keep(&self, standing: RunStanding) -> Result<(), BusError> {
+        let kept = standing.bounded();
+        let payload =
+            serde_json::to_vec(&kept).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let mut headers = Headers::default();
+        headers.add("Content-Type", "application/json");
+        let subject = BUCKET.subject(&kept.run.to_string());
+        let message = Message { subject, headers, payload: payload.into() };
+        BUCKET.put(&self.core, message, None, None).await?;
+        Ok(())
+    }
+
+    /// What there is. What cannot be read (a newer build's) is left out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn all(&self) -> Result<Vec<RunStanding>, BusError> {
+        let entries = BUCKET.all(&self.core, "*").await?;
+        Ok(entries.into_iter().filter_map(read).collect())
+    }
+
+    /// What was done as it is kept, beginning with what there is.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch(&self) -> Result<BoxStream<'static, RunStanding>, BusError> {
+        let entries = BUCKET.watch(&self.core, "*").await?;
+        Ok(entries.filter_map(|entry| async move { read(entry) }).boxed())
+    }
+}
+
+fn read(entry: KvEntry) -> Option<RunStanding> {
+    serde_json::from_slice(&entry.message?.payload).ok()
+}

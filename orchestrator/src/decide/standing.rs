@@ -1,0 +1,52 @@
+//! What agents and tools did in a run that has ended, for the choice of agents in later runs (M6).
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{ObservationStatus, StepDigest};
+use muster_shared::run::RunState;
+use muster_shared::standing::{AgentStanding, RunStanding, ToolTally};
+
+/// Steps that end a task call no tool.
+const SUBMIT: &str = muster_shared::flow::Action::SUBMIT;
+
+/// What the run tells of its agents and tools; nothing when nothing was done. Role and model of an agent are known to
+/// whoever keeps it.
+pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
+    let agents: Vec<AgentStanding> = run
+        .tallies
+        .iter()
+        .map(|(agent, tally)| AgentStanding {
+            agent: agent.clone(),
+            role: String::new(),
+            model: String::new(),
+            tally: *tally,
+        })
+        .collect();
+    let mut tools: BTreeMap<String, ToolTally> = BTreeMap::new();
+    let outcomes = run.tasks.values().filter_map(|task| task.outcome.as_ref());
+    for step in outcomes.flat_map(|outcome| &outcome.steps) {
+        count(&mut tools, step);
+    }
+    if agents.is_empty() && tools.is_empty() {
+        return None;
+    }
+    let ended_at = run.ended_at.unwrap_or(run.decided_at);
+    Some(RunStanding { run: run.id, ended_at, agents, tools }.bounded())
+}
+
+fn count(tools: &mut BTreeMap<String, ToolTally>, step: &StepDigest) {
+    let name = step.action.split_whitespace().next().unwrap_or_default();
+    let failed = match step.status {
+        Some(ObservationStatus::Success) => false,
+        Some(ObservationStatus::Error | ObservationStatus::Timeout) => true,
+        // It was not called.
+        Some(ObservationStatus::Refused) | None => return,
+    };
+    if name.is_empty() || name == SUBMIT {
+        return;
+    }
+    let tally = tools.entry(name.to_owned()).or_default();
+    tally.calls = tally.calls.saturating_add(1);
+    tally.failed = tally.failed.saturating_add(u64::from(failed));
+    tally.ms = tally.ms.saturating_add(step.millis);
+}

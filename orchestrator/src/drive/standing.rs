@@ -1,0 +1,61 @@
+//! What agents and tools did in earlier runs, at hand for the choice of agents. It is held in memory, and no task waits
+//! for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use muster_bus::BusError;
+use muster_shared::standing::{RunStanding, Standings};
+
+use super::office::Office;
+
+/// After how long reading is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// What is known of everybody's work.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    known: Mutex<Standings>,
+}
+
+impl Standing {
+    /// Takes in what was done in a run.
+    pub(super) fn learn(&self, kept: RunStanding) {
+        self.lock().learn(kept);
+    }
+
+    /// What to tell about tools that mostly failed, worst first.
+    pub(super) fn advice(&self, most: usize) -> Vec<String> {
+        self.lock().advice(most)
+    }
+
+    /// Whole after every call that changes it, so a panic elsewhere does not spoil it.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Standings> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads what there is, then follows what others keep, for as long as it is polled.
+pub(super) async fn follow(office: Arc<Office>) {
+    loop {
+        if let Err(error) = read(&office).await {
+            tracing::warn!(%error, "what agents did in earlier runs cannot be read; trying again");
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+async fn read(office: &Office) -> Result<(), BusError> {
+    let standing = office.bus.standing();
+    for kept in standing.all().await? {
+        office.standing.learn(kept);
+    }
+    office.judge();
+    let mut kept = standing.watch().await?;
+    while let Some(kept) = kept.next().await {
+        office.standing.learn(kept);
+        office.judge();
+    }
+    Ok(())
+}

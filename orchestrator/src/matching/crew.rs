@@ -1,0 +1,285 @@
+//! The agents of one role, ordered so that the best of them is found at once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use muster_shared::ids::AgentId;
+use muster_shared::plan::tools;
+
+use super::{Candidate, Grade, Member, Roster, plain};
+use crate::decide::Wanted;
+
+/// Most agents of a kind that are looked at for one that is free and not to be avoided.
+const MOST_LOOKED_AT: usize = 64;
+/// A crew is made anew when it has more kinds than this that nobody is of, and these are most of them.
+const MOST_EMPTY: usize = 32;
+
+/// Where an agent stands among its kind: the free before the busy, then by grade, by load in thousandths of its slots,
+/// and by name.
+type Standing = (bool, Grade, u32, AgentId);
+
+/// The agents of a role.
+#[derive(Debug, Default)]
+pub(super) struct Crew {
+    kinds: Vec<Kind>,
+    by_kind: BTreeMap<Sort, usize>,
+    /// The kinds that can do something, by its name.
+    able: HashMap<String, Vec<usize>>,
+    /// How many agents there are of each grade.
+    grades: BTreeMap<Grade, usize>,
+    /// How many agents run on each machine.
+    hosts: BTreeMap<String, usize>,
+}
+
+/// What agents of a kind have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Sort {
+    capabilities: Vec<String>,
+    tools: Vec<String>,
+    host: String,
+}
+
+/// Agents that can do the same on the same machine.
+#[derive(Debug)]
+pub(super) struct Kind {
+    sort: Sort,
+    members: BTreeSet<Standing>,
+}
+
+impl Kind {
+    /// Which of these capabilities and tools it lacks.
+    pub(super) fn lacks(&self, needs: &[String], tools: &[String]) -> Vec<String> {
+        let needs = needs.iter().filter(|need| self.sort.capabilities.binary_search(need).is_err());
+        let tools = tools.iter().filter(|tool| !self.has_tool(tool));
+        needs.chain(tools).cloned().collect()
+    }
+
+    fn has_tool(&self, named: &str) -> bool {
+        self.sort.tools.iter().any(|own| tools::means(own, named) || tools::means(named, own))
+    }
+
+    /// All of it by standing.
+    pub(super) fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        self.members.iter().map(|(_, _, _, agent)| agent)
+    }
+}
+
+fn standing(member: &Member, given: u32) -> Standing {
+    let (taken, slots) = (member.taken.saturating_add(given), member.candidate.slots);
+    let load = taken.saturating_mul(1_000).checked_div(slots).unwrap_or(1_000);
+    (taken >= slots, member.grade, load, member.candidate.agent.clone())
+}
+
+impl Crew {
+    pub(super) fn kind_of(&mut self, candidate: &Candidate) -> usize {
+        let Candidate { capabilities, tools, host, .. } = candidate;
+        let sort = Sort { capabilities: capabilities.clone(), tools: tools.clone(), host: host.clone() };
+        if let Some(kind) = self.by_kind.get(&sort) {
+            return *kind;
+        }
+        let kind = self.kinds.len();
+        for capability in &sort.capabilities {
+            self.able.entry(capability.clone()).or_default().push(kind);
+        }
+        self.by_kind.insert(sort.clone(), kind);
+        self.kinds.push(Kind { sort, members: BTreeSet::new() });
+        kind
+    }
+
+    pub(super) fn insert(&mut self, member: &Member) {
+        if let Some(kind) = self.kinds.get_mut(member.kind)
+            && kind.members.insert(standing(member, 0))
+        {
+            *self.grades.entry(member.grade).or_default() += 1;
+            *self.hosts.entry(member.candidate.host.clone()).or_default() += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, member: &Member) {
+        if let Some(kind) = self.kinds.get_mut(member.kind)
+            && kind.members.remove(&standing(member, 0))
+        {
+            count_down(&mut self.grades, &member.grade);
+            count_down(&mut self.hosts, &member.candidate.host);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.grades.is_empty()
+    }
+
+    /// Whether most of its kinds are of nobody any more.
+    pub(super) fn is_worn(&self) -> bool {
+        if self.kinds.len() <= MOST_EMPTY {
+            return false;
+        }
+        let empty = self.kinds.iter().filter(|kind| kind.members.is_empty()).count();
+        empty > MOST_EMPTY && empty * 2 > self.kinds.len()
+    }
+
+    /// The kinds that somebody is of.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (usize, &Kind)> {
+        self.kinds.iter().enumerate().filter(|(_, kind)| !kind.members.is_empty())
+    }
+
+    /// The first agent of each kind, in an order that does not depend on who came when.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = &AgentId> {
+        self.by_kind.values().filter_map(|at| self.kind(*at)?.members.first()).map(|(_, _, _, agent)| agent)
+    }
+
+    /// A kind, if somebody is of it.
+    pub(super) fn kind(&self, at: usize) -> Option<&Kind> {
+        self.kinds.get(at).filter(|kind| !kind.members.is_empty())
+    }
+}
+
+fn count_down<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+/// What is looked for in a crew, and what makes a difference.
+pub(super) struct Search<'a> {
+    roster: &'a Roster,
+    crew: &'a Crew,
+    pub(super) wanted: &'a Wanted<'a>,
+    pub(super) needs: Vec<String>,
+    pub(super) tools: &'a [String],
+    /// The kinds that can do most of what is needed.
+    able: Vec<usize>,
+    /// How much of it they can do.
+    pub(super) covered: usize,
+    /// Whether others can do less of it.
+    pub(super) is_choosy: bool,
+    /// Those of the crew that should rather not have the task, and why.
+    pub(super) avoid: BTreeMap<&'a AgentId, &'a str>,
+}
+
+/// An agent, by what decides: free, grade, nearness to what the task builds on, load, name.
+pub(super) type Rank = (bool, Grade, u8, u32, AgentId);
+
+impl<'a> Search<'a> {
+    pub(super) fn new(roster: &'a Roster, crew: &'a Crew, wanted: &'a Wanted<'a>) -> Self {
+        let mut needs: Vec<String> = wanted.needs.iter().map(|need| plain(need)).collect();
+        needs.sort();
+        needs.dedup();
+        let of_crew = |agent: &AgentId| {
+            roster.member(agent).is_some_and(|member| member.candidate.role == *wanted.role)
+        };
+        let avoid = wanted.avoid.iter().filter(|avoided| of_crew(&avoided.agent));
+        let avoid = avoid.map(|avoided| (&avoided.agent, avoided.reason.as_str())).collect();
+        let tools = wanted.tools;
+        let mut search = Self {
+            roster,
+            crew,
+            wanted,
+            needs,
+            tools,
+            able: Vec::new(),
+            covered: 0,
+            is_choosy: false,
+            avoid,
+        };
+        search.find_able();
+        search
+    }
+
+    /// Finds who can do most of what is needed, without looking at kinds that can do none of it.
+    fn find_able(&mut self) {
+        let mut covered: BTreeMap<usize, usize> = BTreeMap::new();
+        for kind in self.needs.iter().filter_map(|need| self.crew.able.get(need)).flatten() {
+            *covered.entry(*kind).or_default() += 1;
+        }
+        if !self.tools.is_empty() {
+            for (at, kind) in self.crew.kinds() {
+                let own = self.tools.iter().filter(|tool| kind.has_tool(tool)).count();
+                if own > 0 {
+                    *covered.entry(at).or_default() += own;
+                }
+            }
+        }
+        covered.retain(|at, _| self.crew.kind(*at).is_some());
+        self.covered = covered.values().copied().max().unwrap_or(0);
+        if self.covered == 0 {
+            self.able = self.crew.kinds().map(|(at, _)| at).collect();
+            return;
+        }
+        let best = covered.iter().filter(|(_, count)| **count == self.covered);
+        self.able = best.map(|(at, _)| *at).collect();
+        self.is_choosy = self.able.len() < self.crew.kinds().count();
+    }
+
+    /// Whether the task works with documents that some machines of the crew hold and others do not.
+    pub(super) fn is_bound_to_host(&self) -> bool {
+        self.wanted.corpus.is_some() && self.crew.hosts.len() > 1 && !self.wanted.knows.is_empty()
+    }
+
+    /// Whether anything tells the agents apart.
+    fn makes_a_difference(&self) -> bool {
+        self.is_choosy || !self.avoid.is_empty() || self.crew.grades.len() > 1 || self.is_bound_to_host()
+    }
+
+    /// The agent to ask; nothing when anybody of the role will do.
+    pub(super) fn choose(&self) -> Option<AgentId> {
+        if !self.makes_a_difference() {
+            return None;
+        }
+        let best = self.best(true).or_else(|| self.is_choosy.then(|| self.best(false)).flatten());
+        let (is_busy, _, _, _, agent) = best?;
+        // Where others could do it as well, nobody is waited for.
+        (!is_busy || self.is_choosy).then_some(agent)
+    }
+
+    /// The best of those that can do it: of each kind its first, and whoever knows what the task builds on.
+    fn best(&self, avoiding: bool) -> Option<Rank> {
+        let firsts = self.able.iter().filter_map(|at| self.first_of(self.crew.kind(*at)?, avoiding));
+        let knowing = self.wanted.knows.iter().filter(|agent| self.may_have(agent, avoiding));
+        firsts.chain(knowing.filter_map(|agent| self.rank(agent))).min()
+    }
+
+    fn may_have(&self, agent: &AgentId, avoiding: bool) -> bool {
+        let able = |at: usize| self.able.binary_search(&at).is_ok();
+        let member = self.roster.member(agent);
+        member.is_some_and(|member| member.candidate.role == *self.wanted.role && able(member.kind))
+            && !(avoiding && self.avoid.contains_key(agent))
+    }
+
+    fn first_of(&self, kind: &Kind, avoiding: bool) -> Option<Rank> {
+        let mut best: Option<Rank> = None;
+        let left = kind.agents().filter(|agent| !(avoiding && self.avoid.contains_key(*agent)));
+        for agent in left.take(MOST_LOOKED_AT) {
+            let Some(rank) = self.rank(agent) else { continue };
+            let is_as_it_stands = !self.wanted.given.contains_key(agent);
+            if best.as_ref().is_none_or(|best| rank < *best) {
+                best = Some(rank);
+            }
+            // Those behind it stand no better, unless this decision gave it something.
+            if is_as_it_stands {
+                break;
+            }
+        }
+        best
+    }
+
+    pub(super) fn rank(&self, agent: &AgentId) -> Option<Rank> {
+        let member = self.roster.member(agent)?;
+        let given = self.wanted.given.get(agent).copied().unwrap_or(0);
+        let (is_busy, grade, load, agent) = standing(member, given);
+        Some((is_busy, grade, self.nearness(member), load, agent))
+    }
+
+    /// 0 for who did what the task builds on, 1 for the same machine, 2 for anybody else.
+    pub(super) fn nearness(&self, member: &Member) -> u8 {
+        let knows = &self.wanted.knows;
+        if knows.contains(&member.candidate.agent) {
+            return 0;
+        }
+        let same_host = |agent: &AgentId| {
+            self.roster.member(agent).is_some_and(|other| other.candidate.host == member.candidate.host)
+        };
+        if self.is_bound_to_host() && knows.iter().any(same_host) { 1 } else { 2 }
+    }
+}

@@ -1,0 +1,262 @@
+//! Who should do a task (O1): by what it needs, who failed it before, what is known of everybody's work, who holds what
+//! it builds on, and who is free, in this order. Pure, and the same in whatever order agents came.
+//!
+//! Agents of a role that can do the same stand together, in the order in which they would be asked, so that a task is
+//! matched without looking at all of them. Where nothing tells the agents of a role apart, nobody is named: whoever is
+//! free first takes the task from the queue of the role.
+
+mod crew;
+mod why;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+
+use muster_shared::flow::Placement;
+use muster_shared::ids::{AgentId, Queue, Role};
+use muster_shared::standing::Tally;
+use muster_shared::wire::Profile;
+
+use crate::decide::Wanted;
+use crew::{Crew, Search};
+
+/// An agent as far as matching goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its role.
+    pub role: Role,
+    /// Tasks it does at the same time.
+    pub slots: u32,
+    /// What it says it can do, each in the form in which words are compared.
+    pub capabilities: Vec<String>,
+    /// Tools it may use, by name or pattern.
+    pub tools: Vec<String>,
+    /// Its model.
+    pub model: String,
+    /// The machine it runs on.
+    pub host: String,
+}
+
+impl Candidate {
+    /// The agent that announced itself; nothing when it takes no tasks.
+    #[must_use]
+    pub fn of(profile: &Profile) -> Option<Self> {
+        let role = profile.role.parse().ok()?;
+        let said = profile.specialist.iter().flat_map(|said| &said.capabilities);
+        let mut capabilities: Vec<String> = said.take(Self::MOST_SAID).map(|text| plain(text)).collect();
+        capabilities.sort();
+        capabilities.dedup();
+        let mut tools: Vec<String> = profile.tools.iter().take(Self::MOST_SAID).cloned().collect();
+        tools.sort();
+        Some(Self {
+            agent: profile.agent.clone(),
+            role,
+            slots: profile.slots,
+            capabilities,
+            tools,
+            model: profile.model.clone(),
+            host: profile.host.clone(),
+        })
+    }
+
+    /// Most capabilities, and most tools, that are heard of one agent.
+    const MOST_SAID: usize = 64;
+}
+
+/// How words are compared: lower case, single spaces.
+fn plain(text: &str) -> String {
+    text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// What is known of an agent's work, as far as it matters. The better comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Grade {
+    /// Nothing speaks against it.
+    #[default]
+    Usual,
+    /// It takes much longer, or costs much more, than others of its role.
+    Dear,
+    /// Half of what it did, or more, went wrong.
+    Poor,
+}
+
+/// By how much somebody's tasks must take longer, or cost more, than the best of its role for it to count.
+const MUCH: u64 = 3;
+/// Times and costs below this do not count, in milliseconds and in millionths of a US dollar.
+const LITTLE: u64 = 1_000;
+/// Fewest tasks from which a grade follows.
+const ENOUGH: u64 = 3;
+
+impl Grade {
+    fn of(tally: &Tally, best: Best) -> Self {
+        if tally.good() + tally.bad() < ENOUGH {
+            return Self::Usual;
+        }
+        if tally.bad() >= tally.good() {
+            return Self::Poor;
+        }
+        let much = |own: Option<u64>, best: Option<u64>| match (own, best) {
+            (Some(own), Some(best)) => own > LITTLE && own > best.saturating_mul(MUCH),
+            (None, _) | (_, None) => false,
+        };
+        if much(tally.mean_ms(), best.ms) || much(tally.mean_cost(), best.cost) {
+            Self::Dear
+        } else {
+            Self::Usual
+        }
+    }
+}
+
+/// The least that a task takes, and costs, with anybody of a role of whom enough is known.
+#[derive(Debug, Clone, Copy, Default)]
+struct Best {
+    ms: Option<u64>,
+    cost: Option<u64>,
+}
+
+impl Best {
+    fn and(self, tally: &Tally) -> Self {
+        if tally.ended() < ENOUGH || tally.bad() >= tally.good() {
+            return self;
+        }
+        let least = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
+        Self { ms: least(self.ms, tally.mean_ms()), cost: least(self.cost, tally.mean_cost()) }
+    }
+}
+
+/// An agent with what is known of it.
+#[derive(Debug)]
+struct Member {
+    candidate: Candidate,
+    kind: usize,
+    grade: Grade,
+    tally: Option<Tally>,
+    /// Slots that are taken, or promised.
+    taken: u32,
+}
+
+/// The fleet as matching sees it.
+#[derive(Debug, Default)]
+pub struct Roster {
+    members: HashMap<AgentId, Member>,
+    crews: BTreeMap<Role, Crew>,
+}
+
+impl Roster {
+    /// Takes note of an agent, or of what it says of itself now.
+    pub fn admit(&mut self, candidate: Candidate) {
+        let agent = candidate.agent.clone();
+        let before = self.members.get(&agent);
+        if before.is_some_and(|member| member.candidate == candidate) {
+            return;
+        }
+        let (tally, taken) = before.map_or((None, 0), |member| (member.tally, member.taken));
+        let grade = before.map_or(Grade::Usual, |member| member.grade);
+        self.dismiss(&agent);
+        let crew = self.crews.entry(candidate.role.clone()).or_default();
+        let kind = crew.kind_of(&candidate);
+        let member = Member { candidate, kind, grade, tally, taken };
+        crew.insert(&member);
+        self.members.insert(agent, member);
+    }
+
+    /// Forgets an agent.
+    pub fn dismiss(&mut self, agent: &AgentId) {
+        let Some(member) = self.members.remove(agent) else { return };
+        let role = member.candidate.role.clone();
+        let Some(crew) = self.crews.get_mut(&role) else { return };
+        crew.remove(&member);
+        if crew.is_empty() {
+            self.crews.remove(&role);
+        } else if crew.is_worn() {
+            self.renew(&role);
+        }
+    }
+
+    /// Makes a crew anew, without the kinds that nobody is of any more.
+    fn renew(&mut self, role: &Role) {
+        let mut crew = Crew::default();
+        for member in self.members.values_mut().filter(|member| member.candidate.role == *role) {
+            member.kind = crew.kind_of(&member.candidate);
+            crew.insert(member);
+        }
+        self.crews.insert(role.clone(), crew);
+    }
+
+    /// How many of an agent's slots are taken.
+    pub fn take(&mut self, agent: &AgentId, taken: u32) {
+        let Some(member) = self.members.get_mut(agent).filter(|member| member.taken != taken) else { return };
+        let Some(crew) = self.crews.get_mut(&member.candidate.role) else { return };
+        crew.remove(member);
+        member.taken = taken;
+        crew.insert(member);
+    }
+
+    /// No slot is taken.
+    pub fn free_all(&mut self) {
+        let busy = self.members.iter().filter(|(_, member)| member.taken > 0);
+        for agent in busy.map(|(agent, _)| agent.clone()).collect::<Vec<_>>() {
+            self.take(&agent, 0);
+        }
+    }
+
+    /// Judges everybody by what is known of their work.
+    pub fn judge(&mut self, of: impl Fn(&Candidate) -> Option<Tally>) {
+        let mut best: BTreeMap<Role, Best> = BTreeMap::new();
+        for member in self.members.values_mut() {
+            member.tally = of(&member.candidate);
+            let entry = best.entry(member.candidate.role.clone()).or_default();
+            *entry = member.tally.map_or(*entry, |tally| entry.and(&tally));
+        }
+        for member in self.members.values_mut() {
+            let best = best.get(&member.candidate.role).copied().unwrap_or_default();
+            let grade = member.tally.map_or(Grade::Usual, |tally| Grade::of(&tally, best));
+            if grade != member.grade
+                && let Some(crew) = self.crews.get_mut(&member.candidate.role)
+            {
+                crew.remove(member);
+                member.grade = grade;
+                crew.insert(member);
+            }
+        }
+    }
+
+    /// An agent of the roster.
+    #[must_use]
+    pub fn candidate(&self, agent: &AgentId) -> Option<&Candidate> {
+        self.members.get(agent).map(|member| &member.candidate)
+    }
+
+    /// How many agents there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// To whom a task goes, with the reasons; nothing when anybody of its role will do.
+    #[must_use]
+    pub fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        if let Some(agent) = wanted.awarded.as_ref().filter(|agent| self.members.contains_key(*agent)) {
+            let (task, to) = (wanted.task.clone(), Queue::Agent(agent.clone()));
+            let reasons = vec!["its bid was the best".to_owned()];
+            return Some(Placement { task, to, reasons, passed_over: Vec::new() });
+        }
+        let crew = self.crews.get(wanted.role)?;
+        let search = Search::new(self, crew, wanted);
+        let chosen = search.choose()?;
+        Some(why::placement(self, crew, &search, &chosen))
+    }
+
+    fn member(&self, agent: &AgentId) -> Option<&Member> {
+        self.members.get(agent)
+    }
+}

@@ -1,0 +1,302 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use std::collections::BTreeMap;
+
+use muster_shared::ids::{RunId, TaskId};
+use muster_shared::run::Avoided;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+fn agent(n: u32) -> AgentId {
+    AgentId::new("worker", n)
+}
+
+fn candidate(n: u32, capabilities: &[&str], tools: &[&str]) -> Candidate {
+    let texts = |list: &[&str]| {
+        let mut texts: Vec<String> = list.iter().map(|text| (*text).to_owned()).collect();
+        texts.sort();
+        texts
+    };
+    Candidate {
+        agent: agent(n),
+        role: Role::Worker,
+        slots: 2,
+        capabilities: texts(capabilities),
+        tools: texts(tools),
+        model: "m".into(),
+        host: "here".into(),
+    }
+}
+
+/// What is asked of a roster; owns what [`Wanted`] borrows.
+#[derive(Debug, Clone, Default)]
+struct Ask {
+    needs: Vec<String>,
+    tools: Vec<String>,
+    avoid: Vec<u32>,
+    knows: Vec<u32>,
+    corpus: Option<&'static str>,
+    awarded: Option<u32>,
+    given: BTreeMap<AgentId, u32>,
+}
+
+fn needing(needs: &[&str]) -> Ask {
+    Ask { needs: needs.iter().map(|need| (*need).to_owned()).collect(), ..Ask::default() }
+}
+
+fn place(roster: &Roster, ask: &Ask) -> Option<Placement> {
+    let avoided = |n: &u32| Avoided { agent: agent(*n), reason: "it failed it".into() };
+    roster.place(&Wanted {
+        run: RunId::from_uuid(Uuid::from_u128(1)),
+        task: &"1".parse::<TaskId>().unwrap(),
+        role: &Role::Worker,
+        needs: &ask.needs,
+        tools: &ask.tools,
+        awarded: ask.awarded.map(agent),
+        avoid: ask.avoid.iter().map(avoided).collect(),
+        knows: ask.knows.iter().copied().map(agent).collect(),
+        corpus: ask.corpus,
+        given: &ask.given,
+    })
+}
+
+fn chosen(roster: &Roster, ask: &Ask) -> Option<AgentId> {
+    place(roster, ask).map(|placement| match placement.to {
+        Queue::Agent(agent) => agent,
+        Queue::Role(role) => panic!("nobody was named, but {role}"),
+    })
+}
+
+fn roster(candidates: impl IntoIterator<Item = Candidate>) -> Roster {
+    let mut roster = Roster::default();
+    candidates.into_iter().for_each(|candidate| roster.admit(candidate));
+    roster
+}
+
+fn tally(done: u64, failed: u64, ms: u64) -> Tally {
+    Tally { done, failed, ms: ms * (done + failed), ..Tally::default() }
+}
+
+#[test]
+fn where_all_are_alike_nobody_is_named() {
+    let alike = roster((1..=3).map(|n| candidate(n, &["audit"], &["search"])));
+    for ask in
+        [Ask::default(), needing(&["audit"]), needing(&["flying"]), Ask { knows: vec![2], ..Ask::default() }]
+    {
+        assert_eq!(chosen(&alike, &ask), None, "{ask:?}");
+    }
+    assert_eq!(chosen(&alike, &Ask { awarded: Some(3), ..Ask::default() }), Some(agent(3)));
+    assert_eq!(chosen(&alike, &Ask { awarded: Some(9), ..Ask::default() }), None, "it is gone");
+    assert_eq!(chosen(&Roster::default(), &needing(&["audit"])), None);
+}
+
+#[test]
+fn a_task_goes_to_who_can_do_most_of_what_it_needs() {
+    let all = roster([
+        candidate(1, &["audit"], &["search"]),
+        candidate(2, &["audit", "law"], &["search"]),
+        candidate(3, &["law"], &["search", "nmap.scan"]),
+        candidate(4, &[], &["corpus.*"]),
+    ]);
+    let with = |needs: &[&str], tools: &[&str]| Ask {
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        ..needing(needs)
+    };
+    let cases = [
+        (with(&["Audit", "LAW"], &[]), Some(2)),
+        (with(&["audit"], &[]), Some(1)),
+        (with(&["law"], &[]), Some(2)),
+        (with(&["law"], &["nmap.scan"]), Some(3)),
+        (with(&[], &["corpus.read"]), Some(4)),
+        (with(&[], &["nmap.*"]), Some(3)),
+        (with(&["flying"], &[]), None),
+        (with(&["flying", "audit"], &[]), Some(1)),
+        (with(&[], &[]), None),
+    ];
+    for (ask, expected) in cases {
+        assert_eq!(chosen(&all, &ask), expected.map(agent), "{ask:?}");
+    }
+    let placement = place(&all, &with(&["audit", "law"], &[])).unwrap();
+    assert_eq!(placement.reasons[0], "it can do what is needed: audit, law");
+    let said: Vec<_> =
+        placement.passed_over.iter().map(|over| (over.agent.clone(), over.reason.as_str())).collect();
+    assert!(said.contains(&(agent(1), "it lacks law")), "{said:?}");
+    assert!(said.contains(&(agent(4), "it lacks audit, law")), "{said:?}");
+}
+
+#[test]
+fn only_who_can_do_it_is_waited_for() {
+    let mut all = roster([candidate(1, &["audit"], &[]), candidate(2, &[], &[])]);
+    all.take(&agent(1), 2);
+    assert_eq!(chosen(&all, &needing(&["audit"])), Some(agent(1)), "it is busy, and the only one");
+    let avoiding = Ask { avoid: vec![2], ..Ask::default() };
+    assert_eq!(chosen(&all, &avoiding), None, "nobody is waited for to spare another the task");
+    all.take(&agent(1), 1);
+    assert_eq!(chosen(&all, &avoiding), Some(agent(1)));
+}
+
+#[test]
+fn who_had_the_task_before_is_passed_over_as_long_as_there_are_others() {
+    let all = roster((1..=3).map(|n| candidate(n, &[], &[])));
+    assert_eq!(chosen(&all, &Ask { avoid: vec![1], ..Ask::default() }), Some(agent(2)));
+    assert_eq!(chosen(&all, &Ask { avoid: vec![1, 2], ..Ask::default() }), Some(agent(3)));
+    assert_eq!(chosen(&all, &Ask { avoid: vec![1, 2, 3], ..Ask::default() }), None);
+    assert_eq!(chosen(&all, &Ask { avoid: vec![9], ..Ask::default() }), None, "it is not there");
+    let alone = roster([candidate(1, &["audit"], &[]), candidate(2, &[], &[])]);
+    let ask = Ask { avoid: vec![1], ..needing(&["audit"]) };
+    assert_eq!(chosen(&alone, &ask), Some(agent(1)), "nobody else can do it");
+    let said = place(&all, &Ask { avoid: vec![1], ..Ask::default() }).unwrap().passed_over;
+    assert_eq!((&said[0].agent, said[0].reason.as_str()), (&agent(1), "it failed it"));
+}
+
+#[test]
+fn who_failed_much_or_takes_much_longer_is_passed_over_while_others_are_free() {
+    let cases = [
+        (tally(1, 4, 10), Some(2), "too much of its work went wrong: 1 of 5 tasks done"),
+        (tally(4, 1, 2_000), None, ""),
+        (tally(1, 1, 10), None, ""),
+        (tally(5, 0, 9_000), Some(2), "it takes longer or costs more"),
+        (tally(5, 0, 5_000), None, ""),
+    ];
+    for (of_first, expected, reason) in cases {
+        let mut all = roster((1..=2).map(|n| candidate(n, &[], &[])));
+        all.judge(|one| Some(if one.agent == agent(1) { of_first } else { tally(4, 0, 2_000) }));
+        let placement = place(&all, &Ask::default());
+        assert_eq!(
+            placement.as_ref().map(|placement| placement.to.clone()),
+            expected.map(|n| Queue::Agent(agent(n)))
+        );
+        if let Some(placement) = placement {
+            assert!(placement.passed_over[0].reason.starts_with(reason), "{placement:?}");
+            assert!(placement.reasons[0].starts_with("known for 4 of 4 tasks done"), "{placement:?}");
+            all.take(&agent(2), 2);
+            assert_eq!(chosen(&all, &Ask::default()), Some(agent(1)), "better than to wait");
+        }
+    }
+}
+
+#[test]
+fn what_was_given_in_the_same_decision_counts_as_taken() {
+    let all = roster([candidate(1, &["audit"], &[]), candidate(2, &["audit"], &[]), candidate(3, &[], &[])]);
+    let mut ask = needing(&["audit"]);
+    let mut order = Vec::new();
+    for _ in 0..5 {
+        let agent = chosen(&all, &ask).unwrap();
+        *ask.given.entry(agent.clone()).or_default() += 1;
+        order.push(agent);
+    }
+    assert_eq!(order[..4], [agent(1), agent(2), agent(1), agent(2)]);
+}
+
+#[test]
+fn documents_draw_a_task_to_the_machine_that_holds_them() {
+    let there = |n| Candidate { host: "there".into(), ..candidate(n, &[], &[]) };
+    let mut all = roster([candidate(1, &[], &[]), candidate(2, &[], &[]), there(3), there(4)]);
+    let ask = Ask { knows: vec![3], corpus: Some("c"), ..Ask::default() };
+    assert_eq!(chosen(&all, &ask), Some(agent(3)));
+    all.take(&agent(3), 2);
+    let placement = place(&all, &ask).unwrap();
+    assert_eq!(placement.to, Queue::Agent(agent(4)));
+    assert_eq!(placement.reasons[0], "its machine holds the documents");
+    assert_eq!(chosen(&all, &Ask { corpus: None, ..ask }), None, "without documents it makes no difference");
+}
+
+#[test]
+fn kinds_that_nobody_is_of_any_more_are_forgotten() {
+    let mut all = roster((0..200).map(|n| candidate(n, &[&format!("c{n}")], &[])));
+    for n in 0..199 {
+        all.dismiss(&agent(n));
+    }
+    all.admit(candidate(500, &[], &[]));
+    assert_eq!((all.len(), chosen(&all, &needing(&["c199"]))), (2, Some(agent(199))));
+    assert!(all.crews[&Role::Worker].kinds().count() == 2);
+}
+
+fn candidates() -> impl Strategy<Value = Vec<(Candidate, u32, Tally)>> {
+    let one = (0..4usize, 0..3usize, 0..3u32, 0..6u64, 0..6u64);
+    proptest::collection::vec(one, 1..12).prop_map(|all| {
+        let capabilities = [&["a"][..], &["a", "b"], &["b"], &[]];
+        let tools = [&["x"][..], &["y.*"], &[]];
+        let numbered = (0u32..).zip(all);
+        let made = numbered.map(|(n, (can, has, taken, done, failed))| {
+            (candidate(n, capabilities[can], tools[has]), taken, tally(done, failed, 100))
+        });
+        made.collect()
+    })
+}
+
+fn asks() -> impl Strategy<Value = Ask> {
+    let words = |all: &'static [&'static str]| proptest::sample::subsequence(all.to_vec(), 0..=all.len());
+    let agents = || proptest::collection::vec(0..12u32, 0..3);
+    (words(&["a", "b", "c"]), words(&["x", "y.z"]), agents(), agents()).prop_map(
+        |(needs, tools, avoid, knows)| Ask {
+            tools: tools.into_iter().map(str::to_owned).collect(),
+            avoid,
+            knows,
+            ..needing(&needs)
+        },
+    )
+}
+
+fn built(all: &[(Candidate, u32, Tally)]) -> Roster {
+    let mut made = roster(all.iter().map(|(candidate, _, _)| candidate.clone()));
+    for (candidate, taken, _) in all {
+        made.take(&candidate.agent, *taken);
+    }
+    let tallies: BTreeMap<AgentId, Tally> =
+        all.iter().map(|(candidate, _, tally)| (candidate.agent.clone(), *tally)).collect();
+    made.judge(|one| tallies.get(&one.agent).copied());
+    made
+}
+
+proptest! {
+    #[test]
+    fn the_order_in_which_agents_came_does_not_matter(all in candidates(), ask in asks(), seed in any::<u64>()) {
+        let mut other = all.clone();
+        let len = other.len();
+        for at in 0..len {
+            let with = (seed.rotate_left(u32::try_from(at).unwrap()) % len as u64) as usize;
+            other.swap(at, with);
+        }
+        prop_assert_eq!(place(&built(&all), &ask), place(&built(&other), &ask));
+    }
+
+    #[test]
+    fn one_who_comes_and_goes_leaves_no_trace(all in candidates(), ask in asks()) {
+        let before = place(&built(&all), &ask);
+        let mut made = built(&all);
+        made.admit(candidate(100, &["a", "b", "c"], &["x", "y.z"]));
+        made.take(&agent(100), 1);
+        made.dismiss(&agent(100));
+        prop_assert_eq!(before, place(&made, &ask));
+    }
+
+    #[test]
+    fn one_who_can_do_nothing_changes_nothing_where_somebody_is_named(all in candidates(), ask in asks()) {
+        let before = chosen(&built(&all), &ask);
+        let mut worse = all;
+        worse.push((candidate(100, &[], &[]), 2, tally(0, 9, 100)));
+        if let Some(before) = before {
+            prop_assert_eq!(chosen(&built(&worse), &ask), Some(before));
+        }
+    }
+
+    #[test]
+    fn nobody_who_can_do_less_or_is_to_be_avoided_is_chosen_while_another_can(all in candidates(), ask in asks()) {
+        let made = built(&all);
+        let Some(agent) = chosen(&made, &ask) else { return Ok(()) };
+        let can = |one: &Candidate| {
+            let needs = ask.needs.iter().filter(|need| one.capabilities.contains(need)).count();
+            let has = |tool: &&String| one.tools.iter().any(|own| {
+                own == *tool || own.strip_suffix('*').is_some_and(|prefix| tool.starts_with(prefix))
+            });
+            needs + ask.tools.iter().filter(has).count()
+        };
+        let own = can(made.candidate(&agent).unwrap());
+        prop_assert_eq!(own, all.iter().map(|(one, _, _)| can(one)).max().unwrap());
+        let is_avoided = |agent: &AgentId| ask.avoid.iter().any(|n| super::tests::agent(*n) == *agent);
+        let others = all.iter().any(|(one, _, _)| can(one) == own && !is_avoided(&one.agent));
+        prop_assert!(!is_avoided(&agent) || !others);
+    }
+}

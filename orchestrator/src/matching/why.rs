@@ -1,0 +1,116 @@
+//! Says why a task goes to one agent and not to another.
+
+use muster_shared::flow::{PassedOver, Placement};
+use muster_shared::ids::{AgentId, Queue};
+
+use super::crew::{Crew, Kind, Search};
+use super::{Grade, Member, Roster};
+
+pub(super) fn placement(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &AgentId) -> Placement {
+    Placement {
+        task: search.wanted.task.clone(),
+        to: Queue::Agent(chosen.clone()),
+        reasons: roster.member(chosen).map(|member| reasons(crew, search, member)).unwrap_or_default(),
+        passed_over: passed_over(roster, crew, search, chosen),
+    }
+}
+
+fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if search.is_choosy {
+        reasons.push(can(crew, search, chosen));
+    }
+    if !search.avoid.is_empty() && !search.avoid.contains_key(&chosen.candidate.agent) {
+        reasons.push("others had the task before".to_owned());
+    }
+    if let Some(tally) = &chosen.tally {
+        reasons.push(format!("known for {}", tally.in_words()));
+    }
+    match search.nearness(chosen) {
+        0 => reasons.push("it did what the task builds on".to_owned()),
+        1 => reasons.push("its machine holds the documents".to_owned()),
+        _ => {}
+    }
+    let slots = chosen.candidate.slots;
+    reasons.push(format!("{} of its {slots} slots free", slots.saturating_sub(chosen.taken)));
+    reasons
+}
+
+/// What the chosen one can do of what is needed.
+fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
+    let lacks = crew.kind(chosen.kind).map(|kind| lacks(kind, search)).unwrap_or_default();
+    let has: Vec<&str> = needed(search).filter(|need| !lacks.iter().any(|lack| lack == need)).collect();
+    if lacks.is_empty() {
+        format!("it can do what is needed: {}", has.join(", "))
+    } else {
+        format!("it can do most of what is needed: {}; nobody here can do all", has.join(", "))
+    }
+}
+
+fn needed<'a>(search: &'a Search<'_>) -> impl Iterator<Item = &'a str> {
+    search.needs.iter().chain(search.tools).map(String::as_str)
+}
+
+fn lacks(kind: &Kind, search: &Search<'_>) -> Vec<String> {
+    kind.lacks(&search.needs, search.tools)
+}
+
+/// Some of those that were passed over: who was to be avoided, then the first of each kind, then the others of the kind
+/// that was chosen from.
+fn passed_over(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &AgentId) -> Vec<PassedOver> {
+    let avoided = search.avoid.keys().copied();
+    let firsts = crew.firsts().take(Placement::MOST_PASSED_OVER);
+    let same = roster.member(chosen).and_then(|member| crew.kind(member.kind));
+    let same = same.into_iter().flat_map(Kind::agents).take(Placement::MOST_PASSED_OVER);
+    let mut passed_over: Vec<PassedOver> = Vec::new();
+    for agent in avoided.chain(firsts).chain(same).filter(|agent| *agent != chosen) {
+        if passed_over.len() >= Placement::MOST_PASSED_OVER {
+            break;
+        }
+        if passed_over.iter().any(|other| other.agent == *agent) {
+            continue;
+        }
+        let Some(reason) = reason(roster, crew, search, agent, chosen) else { continue };
+        passed_over.push(PassedOver { agent: agent.clone(), reason });
+    }
+    passed_over
+}
+
+/// The first thing in which an agent falls behind the chosen one.
+fn reason(
+    roster: &Roster,
+    crew: &Crew,
+    search: &Search<'_>,
+    agent: &AgentId,
+    chosen: &AgentId,
+) -> Option<String> {
+    let member = roster.member(agent)?;
+    if let Some(reason) = search.avoid.get(agent) {
+        return Some((*reason).to_owned());
+    }
+    if search.is_choosy {
+        let lacks = lacks(crew.kind(member.kind)?, search);
+        if search.needs.len() + search.tools.len() - lacks.len() < search.covered {
+            return Some(format!("it lacks {}", lacks.join(", ")));
+        }
+    }
+    let (own, best) = (search.rank(agent)?, search.rank(chosen)?);
+    if own.0 != best.0 {
+        return Some("all its slots are taken".to_owned());
+    }
+    if own.1 != best.1 {
+        let tally = member.tally.as_ref().map(|tally| tally.in_words()).unwrap_or_default();
+        return Some(match member.grade {
+            Grade::Poor => format!("too much of its work went wrong: {tally}"),
+            Grade::Dear => format!("it takes longer or costs more: {tally}"),
+            Grade::Usual => "as good as known".to_owned(),
+        });
+    }
+    if own.2 != best.2 {
+        return Some("it knows less of what the task builds on".to_owned());
+    }
+    if own.3 != best.3 {
+        return Some("it is busier".to_owned());
+    }
+    Some("it is as fit; the first by name is asked".to_owned())
+}

@@ -1,0 +1,179 @@
+//! Who is asked to do a task: by what it needs, by what came of earlier work, and who else when one dies.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+
+use super::support::{folder, of_kind, signal};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A process that is ended with the test.
+struct Clerk(Child);
+
+impl Clerk {
+    /// Joins as a clerk that can do this, with these words in its prompt.
+    fn joins(folder: &Folder, name: &str, capability: &str, words: &str) -> Self {
+        let file = format!("{name}.agent.md");
+        let text = format!(
+            "---\nrole: clerk\ndescription: Looks things up.\ncapabilities: [{capability}]\n---\n{words}\n"
+        );
+        folder.write(&file, text).unwrap();
+        let mut command = folder.command(&["agent", &file]);
+        let clerk = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_until("the clerk has joined", LIMIT, || clerk.name(folder).is_some()).unwrap();
+        clerk
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Its name in the fleet, once it has joined.
+    fn name(&self, folder: &Folder) -> Option<String> {
+        let listed = folder.json(&["ps", "--json"]).ok()?;
+        let own = listed.as_array()?.iter().find(|one| one["pid"] == self.pid())?.clone();
+        own["agent"].as_str().map(str::to_owned)
+    }
+}
+
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        // It may have been killed by the test.
+        let _ended = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+fn submit(arguments: &Value) -> Reply {
+    Reply::call("submit", arguments)
+}
+
+/// Plans so many tasks for clerks, each of which needs this. Whoever is told to be of no use gives up.
+fn answer(request: &CapturedRequest, tasks: usize, need: &str) -> Reply {
+    let system = request.system();
+    if system.contains("You are the planner") {
+        let task = |n| {
+            let goal = format!("Look up paragraph {n}.");
+            json!({ "name": format!("paragraph {n}"), "goal": goal, "role": "clerk", "needs": [need] })
+        };
+        let tasks: Vec<Value> = (1..=tasks).map(task).collect();
+        submit(&json!({ "thought": "So.", "goal": "Look it up.", "tasks": tasks }))
+    } else if system.contains("You are the reflector") {
+        submit(&json!({ "thought": "Fine.", "summary": "It went as it went." }))
+    } else if system.contains("You are the writer") {
+        submit(&json!({ "thought": "All is in.", "title": "Law", "body": "# Law", "unanswered": [] }))
+    } else if request.holds("Be of no use.") {
+        submit(&json!({ "thought": "No.", "ending": "give_up", "reason": "I cannot read", "conclusion": "" }))
+    } else {
+        submit(&json!({ "thought": "Known.", "ending": "done", "conclusion": "So it says.", "findings": [] }))
+    }
+}
+
+fn ask(folder: &Folder) -> Value {
+    folder
+        .json(&[
+            "run",
+            "Look the paragraphs up.",
+            "--planning",
+            "always",
+            "--model",
+            "openai/scripted",
+            "--json",
+        ])
+        .unwrap()
+}
+
+/// The processes that started a leaf of the newest run.
+fn started(folder: &Folder, task: &str) -> Vec<u64> {
+    let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
+    let started = of_kind(&trace, "started").filter(|entry| entry["task"] == task);
+    started.map(|entry| entry["event"]["pid"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_task_goes_to_whoever_of_its_role_can_do_what_it_needs() {
+    let server = ModelServer::start(Script::answering(|request| answer(request, 2, "Law"))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let lawyer = Clerk::joins(folder, "lawyer", "law", "Be exact.");
+    let doctor = Clerk::joins(folder, "doctor", "medicine", "Be kind.");
+    let summary = ask(folder);
+    assert_eq!(summary["status"], "completed", "{summary}");
+    for task in ["1", "2"] {
+        assert_eq!(started(folder, task), [u64::from(lawyer.pid())], "task {task}");
+    }
+    // The record says why, for people and for machines, and a replay needs nothing else.
+    let (lawyer, doctor) = (lawyer.name(folder).unwrap(), doctor.name(folder).unwrap());
+    let told = folder.output(&["trace", "last"]).unwrap();
+    assert!(told.contains(&format!("1 goes to {lawyer}: it can do what is needed: law")), "{told}");
+    assert!(told.contains(&format!("not to {doctor}: it lacks law")), "{told}");
+    let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
+    let whole = serde_json::to_string(&trace).unwrap();
+    assert!(whole.contains(&format!("\"to\":\"@{lawyer}\"")) && whole.contains("it lacks law"), "{whole}");
+    assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+}
+
+#[test]
+fn who_failed_much_in_earlier_runs_is_passed_over() {
+    let server = ModelServer::start(Script::answering(|request| answer(request, 2, "law"))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&["--set", "limits.max_replans=0", "--set", "limits.max_refinements=0"]).unwrap();
+    let folder = fleet.folder();
+    let useless = Clerk::joins(folder, "useless", "law", "Be of no use.");
+    let first =
+        folder.run(&["run", "Look the paragraphs up.", "--planning", "always", "--model", "openai/scripted"]);
+    let first = both(&first.unwrap());
+    let known = || {
+        let listed = folder.json(&["ps", "--json"]).unwrap();
+        let own = listed.as_array().unwrap().iter().find(|one| one["pid"] == useless.pid()).cloned();
+        own.is_some_and(|own| own["standing"]["failed"].as_u64() == Some(4))
+    };
+    wait_until("what it did is known", LIMIT, known).unwrap_or_else(|error| panic!("{error}\n{first}"));
+    assert!(folder.output(&["ps"]).unwrap().contains("0/4"));
+
+    let useful = Clerk::joins(folder, "useful", "law", "Be exact.");
+    let summary = ask(folder);
+    assert_eq!(summary["status"], "completed", "{summary}");
+    for task in ["1", "2"] {
+        assert_eq!(started(folder, task), [u64::from(useful.pid())], "task {task}");
+    }
+    let told = folder.output(&["trace", "last"]).unwrap();
+    assert!(told.contains("too much of its work went wrong: 0 of 4 tasks done"), "{told}");
+    assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+}
+
+#[test]
+fn a_task_goes_elsewhere_when_the_agent_it_went_to_is_killed() {
+    let hanging = |request: &CapturedRequest| {
+        let reply = answer(request, 1, "law");
+        if request.holds("Be slow.") { reply.with_delay(Duration::from_secs(60)) } else { reply }
+    };
+    let server = ModelServer::start(Script::answering(hanging)).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let _doctor = Clerk::joins(folder, "doctor", "medicine", "Be kind.");
+    let slow = Clerk::joins(folder, "slow", "law", "Be slow.");
+    let goal =
+        ["run", "Look the paragraphs up.", "--planning", "always", "--model", "openai/scripted", "--quiet"];
+    let mut asking = folder.command(&goal).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    server
+        .wait_until(LIMIT, |server| server.arrived() >= 2)
+        .unwrap_or_else(|error| panic!("{error}\n{}", folder.logs()));
+    let lawyer = Clerk::joins(folder, "lawyer", "law", "Be exact.");
+    signal(slow.pid(), Signal::SIGKILL);
+    let ended = wait_until("the run has ended", LIMIT, || asking.try_wait().unwrap().is_some());
+    // It has ended already unless something went wrong.
+    let _ended = asking.kill();
+    let status = asking.wait().unwrap();
+    ended.unwrap_or_else(|error| panic!("{error}\n{}", folder.logs()));
+    assert!(status.success(), "{status}\n{}", folder.logs());
+    assert_eq!(started(folder, "1"), [u64::from(slow.pid()), u64::from(lawyer.pid())]);
+    assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+}

@@ -44,6 +44,7 @@ pub(crate) fn execute(role: Role) -> Work {
         lessons: vec!["search twice".into()],
         failed_before: None,
         left_out: Vec::new(),
+        member: None,
     }
 }
 

@@ -119,6 +119,32 @@ impl TaskIndex {
         self.path == other.path
     }
 
+    /// The member of this task that carries the letter, from `a` to `z`; nothing for anything else, or when this is a
+    /// member itself.
+    #[must_use]
+    pub fn member(&self, letter: char) -> Option<Self> {
+        let fits = self.member.is_none() && letter.is_ascii_lowercase();
+        fits.then(|| Self { path: self.path.clone(), member: Some(letter) })
+    }
+
+    /// The letter of a member.
+    #[must_use]
+    pub const fn letter(&self) -> Option<char> {
+        self.member
+    }
+
+    /// Whether it names a member of a committee or of a redundant group, which stands in no plan.
+    #[must_use]
+    pub const fn is_member(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// The task of the plan: of a member the one that it is a member of, else itself.
+    #[must_use]
+    pub fn planned(&self) -> Self {
+        Self { path: self.path.clone(), member: None }
+    }
+
     /// Whether `self` lies anywhere below `other`.
     #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {

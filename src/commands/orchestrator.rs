@@ -12,7 +12,7 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     bus.provision().await.map_err(bus_failure)?;
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = (&app.settings().limits).into();
-    muster_orchestrator::run(bus, settings, stop)
+    Box::pin(muster_orchestrator::run(bus, settings, stop))
         .await
         .map_err(|error| Failure::failed(error.to_string()).help("`muster doctor` checks the bus"))?;
     Ok(Exit::Completed)

@@ -201,7 +201,9 @@ impl Watch {
 fn at_work(state: &RunState) -> usize {
     // A parent only reflects its leaves.
     let executed = |task: &TaskId| match task {
-        TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
+        TaskId::Leaf(index) => {
+            state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) && !state.is_shared(task)
+        }
         TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => true,
     };
     let in_hand = state.tasks.iter().filter(|(task, _)| executed(task));

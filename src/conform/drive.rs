@@ -236,6 +236,7 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
             lessons: Vec::new(),
             failed_before: None,
             left_out: Vec::new(),
+            member: None,
         },
         goal,
         role_name: String::new(),

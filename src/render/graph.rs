@@ -61,6 +61,15 @@ pub(crate) fn mermaid(plan: &Plan, state: &RunState) -> String {
     for (needed, index) in edges(plan) {
         text.push_str(&format!("  {} --> {}\n", id(needed), id(index)));
     }
+    for (task, member) in members(plan, state) {
+        let look = look(status(state, member)).name;
+        text.push_str(&format!(
+            "  {}([\"{member}\"]):::{look}\n  {} -.- {}\n",
+            id(member),
+            id(task),
+            id(member)
+        ));
+    }
     text
 }
 
@@ -105,8 +114,22 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
         let cut = if cut.is_empty() { String::new() } else { format!(" [{}]", cut.join(", ")) };
         text.push_str(&format!("  {} -> {}{cut};\n", id(&from), id(&to)));
     }
+    for (task, member) in members(plan, state) {
+        let Look { name, fill, line } = look(status(state, member));
+        let (task, node) = (id(task), id(member));
+        text.push_str(&format!(
+            "  {node} [label=\"{member}\", shape=ellipse, fillcolor=\"{fill}\", color=\"{line}\", tooltip=\"{name}\"];\n  \
+             {task} -> {node} [style=dashed, arrowhead=none];\n"
+        ));
+    }
     text.push_str("}\n");
     text
+}
+
+/// Leaves of the plan that members do or did, with each of those.
+fn members<'a>(plan: &'a Plan, state: &'a RunState) -> impl Iterator<Item = (&'a TaskIndex, &'a TaskIndex)> {
+    let shared = state.groups.iter().filter(|(task, _)| plan.is_leaf(task));
+    shared.flat_map(|(task, group)| group.everybody().map(move |member| (task, member)))
 }
 
 enum Place {

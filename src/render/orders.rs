@@ -60,6 +60,10 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }
         | RunEvent::TaskParked { .. }
+        | RunEvent::MembersBegun { .. }
+        | RunEvent::MembersDiscuss { .. }
+        | RunEvent::ChairCalled { .. }
+        | RunEvent::MembersSettled { .. }
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }

@@ -8,7 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::summary;
-use muster_shared::run::{RunState, TaskState};
+use muster_shared::run::{Group, RunState, TaskState};
 use muster_shared::time::Millis;
 
 use super::paint::Paint;
@@ -46,7 +46,10 @@ pub(crate) fn task(
     width: Option<usize>,
     paint: Paint,
 ) -> Option<String> {
-    let planned = state.plan.as_ref()?.tasks.get(index)?;
+    let planned = state.plan.as_ref()?.tasks.get(&index.planned())?;
+    if index.is_member() {
+        state.planned(index)?;
+    }
     let mut lines = vec![format!("{} {index} {}", paint.bold("Task"), figures::one_line(&planned.name, 200))];
     let mut say = |name: &str, text: &str| {
         if !text.is_empty() {
@@ -60,6 +63,18 @@ pub(crate) fn task(
     say("expected", &planned.expected_output);
     say("criticism", &planned.criticism);
     say("needs", &planned.depends_on.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", "));
+    let group = state.groups.get(index);
+    say("pattern", &group.map(|group| group.pattern.to_string()).unwrap_or_default());
+    let members = group.into_iter().flat_map(Group::everybody).map(ToString::to_string);
+    say("members", &members.collect::<Vec<_>>().join(", "));
+    let verdict = group.and_then(|group| group.verdict.as_ref());
+    say(
+        "verdict",
+        &verdict.map(|found| format!("{}, {}", found.counts, found.by.in_words())).unwrap_or_default(),
+    );
+    for other in verdict.into_iter().flat_map(|verdict| &verdict.dissent) {
+        say("dissent", &other.to_string());
+    }
     say("critical", if planned.critical { "yes" } else { "" });
     say("tools", &planned.tools.join(", "));
     say("priority", &own_priority(planned.priority));
@@ -222,7 +237,8 @@ fn results(state: &RunState) -> String {
     for (task, found) in &state.tasks {
         let TaskId::Leaf(index) = task else { continue };
         let Some(outcome) = &found.outcome else { continue };
-        let name = state.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
+        let planned = state.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned()));
+        let name = planned.map_or("", |task| &task.name);
         lines.push(format!("{index} {}", figures::one_line(name, 90)));
         lines.extend(how_it_ended(outcome).map(|how| format!("  {}", figures::one_line(&how, 600))));
         if let Some(stale) = state.stale.get(index) {

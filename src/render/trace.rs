@@ -149,6 +149,30 @@ impl Timeline {
             RunEvent::TaskFailed { task, reason, .. } => format!("{task} failed: {}", self.brief(reason)),
             RunEvent::TaskBlocked { task, reason } => format!("{task} blocked: {}", self.brief(reason)),
             RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
+            RunEvent::MembersBegun { task, pattern, members, .. } => {
+                let named: Vec<String> = members.iter().map(TaskIndex::to_string).collect();
+                format!("{task} is done by {} ({pattern})", named.join(", "))
+            }
+            RunEvent::MembersDiscuss { task, round, views, .. } => {
+                let said = views.iter().map(|view| format!("\n  {}", self.brief(&view.to_string())));
+                format!("{task}: round {round} of discussion{}", said.collect::<String>())
+            }
+            RunEvent::ChairCalled { task, chair, views, .. } => {
+                let said = views.iter().map(|view| format!("\n  {}", self.brief(&view.to_string())));
+                format!("{task}: {chair} is to give the verdict{}", said.collect::<String>())
+            }
+            RunEvent::MembersSettled { task, verdict, .. } => {
+                let others = verdict
+                    .dissent
+                    .iter()
+                    .map(|other| format!("\n  dissent: {}", self.brief(&other.to_string())));
+                format!(
+                    "{task} completed with the result of {} ({}){}",
+                    verdict.counts,
+                    verdict.by.in_words(),
+                    others.collect::<String>()
+                )
+            }
             RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
             RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
             RunEvent::PlanEdited { plan, reason } => {
@@ -452,7 +476,11 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskDelegated { task, .. }
         | RunEvent::HandOverRefused { task, .. }
         | RunEvent::TaskStale { task, .. }
-        | RunEvent::InformationShared { from: task, .. } => Some(TaskId::Leaf(task.clone())),
+        | RunEvent::InformationShared { from: task, .. }
+        | RunEvent::MembersBegun { task, .. }
+        | RunEvent::MembersDiscuss { task, .. }
+        | RunEvent::ChairCalled { task, .. }
+        | RunEvent::MembersSettled { task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    Budget, Granularity, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+    Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::committee::CommitteeSettings;
 use super::peers::PeerSettings;
 use super::people::PeopleSettings;
 
@@ -210,6 +211,12 @@ pub(crate) struct LimitSettings {
     pub(crate) max_milestones: u16,
     /// How large the tasks of a plan are to be: coarse, normal or fine.
     pub(crate) granularity: Granularity,
+    /// How tasks are given out that say nothing of it: hierarchical, auction, committee:3 or redundant:2.
+    pub(crate) pattern: Pattern,
+    /// The same for critical tasks; as for all others when not set.
+    pub(crate) pattern_critical: Option<Pattern>,
+    /// Who sits in a committee and how it comes to a verdict.
+    pub(crate) committee: CommitteeSettings,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -326,6 +333,9 @@ impl Default for LimitSettings {
             replan_below_confidence,
             max_milestones,
             granularity,
+            pattern,
+            pattern_critical,
+            committee,
         } = RunLimits::default();
         Self {
             max_width,
@@ -359,6 +369,9 @@ impl Default for LimitSettings {
             replan_below_confidence,
             max_milestones,
             granularity,
+            pattern,
+            pattern_critical,
+            committee: CommitteeSettings::from(&committee),
         }
     }
 }
@@ -397,6 +410,9 @@ impl From<&LimitSettings> for RunLimits {
             replan_below_confidence: limits.replan_below_confidence,
             max_milestones: limits.max_milestones,
             granularity: limits.granularity,
+            pattern: limits.pattern,
+            pattern_critical: limits.pattern_critical,
+            committee: Committees::from(&limits.committee),
         }
     }
 }

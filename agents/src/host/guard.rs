@@ -77,7 +77,7 @@ async fn work(
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
     let time_is_up = kit.time_is_up(&offer);
-    drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), voice, equip).await
+    Box::pin(drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), voice, equip)).await
 }
 
 fn starter(kit: &Kit, task: &TakenTask) -> Starter {

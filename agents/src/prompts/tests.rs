@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    Citation, CorpusRef, Ending, Finding, LeafRef, ObservationStatus, Plan, Reflection, Specialty,
-    StepDigest, TaskResult, Work,
+    Citation, CorpusRef, Ending, Finding, LeafRef, Membership, ObservationStatus, Plan, Reflection,
+    Specialty, StepDigest, TaskResult, Temperament, View, Work,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
@@ -68,6 +68,18 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 lessons: vec![hostile()],
                 failed_before: Some(hostile()),
                 left_out: vec![("1-1".parse().unwrap(), "A part".to_owned(), hostile())],
+                member: Some(Box::new(Membership {
+                    members: 3,
+                    temperament: Some(Temperament::Sceptical),
+                    round: 1,
+                    chair: false,
+                    views: vec![View {
+                        member: "1-2~a".parse().unwrap(),
+                        conclusion: hostile(),
+                        claims: Vec::new(),
+                        confidence: 80,
+                    }],
+                })),
             },
         ),
         (

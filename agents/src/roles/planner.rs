@@ -88,7 +88,11 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
                 "description": "names or indices of tasks whose results it uses"
             },
             "critical": {"type": "boolean", "description": "whether the goal cannot be reached without it"},
-            "max_steps": {"type": "integer", "minimum": 1, "description": "most steps, only where it should get along with few"}
+            "max_steps": {"type": "integer", "minimum": 1, "description": "most steps, only where it should get along with few"},
+            "pattern": {
+                "type": "string",
+                "description": "only where a wrong answer would do harm: committee:3 has three agents do it by themselves and come to one verdict, redundant:2 takes the first good result of two"
+            }
         },
         "required": ["name", "goal"]
     });

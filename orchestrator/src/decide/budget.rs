@@ -4,12 +4,14 @@
 //! A generation that was begun and closed without an outcome counts as having used all it was given: nobody knows
 //! better. One that was not begun gives it back.
 
+use std::collections::BTreeSet;
+
 use muster_shared::flow::{Budget, Plan, ReflectionLevel};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{Allotment, Phase, RunEvent, RunState, StopReason, TaskState};
 
 use super::draft::Draft;
-use super::{control, survey};
+use super::{control, groups, survey};
 
 /// The least part of the tokens or of the cost that is worth beginning a task with.
 const LEAST_PART: u64 = 32;
@@ -22,17 +24,23 @@ pub(super) const USED_UP: &str = "the budget of the run is used up";
 
 /// What a task may use if it is offered now; nothing when too little is left for it to be of use.
 pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
-    let (whole, most) = (run.limits.budget, run.limits.task_budget);
+    let (whole, most) = (run.limits.budget, most(run, task));
     if whole.is_unlimited() {
         return Some(most);
     }
     let free = free(run);
     let least = least(&whole);
-    let waiting = u64::try_from(waiting_leaves(run).count()).unwrap_or(u64::MAX);
+    let waiting = waiting_leaves(run).count() + waiting_groups(run);
+    let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
     let (usable, shares) = match task {
         TaskId::Write => return free.covers(&one(&whole)).then(|| free.tighter(&most)),
         // Half: a plan without means to carry it out is worth nothing.
         TaskId::Plan => (free.without(&writers(&whole)), 2),
+        TaskId::Leaf(index) if index.is_member() => {
+            let members =
+                u64::try_from(groups::waiting_members(run, Some(index)).count()).unwrap_or(u64::MAX);
+            (free.without(&writers(&whole)), waiting.max(1).saturating_mul(members.max(1)))
+        }
         TaskId::Leaf(_) => (free.without(&writers(&whole)), waiting.max(1)),
         // Leaves come first: these get a share only where every leaf that waits can still have one.
         TaskId::Reflect(_) | TaskId::Refine(_) => {
@@ -48,6 +56,20 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
     Some(share.map(|part, share| share.max(floor[part].unwrap_or(0))).tighter(&most))
 }
 
+/// The most that a task may use: members share what their task may.
+fn most(run: &RunState, task: &TaskId) -> Budget {
+    let whole = run.limits.task_budget;
+    let group =
+        task.leaf().filter(|index| index.is_member()).and_then(|index| run.group_in_work(&index.planned()));
+    group.map_or(whole, |group| group.share_of(&whole))
+}
+
+/// Groups with members that wait to be offered.
+fn waiting_groups(run: &RunState) -> usize {
+    let groups: BTreeSet<TaskIndex> = groups::waiting_members(run, None).map(TaskIndex::planned).collect();
+    groups.len()
+}
+
 /// Whether a task could be offered as far as the budget goes.
 pub(super) fn affords(run: &RunState, task: &TaskId) -> bool {
     allot(run, task).is_some()
@@ -59,7 +81,8 @@ pub(super) fn leave_out_the_rest(draft: &mut Draft<'_>) {
     if run.limits.budget.is_unlimited() {
         return;
     }
-    let left: Vec<TaskIndex> = waiting_leaves(run).cloned().collect();
+    let left: Vec<TaskIndex> =
+        waiting_leaves(run).chain(groups::waiting_members(run, None)).cloned().collect();
     for task in left {
         draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned() });
     }

@@ -78,7 +78,8 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
         return Err(format!("runs within runs are {most} deep at most (limits.max_nesting)"));
     }
     let text = wanted.goal.trim().to_owned();
-    let own = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map(|task| task.goal.as_str());
+    let own =
+        run.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned())).map(|task| task.goal.as_str());
     let above = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().map(String::as_str));
     let above = above.chain([run.goal.text.as_str()]);
     if above.chain(own).any(|other| same(other, &text)) && wanted.blueprint.is_none() {

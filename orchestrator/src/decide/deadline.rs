@@ -88,9 +88,11 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let questions = run.open_questions().map(|(_, question)| question.expires);
     let children = super::children::next_asking(run);
     let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
+    let groups = super::groups::next_deadline(run);
     Some(
         tasks
             .chain(questions)
+            .chain(groups)
             .chain(children)
             .chain(help)
             .chain(phase::over_at(run))

@@ -66,9 +66,9 @@ pub(super) fn add(
     part: &TaskDraft,
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    check_chain(run, plan, by, part)?;
+    check_chain(run, plan, &by.planned(), part)?;
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let operations = [RefineOperation::Add { after: by.clone(), tasks: vec![part.clone()] }];
+    let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let Refined { plan: changed, refused, .. } =
         plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles);

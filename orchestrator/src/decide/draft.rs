@@ -216,6 +216,10 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }
+        | RunEvent::MembersBegun { .. }
+        | RunEvent::MembersDiscuss { .. }
+        | RunEvent::ChairCalled { .. }
+        | RunEvent::MembersSettled { .. }
         | RunEvent::TaskSkipped { .. }
         | RunEvent::TaskParked { .. }
         | RunEvent::PlanEdited { .. }

@@ -1,15 +1,14 @@
 //! What follows when a try of a task failed: another try, or the end of the task.
 
 use muster_shared::flow::{Ending, RunLimits};
-use muster_shared::ids::{Generation, Seq, TaskId};
+use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
 use muster_shared::run::RunEvent;
 
 use super::budget;
 use super::deadline;
 use super::draft::Draft;
 use super::review;
-use super::stuck;
-use super::{planning, replan};
+use super::{groups, planning, replan, stuck};
 
 /// A try that failed.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let generation = state.generation;
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
-    let most = tries(failure.ending, &run.limits);
+    let most = groups::tries(run, task).unwrap_or_else(|| tries(failure.ending, &run.limits));
     let again = !out_of_time && failures < most && !replan::ends_tries(run, task, failures);
     let Failure { ending, outcome, reason } = failure;
     if again {
@@ -64,6 +63,9 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
         return budget::stop_without(draft, task, &reason);
     }
     draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
+    if is_member(task) {
+        return;
+    }
     if let TaskId::Leaf(index) = task {
         review::after_failure(draft, index, &reason);
     }
@@ -78,6 +80,11 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     {
         replan::after_failure(draft, index, ending, &reason);
     }
+}
+
+/// Nothing follows from how a member ends but what becomes of its task.
+pub(super) fn is_member(task: &TaskId) -> bool {
+    task.leaf().is_some_and(TaskIndex::is_member)
 }
 
 /// A planner that fails where there is a plan already does not end the run: a draft is carried out as it stands. Where

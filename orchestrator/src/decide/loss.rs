@@ -74,7 +74,9 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
     if let Some(reason) = failure::fatal(task, tries, &reason) {
         return draft.emit(RunEvent::RunFailed { reason });
     }
-    if let TaskId::Leaf(index) = task {
+    if let TaskId::Leaf(index) = task
+        && !index.is_member()
+    {
         replan::after_failure(draft, index, Ending::AgentFailed, &reason);
         outcome::want_refinement(draft, index, &reason);
     }

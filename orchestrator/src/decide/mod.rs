@@ -11,6 +11,7 @@ mod draft;
 mod effect;
 mod failure;
 mod goal;
+mod groups;
 mod lessons;
 mod loss;
 mod nonce;
@@ -120,6 +121,7 @@ pub fn decide(
     deadline::enforce(&mut draft);
     peers::enforce(&mut draft);
     waits::settle(&mut draft);
+    groups::settle(&mut draft);
     blueprint::unfold(&mut draft);
     review::ask_again(&mut draft);
     standstill::end(&mut draft);

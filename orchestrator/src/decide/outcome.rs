@@ -8,6 +8,7 @@ use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
+use super::groups;
 use super::loss;
 use super::peers;
 use super::planning;
@@ -104,6 +105,14 @@ pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
 
 fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
     completed(draft, TaskId::Leaf(index.clone()), seq);
+    if index.is_member() {
+        return groups::member_done(draft, index);
+    }
+    after_result(draft, index, result);
+}
+
+/// What follows from the result of a task of the plan.
+pub(super) fn after_result(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
     review::after_leaf(draft, index, result);
     replan::after_result(draft, index, result);
     if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use muster_shared::flow::Placement;
-use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId};
-use muster_shared::run::{Avoided, RunState, TEAMS_SINCE};
+use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
+use muster_shared::run::{Avoided, Group, RunState, TEAMS_SINCE};
 
 use super::draft::Draft;
 
@@ -65,7 +65,7 @@ impl Place for Recorded<'_> {
 pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
     let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
     let TaskId::Leaf(index) = task else { return None };
-    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let state = run.tasks.get(task);
     let wanted = Wanted {
         run: run.id,
@@ -74,7 +74,12 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         needs: &planned.needs,
         tools: &planned.tools,
         awarded: None,
-        avoid: state.map(|state| avoided(state.queue.as_ref(), &state.avoid)).unwrap_or_default(),
+        avoid: state
+            .map(|state| avoided(state.queue.as_ref(), &state.avoid))
+            .into_iter()
+            .flatten()
+            .chain(fellows(run, index))
+            .collect(),
         knows: knows(run, task),
         corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
         given: draft.given(),
@@ -93,10 +98,21 @@ fn avoided(queue: Option<&Queue>, known: &[Avoided]) -> Vec<Avoided> {
     avoid
 }
 
+/// Who has, or had, another member of the same group: members are to be different agents.
+fn fellows(run: &RunState, member: &TaskIndex) -> Vec<Avoided> {
+    let group = run.group_in_work(&member.planned()).filter(|_| member.is_member());
+    let others = group.into_iter().flat_map(Group::everybody).filter(|other| *other != member);
+    let states = others.filter_map(|other| run.planned(other));
+    let agents = states.filter_map(|state| state.agent.as_ref().or(state.ended_by.as_ref()));
+    let reason = "it has another member of the group".to_owned();
+    agents.map(|agent| Avoided { agent: agent.clone(), reason: reason.clone() }).collect()
+}
+
 /// Who did what the task builds on: the task itself before, then what it depends on.
 fn knows(run: &RunState, task: &TaskId) -> Vec<AgentId> {
     let Some(index) = task.leaf() else { return Vec::new() };
-    let needed = run.plan.iter().filter_map(|plan| plan.tasks.get(index)).flat_map(|task| &task.depends_on);
+    let needed =
+        run.plan.iter().filter_map(|plan| plan.tasks.get(&index.planned())).flat_map(|task| &task.depends_on);
     let itself = std::iter::once(index);
     let mut knows: Vec<AgentId> = Vec::new();
     for agent in itself.chain(needed).filter_map(|index| run.planned(index)?.ended_by.as_ref()) {

@@ -21,6 +21,9 @@ pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
     }
+    if let Some(note) = draft.open().and_then(survey::dissent_note) {
+        report.body = with_note(&report.body, &note);
+    }
     if let Some(note) = draft.open().and_then(survey::stale_note) {
         report.body = with_note(&report.body, &note);
     }

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::place;
-use super::{budget, deadline, replan, review, survey, work};
+use super::{budget, deadline, groups, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -37,7 +37,12 @@ pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
     let now = draft.now();
     let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
     let Some(run) = draft.open().filter(may) else { return };
-    let due = due(run);
+    if !is_new {
+        let due = due(run);
+        groups::begin(draft, &due, queue);
+    }
+    let Some(run) = draft.open() else { return };
+    let due: Vec<TaskId> = due(run).into_iter().filter(|task| !groups::is_for_members(run, task)).collect();
     draft.limit_offers(most_offers(due.len(), is_new));
     for task in due {
         offer(draft, &task);
@@ -70,7 +75,9 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
         Phase::Planning => unoffered(run, TaskId::Plan),
         Phase::Executing => {
             let reflections = survey::unreflected(run).into_iter().map(TaskId::Reflect);
-            let leaves = survey::ready_leaves(run).into_iter().map(TaskId::Leaf);
+            // What members have begun comes before what nobody has.
+            let members = groups::ready_members(run).cloned();
+            let leaves = members.chain(survey::ready_leaves(run)).map(TaskId::Leaf);
             let due = reflections.chain(leaves).filter(|task| budget::affords(run, task));
             let due: Vec<TaskId> = due.collect();
             if run.planning.is_replanning() {
@@ -152,7 +159,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
     let state = run.tasks.get(task);
     let heard = match (task, &run.plan) {
-        (TaskId::Leaf(leaf), Some(plan)) => run.peers.heard_by(plan, leaf, Millis(0)),
+        (TaskId::Leaf(leaf), Some(plan)) => run.peers.heard_by(plan, &leaf.planned(), Millis(0)),
         _ => Vec::new(),
     };
     let generation = state.map_or(Generation(0), |state| state.generation).next();
@@ -169,14 +176,14 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
         corpus: run.goal.corpus.clone(),
-        model: run.goal.model.clone(),
+        model: model(run, task),
         limits: limits_told(run, task),
         budget,
         deadline,
         continues,
         answered: state.and_then(|state| state.answered.clone()),
         heard,
-        may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some(),
+        may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,
@@ -213,15 +220,29 @@ fn goal_told(run: &RunState, task: &TaskId) -> String {
     }
 }
 
+/// The model to use instead of the agent's own setting.
+fn model(run: &RunState, task: &TaskId) -> Option<String> {
+    let of_member = match task {
+        TaskId::Leaf(index) => groups::model(run, index),
+        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+    };
+    of_member.or_else(|| run.goal.model.clone())
+}
+
 /// The role that a task is for; nothing for a leaf that is not in the plan.
 fn role(run: &RunState, task: &TaskId) -> Option<Role> {
     match task {
         TaskId::Plan => Some(Role::Planner),
-        TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(index)?.role.clone()),
+        TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
         TaskId::Reflect(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
         TaskId::Write => Some(Role::Writer),
     }
+}
+
+/// The queue that a task waits in unless the fleet says otherwise.
+fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
+    role(run, task).map(Queue::Role)
 }
 
 /// An offer that nobody started although its queue has room for more is made again, and one to an agent that is gone

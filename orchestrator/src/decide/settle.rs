@@ -5,7 +5,7 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{blueprint, budget, replan, schedule, survey};
+use super::{blueprint, budget, groups, replan, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
@@ -19,8 +19,9 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
         }
         block_the_rest(draft);
         budget::leave_out_the_rest(draft);
-        // What was blocked or left out may decide on steps of a blueprint that waited for it.
-        if !blueprint::unfold(draft) {
+        // What was blocked or left out may decide on groups, and on steps of a blueprint that waited for it.
+        let settled = groups::settle(draft);
+        if !blueprint::unfold(draft) && !settled {
             break;
         }
     }

@@ -77,9 +77,10 @@ pub(super) fn anything_in_work(run: &RunState) -> bool {
     run.tasks.values().any(is_offered)
 }
 
-/// Whether a task is in a queue or in an agent's hands. A parent whose leaves are is not: nobody was offered it.
+/// Whether a task is in a queue or in an agent's hands. A parent whose leaves are is not, nor is a task whose members
+/// are: nobody was offered it.
 pub(super) fn is_offered(task: &TaskState) -> bool {
-    task.status.is_in_work() && task.generation > Generation(0)
+    task.status.is_in_work() && task.generation > Generation(0) && task.queue.is_some()
 }
 
 /// The states of planned tasks as a change of plan has to see them: a task that was offered has begun, also while it
@@ -181,6 +182,17 @@ pub(super) fn stale_note(run: &RunState) -> Option<String> {
     (!stale.is_empty()).then(|| {
         format!("What {what} gave {made} made from a result that has changed since: {}.", stale.join("; "))
     })
+}
+
+/// What is said in a report of committees that were divided; nothing when none was.
+pub(super) fn dissent_note(run: &RunState) -> Option<String> {
+    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
+    let divided = given.filter_map(|(index, task, _)| {
+        let dissent = run.groups.get(index)?.verdict.as_ref()?.dissent_in_words()?;
+        Some(format!("{index} {}: {dissent}", task.name))
+    });
+    let divided: Vec<String> = divided.collect();
+    (!divided.is_empty()).then(|| divided.join(" "))
 }
 
 /// What was left out by decision, one line each.

@@ -7,7 +7,7 @@ use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
-use super::{replan, survey};
+use super::{groups, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -61,6 +61,10 @@ fn refused(run: &RunState) -> Vec<String> {
 
 fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
     let plan = run.plan.as_ref()?;
+    let member = groups::membership(run, index).map(Box::new);
+    let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
+    // A member does its task: it is told what whoever does that alone is told.
+    let index = &index.planned();
     let mut task = plan.tasks.get(index)?.clone();
     let inputs = survey::inputs(run, index);
     // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
@@ -68,7 +72,6 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
     if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run)) {
         task.goal = goal;
     }
-    let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
     Some(Work::Execute {
         task,
         inputs,
@@ -77,6 +80,7 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
         lessons: lessons(run),
         failed_before,
         left_out: survey::left_out(run, index),
+        member,
     })
 }
 

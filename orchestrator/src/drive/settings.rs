@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    Budget, Goal, Granularity, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+    Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits,
+    WhenStale,
 };
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +92,17 @@ const CEILING: RunLimits = RunLimits {
     replan_below_confidence: 100,
     max_milestones: 16,
     granularity: Granularity::Normal,
+    pattern: Pattern::Hierarchical,
+    pattern_critical: None,
+    committee: Committees::USUAL,
 };
+
+/// No more models than a committee has members.
+fn committee(wanted: &Committees) -> Committees {
+    let models = wanted.models.iter().take(usize::from(Pattern::MOST_MEMBERS)).cloned().collect();
+    let wait_ms = wanted.wait_ms.map(|wait| wait.clamp(1, LONGEST_RUN_MS));
+    Committees { models, wait_ms, ..wanted.clone() }
+}
 
 impl OrchestratorSettings {
     /// The limits of a run: those its goal names, else these, none above what any run may have.
@@ -140,6 +151,9 @@ impl OrchestratorSettings {
             replan_below_confidence: wanted.replan_below_confidence.min(CEILING.replan_below_confidence),
             max_milestones: wanted.max_milestones.clamp(1, CEILING.max_milestones),
             granularity: wanted.granularity,
+            pattern: wanted.pattern,
+            pattern_critical: wanted.pattern_critical,
+            committee: committee(&wanted.committee),
         }
     }
 

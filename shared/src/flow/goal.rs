@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::child::Parent;
 use super::conversation::Turn;
+use super::group::Committees;
+use super::pattern::Pattern;
 use super::peer::Peers;
 use super::people::{People, ReviewPolicy};
-use super::plan::PlanDraft;
+use super::plan::{PlanDraft, PlanTask};
 use super::reflection::ReflectionLevel;
 use crate::blueprint::Filled;
 use crate::wire::Encoding;
@@ -283,6 +285,15 @@ pub struct RunLimits {
     /// How large the tasks of a plan are to be (P3).
     #[serde(skip_serializing_if = "Granularity::is_normal")]
     pub granularity: Granularity,
+    /// How tasks are given out that say nothing of it (O1).
+    #[serde(skip_serializing_if = "Pattern::is_hierarchical")]
+    pub pattern: Pattern,
+    /// The same for critical tasks; as for all others when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern_critical: Option<Pattern>,
+    /// What holds of committees.
+    #[serde(skip_serializing_if = "Committees::is_usual")]
+    pub committee: Committees,
 }
 
 /// How large the tasks of a plan are to be (P3).
@@ -383,6 +394,9 @@ impl Default for RunLimits {
             replan_below_confidence: REPLAN_BELOW_CONFIDENCE,
             max_milestones: MAX_MILESTONES,
             granularity: Granularity::Normal,
+            pattern: Pattern::Hierarchical,
+            pattern_critical: None,
+            committee: Committees::default(),
         }
     }
 }
@@ -427,6 +441,13 @@ impl RunLimits {
     #[must_use]
     pub fn for_people(&self) -> Self {
         Self { max_milestones: u16::MAX, ..self.clone() }
+    }
+
+    /// How a task of the plan is given out: as it says itself, else as these limits say.
+    #[must_use]
+    pub fn pattern_of(&self, task: &PlanTask) -> Pattern {
+        let usual = self.pattern_critical.filter(|_| task.critical).unwrap_or(self.pattern);
+        task.pattern.unwrap_or(usual)
     }
 
     /// Time for one task.

@@ -34,6 +34,12 @@ impl Pattern {
     /// Most rounds of discussion.
     pub const MOST_ROUNDS: u8 = 3;
 
+    /// Whether it is the usual one.
+    #[must_use]
+    pub const fn is_hierarchical(&self) -> bool {
+        matches!(self, Self::Hierarchical)
+    }
+
     /// How many tasks of their own it makes of one; 1 when it stays one.
     #[must_use]
     pub const fn members(self) -> u8 {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Budget;
 use super::conversation::Turn;
 use super::goal::{CorpusRef, RunLimits};
+use super::group::Membership;
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::peer::Information;
 use super::plan::{Plan, PlanTask};
@@ -198,6 +199,9 @@ pub enum Work {
         /// Tasks it depends on that gave nothing: index, name, and why. It goes on without them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<(TaskIndex, String, String)>,
+        /// The committee or group that it is done in, by whoever is a member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<Box<Membership>>,
     },
     /// Reflect on a leaf that ended.
     Reflect {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::flow::{Plan, TaskStatus};
+use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::{RunState, Statuses, TaskState};
+use crate::run::{Group, RunState, Statuses, TaskState};
 
 /// One line of the progress tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,16 +67,39 @@ pub enum Detail {
 pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
     let Some(plan) = &state.plan else { return Vec::new() };
     let statuses = statuses(state, detail);
-    plan.tasks
-        .iter()
-        .map(|(index, task)| ProgressLine {
-            depth: index.depth().saturating_sub(1),
-            mark: mark(plan, &statuses, index),
-            index: index.clone(),
-            name: one_line(&task.name),
-            note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
+    let line = |(index, task): (&TaskIndex, &PlanTask)| ProgressLine {
+        depth: index.depth().saturating_sub(1),
+        mark: mark(plan, &statuses, index),
+        index: index.clone(),
+        name: one_line(&task.name),
+        note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
+    };
+    let with_members = |task| {
+        let (index, _): (&TaskIndex, &PlanTask) = task;
+        std::iter::once(line(task)).chain(members(state, index, detail))
+    };
+    plan.tasks.iter().flat_map(with_members).collect()
+}
+
+/// The members of a task, for people: what prompts tell of a run is its plan.
+fn members(state: &RunState, index: &TaskIndex, detail: Detail) -> Vec<ProgressLine> {
+    let group = state.groups.get(index).filter(|_| detail == Detail::Seen);
+    let everybody = group.into_iter().flat_map(Group::everybody);
+    let line = |member: &TaskIndex| {
+        let found = state.planned(member)?;
+        let id = TaskId::Leaf(member.clone());
+        let status = if state.seen_with(&id).is_some() { TaskStatus::Processing } else { found.status };
+        let counts = group?.verdict.as_ref().is_some_and(|verdict| verdict.counts == *member);
+        let is_chair = group?.chair.as_ref() == Some(member);
+        Some(ProgressLine {
+            depth: index.depth(),
+            mark: leaf_mark(status),
+            index: member.clone(),
+            name: if is_chair { "chair".to_owned() } else { "member".to_owned() },
+            note: if counts { "its result counts".to_owned() } else { note(state, member, detail) },
         })
-        .collect()
+    };
+    everybody.filter_map(line).collect()
 }
 
 /// The states of leaves; for people, a leaf that an agent was seen to have taken is in work.
@@ -156,15 +179,41 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
             (Detail::Seen, Some(agent)) => in_work(state, index, task, agent.as_str(), detail),
             (Detail::Seen | Detail::Decided, _) => "waiting for an agent".to_owned(),
         },
+        TaskStatus::Processing if state.group_in_work(index).is_some() => shared(state, index),
         TaskStatus::Processing => {
             let agent = task.agent.as_ref().map_or("an agent", |agent| agent.as_str());
             in_work(state, index, task, agent, detail)
         }
-        TaskStatus::Completed | TaskStatus::Split => String::new(),
+        TaskStatus::Completed => verdict(state, index),
+        TaskStatus::Split => String::new(),
         TaskStatus::Failed => why("failed"),
         TaskStatus::Aborted => why("stopped"),
         TaskStatus::Skipped => why("skipped"),
         TaskStatus::Blocked => why("blocked"),
+    }
+}
+
+/// How far the members of a task are.
+fn shared(state: &RunState, index: &TaskIndex) -> String {
+    let Some(group) = state.groups.get(index) else { return String::new() };
+    let ended = |member: &&TaskIndex| state.planned(member).is_some_and(|found| found.status.is_ended());
+    let round =
+        if group.round > 0 { format!(", round {} of discussion", group.round) } else { String::new() };
+    let (ended, all) = (group.everybody().filter(ended).count(), group.everybody().count());
+    format!("{}, {ended} of {all} done{round}", group.pattern)
+}
+
+/// How the members of a task came to its result; empty when it had none.
+fn verdict(state: &RunState, index: &TaskIndex) -> String {
+    let Some(verdict) = state.groups.get(index).and_then(|group| group.verdict.as_ref()) else {
+        return String::new();
+    };
+    let agree = verdict.agree.len();
+    match verdict.dissent.len() {
+        0 => format!("{}: {}", verdict.counts, verdict.by.in_words()),
+        against => {
+            format!("{}: {agree} of {} agree, {}", verdict.counts, agree + against, verdict.by.in_words())
+        }
     }
 }
 

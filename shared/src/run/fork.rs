@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use super::state::{Phase, RunState, RunStatus, TaskState};
@@ -41,6 +42,9 @@ pub struct Inherited {
     pub wanted: BTreeMap<u32, Vec<String>>,
     /// Changes of plan.
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// Tasks that members had done, and what came of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<TaskIndex, Group>,
     /// What runs before it had taught.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lessons: Vec<String>,
@@ -72,6 +76,7 @@ impl Inherited {
             reflections: run.reflections.clone(),
             wanted: run.wanted.clone(),
             refinements: run.refinements.clone(),
+            groups: run.groups.clone(),
             lessons: run.lessons.clone(),
             stale: run.stale.clone(),
             planning: run.planning.clone(),
@@ -96,6 +101,7 @@ impl Inherited {
             reflections,
             wanted,
             refinements,
+            groups,
             lessons,
             stale,
             planning,
@@ -110,6 +116,7 @@ impl Inherited {
             reflections,
             wanted,
             refinements,
+            groups,
             lessons,
             stale,
             planning,

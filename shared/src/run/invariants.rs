@@ -19,7 +19,7 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 12] = [
+pub const ALL: [Invariant; 14] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },
@@ -32,6 +32,8 @@ pub const ALL: [Invariant; 12] = [
     Invariant { name: "a completed run has one report, any other at most what there was", check: one_report },
     Invariant { name: "usage never falls", check: usage_rises },
     Invariant { name: "the plan has no cycle and every task of it a state", check: plan_is_sound },
+    Invariant { name: "no member is in work without its task", check: members_end_with_their_task },
+    Invariant { name: "members share what their task may use", check: members_share },
 ];
 
 /// Checks all rules.
@@ -74,7 +76,7 @@ fn offered_stays(before: &RunState, _: &Entry, after: &RunState) -> Result<(), S
 
 fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
     let derived = |task: &TaskId| match (task, &after.plan) {
-        (TaskId::Leaf(index), Some(plan)) => !plan.is_leaf(index),
+        (TaskId::Leaf(index), Some(plan)) => !plan.is_leaf(&index.planned()) || is_for_members(after, index),
         _ => false,
     };
     for (task, state) in after.tasks.iter().filter(|(task, _)| !derived(task)) {
@@ -93,6 +95,11 @@ fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Members are offered in place of their task.
+fn is_for_members(run: &RunState, index: &TaskIndex) -> bool {
+    run.groups.contains_key(index) && run.planned(index).is_some_and(|state| state.queue.is_none())
 }
 
 fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) -> Result<(), String> {
@@ -117,6 +124,7 @@ fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) ->
 fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
     let (Some(offer), Some(plan)) = (offer_in(entry), &after.plan) else { return Ok(()) };
     let TaskId::Leaf(leaf) = &offer.task else { return Ok(()) };
+    let leaf = &leaf.planned();
     // A leaf that was offered before had its turn: a later change of plan does not take it back.
     if before.planned(leaf).is_some_and(|state| state.generation.0 > 0) {
         return Ok(());
@@ -203,6 +211,32 @@ fn plan_is_sound(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String
         Some(index) => Err(format!("{index} has no state")),
         None => Ok(()),
     }
+}
+
+fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    if after.status.is_ended() {
+        return Ok(());
+    }
+    let open = after.tasks.iter().filter_map(|(task, state)| match task {
+        TaskId::Leaf(index) if index.is_member() && !state.status.is_ended() => Some(index),
+        TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+    });
+    for member in open.filter(|_| after.forked.is_none()) {
+        ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;
+    }
+    Ok(())
+}
+
+fn members_share(_: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
+    let Some(offer) = offer_in(entry) else { return Ok(()) };
+    let TaskId::Leaf(member) = &offer.task else { return Ok(()) };
+    if !member.is_member() {
+        return Ok(());
+    }
+    let group = after.group_in_work(&member.planned());
+    let group = group.ok_or_else(|| format!("{member} was offered without its task"))?;
+    let share = group.share_of(&after.limits.task_budget);
+    ensure(share.covers(&offer.budget), || format!("{member} may use more than its share"))
 }
 
 fn offer_in(entry: &Entry) -> Option<&TaskOffered> {

@@ -8,6 +8,7 @@ pub mod apply;
 pub mod conversation;
 pub mod event;
 pub mod fork;
+pub mod group;
 pub mod invariants;
 pub mod peers;
 pub mod planning;
@@ -21,6 +22,7 @@ pub use event::{
     Released, Request, RunEvent, Started, StopReason, ToolStarted,
 };
 pub use fork::{Inherited, Origin};
+pub use group::Group;
 pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
 pub use snapshot::Snapshot;

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
+use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use crate::blueprint::Fate;
@@ -105,6 +106,9 @@ pub struct RunState {
     pub refused_plans: Vec<Vec<String>>,
     /// Every task that was planned or offered.
     pub tasks: BTreeMap<TaskId, TaskState>,
+    /// Tasks that were given to several members, and what came of it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<TaskIndex, Group>,
     /// What was learnt, by leaf.
     pub reflections: BTreeMap<TaskIndex, Reflection>,
     /// What each refinement is to be for, by its number.
@@ -172,8 +176,8 @@ impl RunState {
     #[must_use]
     pub fn statuses(&self) -> Statuses {
         let leaf = |(task, state): (&TaskId, &TaskState)| match task {
-            TaskId::Leaf(index) => Some((index.clone(), state.status_in_plan())),
-            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+            TaskId::Leaf(index) if !index.is_member() => Some((index.clone(), state.status_in_plan())),
+            TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
         };
         self.tasks.iter().filter_map(leaf).collect()
     }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, CapabilityQuery, Capable, Citation, ContextRequest, CorpusRef,
-    Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
-    ObservationStatus, OnTimeout, Outcome, Parent, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask,
-    Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits, Step,
-    StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage,
-    Wait, Work,
+    DecidedBy, Dissent, Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef,
+    ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer,
+    PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation,
+    Reply, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
+    TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -84,6 +84,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_peers", Body::Decided(asked_of_peers()));
     add("decided_circles", Body::Decided(went_in_circles()));
     add("offered_heard", Body::Offered(heard()));
+    add("decided_by_members", Body::Decided(by_members()));
     add("offered_answered", Body::Offered(going_on()));
     add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
     add("profile", Body::Profile(profile()));
@@ -306,6 +307,32 @@ fn answered() -> Decided {
             RunEvent::TaskAnswered { task, step: 2, observation: observation(), answer: None },
             RunEvent::TaskDelegated { task: by, to, plan: plan() },
             RunEvent::PlanEdited { plan: plan(), reason: "asked by ada".to_owned() },
+        ],
+        ..decided()
+    }
+}
+
+/// A task that several members do.
+fn by_members() -> Decided {
+    let (task, generation) = (index("1-2"), Generation(1));
+    let members: Vec<TaskIndex> = ["1-2~a", "1-2~b"].into_iter().map(index).collect();
+    let view = |member: &str, conclusion: &str| View {
+        member: index(member),
+        conclusion: conclusion.to_owned(),
+        claims: Vec::new(),
+        confidence: 70,
+    };
+    let views = vec![view("1-2~a", "30 %"), view("1-2~b", "15 %")];
+    let dissent = Dissent { member: index("1-2~b"), says: "15 %".to_owned(), confidence: 70 };
+    let agree = vec![index("1-2~z"), index("1-2~a")];
+    let verdict = Verdict { counts: index("1-2~z"), by: DecidedBy::Chair, agree, dissent: vec![dissent] };
+    let pattern = Pattern::Committee { members: 2, rounds: 1 };
+    Decided {
+        events: vec![
+            RunEvent::MembersBegun { task: task.clone(), generation, pattern, members },
+            RunEvent::MembersDiscuss { task: task.clone(), generation, round: 1, views: views.clone() },
+            RunEvent::ChairCalled { task: task.clone(), generation, chair: index("1-2~z"), views },
+            RunEvent::MembersSettled { task, generation, verdict },
         ],
         ..decided()
     }
@@ -649,6 +676,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 lessons: vec!["short queries".to_owned()],
                 failed_before: Some("no model".to_owned()),
                 left_out: Vec::new(),
+                member: None,
             },
         ),
         (
@@ -846,6 +874,7 @@ fn inherited() -> Inherited {
         wanted: BTreeMap::new(),
         refinements: Vec::new(),
         lessons: Vec::new(),
+        groups: BTreeMap::new(),
         stale: BTreeMap::new(),
         planning: muster_shared::run::PlanHistory::default(),
         peers: muster_shared::run::PeerTalk::default(),

@@ -245,6 +245,7 @@ pub(super) fn run(base: &TaskOffered, tools: &mut dyn Tools) -> Ran {
             lessons: Vec::new(),
             failed_before: None,
             left_out: Vec::new(),
+            member: None,
         };
         let (product, steps) = run_task(&TaskOffered { work, ..base.clone() }, tools);
         let Product::Result(result) = product else { panic!("no result: {product:?}") };

@@ -7,7 +7,7 @@ use muster_shared::plan::{reference, unknown_task};
 use muster_shared::run::{Phase, Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
-use super::super::survey;
+use super::super::{groups, survey};
 use super::redo::{begin_again, begun_below};
 use super::{asked_by, plan_of, reopen, stop_writing};
 
@@ -42,6 +42,9 @@ fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &st
 }
 
 fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
+    if task.is_member() {
+        return Err(groups::no_own_goal(task));
+    }
     let plan = plan_of(run)?;
     if !plan.tasks.contains_key(task) {
         return Err(unknown_task(plan, task));

@@ -8,11 +8,11 @@ mod skip;
 
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
-use muster_shared::run::{Request, RunEvent, RunState, StopReason, TaskState};
+use muster_shared::run::{Group, Request, RunEvent, RunState, StopReason, TaskState};
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::partial;
+use super::{groups, partial, survey};
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
@@ -29,6 +29,10 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: &str, by: &str) {
 
 /// Stops the run, whatever is in work. What there is to report is kept unless nobody wants it.
 pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
+    match why {
+        StopReason::Cancelled | StopReason::Refused => {}
+        StopReason::DeadlinePassed | StopReason::BudgetExhausted => groups::conclude(draft, &reason),
+    }
     let Some(run) = draft.open() else { return };
     let report = match why {
         // Who cancels wants no answer any more; what was refused has none.
@@ -73,8 +77,21 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 
 /// Interrupts whoever has the newest generation of a task in hand.
 pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
+    let members = match (draft.open(), task) {
+        (Some(run), TaskId::Leaf(index)) => run.group_in_work(index).into_iter().flat_map(Group::everybody),
+        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) | (None, _) => {
+            return interrupt_one(draft, task, reason);
+        }
+    };
+    let members: Vec<TaskId> = members.map(|member| TaskId::Leaf(member.clone())).collect();
+    for held in members.iter().chain([task]) {
+        interrupt_one(draft, held, reason);
+    }
+}
+
+fn interrupt_one(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
     let held = draft.open().and_then(|run| run.tasks.get(task));
-    let Some(state) = held.filter(|state| state.status.is_in_work()) else { return };
+    let Some(state) = held.filter(|state| survey::is_offered(state)) else { return };
     let (generation, agent) = (state.generation, state.agent.clone());
     draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
 }

@@ -68,7 +68,7 @@ fn queued(run: &RunState) -> Vec<(TaskId, Generation)> {
 /// The state of a parent follows from its leaves.
 fn is_parent(run: &RunState, task: &TaskId) -> bool {
     match task {
-        TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| !plan.is_leaf(index)),
+        TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| !plan.is_leaf(&index.planned())),
         TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => false,
     }
 }

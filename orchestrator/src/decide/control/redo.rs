@@ -8,6 +8,7 @@ use muster_shared::plan::{order, unknown_task};
 use muster_shared::run::{Request, RunEvent, RunState, TaskState};
 
 use super::super::draft::Draft;
+use super::super::groups;
 use super::{asked_by, plan_of, reopen, stop_writing};
 
 /// Has a task and all below it done again, with everything that used what it gave.
@@ -16,6 +17,9 @@ pub(in crate::decide) fn redo(
     request: &Request,
     task: &TaskIndex,
 ) -> Result<(), String> {
+    if task.is_member() {
+        return groups::redo(draft, request, task);
+    }
     let Some(run) = draft.open() else { return Ok(()) };
     let plan = plan_of(run)?;
     if !plan.tasks.contains_key(task) {

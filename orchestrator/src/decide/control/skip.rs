@@ -6,6 +6,7 @@ use muster_shared::plan::unknown_task;
 use muster_shared::run::{Phase, Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
+use super::super::groups;
 use super::{asked_by, interrupt, plan_of};
 
 /// Leaves out a task and all below it. What depends on it goes on without it.
@@ -14,6 +15,9 @@ pub(in crate::decide) fn skip(
     request: &Request,
     task: &TaskIndex,
 ) -> Result<(), String> {
+    if task.is_member() {
+        return groups::skip(draft, request, task);
+    }
     let Some(run) = draft.open() else { return Ok(()) };
     let leaves = skippable(run, plan_of(run)?, task)?;
     let reason = asked_by(request);

@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 
 use super::super::draft::Draft;
 use super::super::effect::Effect;
-use super::super::{control, survey};
+use super::super::{control, groups, survey};
 use super::{GRACE, in_words};
 
 /// The most that is kept for writing, in percent: without time for anything else there is nothing to write.
@@ -93,6 +93,7 @@ fn stop(draft: &mut Draft<'_>, reason: String) {
 }
 
 fn conclude(draft: &mut Draft<'_>) {
+    groups::conclude(draft, OVER);
     let Some(run) = draft.open() else { return };
     if survey::results(run).is_empty() {
         let span = in_words(draft.now().since(run.phase_since));

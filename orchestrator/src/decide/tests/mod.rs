@@ -6,6 +6,7 @@ mod children;
 mod control;
 mod deadlines;
 mod fleet;
+mod groups;
 mod learning;
 mod loss;
 mod meaning;

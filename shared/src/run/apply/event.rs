@@ -8,6 +8,7 @@ use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
 use super::control;
 use super::error::ApplyError;
+use super::groups;
 use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents, grow_plan};
 use super::planning;
@@ -35,6 +36,7 @@ pub fn apply_event(
         return Err(ApplyError::RunEnded { run, event: event.name() });
     }
     fold_event(state, event, now)?;
+    groups::close_ended(state);
     derive_parents(state);
     Ok(())
 }
@@ -63,6 +65,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         deadline: *deadline,
         plan: None,
         unfolding: std::collections::BTreeMap::new(),
+        groups: std::collections::BTreeMap::new(),
         refused_plans: Vec::new(),
         lessons: Vec::new(),
         tasks: std::collections::BTreeMap::new(),
@@ -169,6 +172,19 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         }
         RunEvent::TaskBlocked { task, reason } => {
             end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Blocked, reason)?;
+        }
+        RunEvent::MembersBegun { task, generation, pattern, members } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            groups::begun(state, name, (task, *generation), (*pattern, members), now)?;
+        }
+        RunEvent::MembersDiscuss { task, generation, round, views } => {
+            groups::discussed(state, name, (task, *generation), (*round, views), now)?;
+        }
+        RunEvent::ChairCalled { task, generation, chair, views } => {
+            groups::chaired(state, name, (task, *generation), (chair, views), now)?;
+        }
+        RunEvent::MembersSettled { task, generation, verdict } => {
+            groups::settled(state, name, (task, *generation), verdict)?;
         }
         RunEvent::TaskAborted { task, reason } => {
             end_without_outcome(state, name, task, TaskStatus::Aborted, reason)?;

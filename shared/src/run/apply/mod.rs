@@ -8,6 +8,7 @@ mod agent;
 mod control;
 mod error;
 mod event;
+mod groups;
 mod loss;
 mod offer;
 mod plan;

@@ -21,6 +21,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         return Err(ApplyError::RunEnded { run: state.id, event: EVENT });
     }
     let known = match &offer.task {
+        TaskId::Leaf(index) if index.is_member() => state.members_in_work().any(|member| member == index),
         TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
         TaskId::Reflect(index) => state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index)),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,

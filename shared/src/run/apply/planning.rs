@@ -51,7 +51,7 @@ pub(super) fn replanned(state: &mut RunState, changes: &[String], plan: &Plan) -
 
 /// Counts a leaf that ended, well or not.
 pub(super) fn count_end(state: &mut RunState, task: &TaskId, well: bool) {
-    if matches!(task, TaskId::Leaf(_)) {
+    if matches!(task, TaskId::Leaf(index) if !index.is_member()) {
         let row = &mut state.planning.failures_in_a_row;
         *row = if well { 0 } else { row.saturating_add(1) };
     }

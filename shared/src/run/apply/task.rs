@@ -101,7 +101,9 @@ pub(super) fn executable<'a>(
 ) -> Result<&'a mut TaskState, ApplyError> {
     let unknown = || ApplyError::UnknownTask { task: task.clone(), event };
     match task {
-        TaskId::Leaf(index) if !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)) => Err(unknown()),
+        TaskId::Leaf(index) if !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) => {
+            Err(unknown())
+        }
         TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => {
             state.tasks.get_mut(task).ok_or_else(unknown)
         }

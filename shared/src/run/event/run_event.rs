@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Goal, Observation, OnTimeout, PeerAnswer, Plan, PlanTask, Question, Reflection, RefusedOperation,
-    Reply, Report, RunLimits, Wait,
+    About, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question, Reflection,
+    RefusedOperation, Reply, Report, RunLimits, Verdict, View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -19,6 +19,7 @@ use crate::time::Millis;
 /// A change of the run's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "the large one begins a run and comes once in it")]
 pub enum RunEvent {
     /// The run exists. Always the first event.
     RunCreated {
@@ -173,6 +174,48 @@ pub enum RunEvent {
         task: TaskIndex,
         /// Why.
         reason: String,
+    },
+    /// Several members do a task, each as a task of its own.
+    MembersBegun {
+        /// The task.
+        task: TaskIndex,
+        /// Its generation.
+        generation: Generation,
+        /// How it is given out.
+        pattern: Pattern,
+        /// The members.
+        members: Vec<TaskIndex>,
+    },
+    /// The members of a task are to think again, knowing what the others found.
+    MembersDiscuss {
+        /// The task.
+        task: TaskIndex,
+        /// Its generation.
+        generation: Generation,
+        /// Which round, from 1.
+        round: u8,
+        /// What each of them found so far.
+        views: Vec<View>,
+    },
+    /// One more member of a committee reads what the others found, and gives the verdict.
+    ChairCalled {
+        /// The task.
+        task: TaskIndex,
+        /// Its generation.
+        generation: Generation,
+        /// The chair.
+        chair: TaskIndex,
+        /// What the members found.
+        views: Vec<View>,
+    },
+    /// A task that members did ended with the result of one of them.
+    MembersSettled {
+        /// The task.
+        task: TaskIndex,
+        /// Its generation.
+        generation: Generation,
+        /// Which result counts, what decided, and who sees it differently.
+        verdict: Verdict,
     },
     /// A task was cut off.
     TaskAborted {

@@ -1,0 +1,334 @@
+//! Tasks that several members do, each as a task of its own: committees, and groups of whom the first good result
+//! counts.
+//!
+//! Members are offered, retried, handed on and put down like any other task. Nothing else follows from how they end
+//! but what becomes of their task: plans, reflections and reports know the task alone.
+
+mod verdict;
+
+use std::time::Duration;
+
+use muster_shared::flow::{
+    Chair, DecidedBy, Ending, Membership, Pattern, PlanTask, TaskStatus, Temperament, Verdict, View,
+};
+use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
+use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::time::Millis;
+
+use super::control::{asked_by, interrupt};
+use super::draft::Draft;
+use super::failure::{self, Failure};
+use super::{outcome, survey};
+
+/// The letter of the chair; members have those from `a`.
+const CHAIR: char = 'z';
+
+/// How a leaf is given out; hierarchical where the run's orchestrators cannot do otherwise.
+pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
+    let task: Option<&PlanTask> = run.plan.as_ref().and_then(|plan| plan.tasks.get(index));
+    let known = task.filter(|_| run.event_version >= TEAMS_SINCE && !index.is_member());
+    known.map_or(Pattern::Hierarchical, |task| run.limits.pattern_of(task))
+}
+
+/// Whether a task that is due is not offered itself, because members do it.
+pub(super) fn is_for_members(run: &RunState, task: &TaskId) -> bool {
+    match task {
+        TaskId::Leaf(index) => pattern(run, index).members() > 1,
+        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => false,
+    }
+}
+
+/// Has members begin what is due and for them, as soon as there is room for one of them.
+pub(super) fn begin(
+    draft: &mut Draft<'_>,
+    due: &[TaskId],
+    queue: impl Fn(&RunState, &TaskId) -> Option<Queue>,
+) {
+    for task in due {
+        let Some(run) = draft.open().filter(|run| is_for_members(run, task)) else { continue };
+        let (Some(queue), TaskId::Leaf(index)) = (queue(run, task), task) else { continue };
+        let pattern = pattern(run, index);
+        let members: Vec<TaskIndex> =
+            ('a'..).take(usize::from(pattern.members())).filter_map(|letter| index.member(letter)).collect();
+        if draft.room(&queue) == 0 {
+            members.iter().for_each(|_| draft.want(queue.clone()));
+            continue;
+        }
+        let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
+        draft.emit(RunEvent::MembersBegun { task: index.clone(), generation, pattern, members });
+    }
+}
+
+/// Members that are to be offered.
+pub(super) fn ready_members(run: &RunState) -> impl Iterator<Item = &TaskIndex> {
+    run.members_in_work().filter(|member| survey::is_unoffered(run, &TaskId::Leaf((*member).clone())))
+}
+
+/// Members that were not offered yet or are to be offered again, of one group or of all.
+pub(super) fn waiting_members<'a>(
+    run: &'a RunState,
+    of: Option<&'a TaskIndex>,
+) -> impl Iterator<Item = &'a TaskIndex> {
+    let own = move |member: &&TaskIndex| of.is_none_or(|of| member.is_same_place(of));
+    let open = |member: &&TaskIndex| survey::is_open(run, &TaskId::Leaf((*member).clone()));
+    run.members_in_work().filter(own).filter(open)
+}
+
+/// What a member is told of its group; nothing for any other task.
+pub(super) fn membership(run: &RunState, member: &TaskIndex) -> Option<Membership> {
+    let group = run.group_in_work(&member.planned()).filter(|_| member.is_member())?;
+    let chair = group.chair.as_ref() == Some(member);
+    let is_committee = matches!(group.pattern, Pattern::Committee { .. });
+    let place = group.members.iter().position(|other| other == member);
+    Some(Membership {
+        members: group.pattern.members(),
+        temperament: place.filter(|_| is_committee).map(Temperament::of),
+        round: if chair { 0 } else { group.round },
+        chair,
+        views: group.views.clone(),
+    })
+}
+
+/// The model that a member uses instead of the run's.
+pub(super) fn model(run: &RunState, member: &TaskIndex) -> Option<String> {
+    let group = run.group_in_work(&member.planned())?;
+    let models = &run.limits.committee.models;
+    let place = group.members.iter().position(|other| other == member)?;
+    let is_committee = matches!(group.pattern, Pattern::Committee { .. });
+    models.get(place % models.len().max(1)).filter(|_| is_committee).cloned()
+}
+
+/// How often a task may be tried because members do it: those of a committee are tried again one by one, those of a
+/// redundant group together.
+pub(super) fn tries(run: &RunState, task: &TaskId) -> Option<u32> {
+    let TaskId::Leaf(index) = task else { return None };
+    let group = run.group_in_work(&index.planned())?;
+    match group.pattern {
+        Pattern::Redundant { .. } => index.is_member().then_some(1),
+        Pattern::Committee { .. } => (!index.is_member()).then_some(1),
+        Pattern::Hierarchical | Pattern::Auction => None,
+    }
+}
+
+/// A member ended well: the first of a redundant group counts.
+pub(super) fn member_done(draft: &mut Draft<'_>, member: &TaskIndex) {
+    let task = member.planned();
+    let group = draft.open().and_then(|run| run.group_in_work(&task));
+    if group.is_some_and(|group| matches!(group.pattern, Pattern::Redundant { .. })) {
+        let (counts, agree) = (member.clone(), vec![member.clone()]);
+        end(draft, &task, Verdict { counts, by: DecidedBy::First, agree, dissent: Vec::new() });
+    }
+}
+
+/// Settles what the members have come to an end with. Tells whether anything was decided.
+pub(super) fn settle(draft: &mut Draft<'_>) -> bool {
+    let now = draft.now();
+    let Some(run) = draft.open().filter(|run| run.phase == Phase::Executing && run.paused.is_none()) else {
+        return false;
+    };
+    let at_end = |(task, group): &(&TaskIndex, &Group)| {
+        run.group_in_work(task).is_some() && (all_ended(run, group) || waited_enough(run, group, now))
+    };
+    let ready: Vec<TaskIndex> = run.groups.iter().filter(at_end).map(|(task, _)| task.clone()).collect();
+    for task in &ready {
+        proceed(draft, task);
+    }
+    !ready.is_empty()
+}
+
+/// When the time is up after which a quorum suffices, for the next group that has one.
+pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
+    let groups = run.groups.iter().filter(|(task, _)| run.group_in_work(task).is_some());
+    let have_quorum = groups.map(|(_, group)| group).filter(|group| has_quorum(run, group));
+    have_quorum.filter_map(|group| enough_at(run, group)).min()
+}
+
+fn enough_at(run: &RunState, group: &Group) -> Option<Millis> {
+    let wait = run.limits.committee.wait_ms.filter(|_| group.chair.is_none())?;
+    Some(group.since.after(Duration::from_millis(wait)))
+}
+
+fn waited_enough(run: &RunState, group: &Group, now: Millis) -> bool {
+    enough_at(run, group).is_some_and(|at| at <= now) && has_quorum(run, group)
+}
+
+fn has_quorum(run: &RunState, group: &Group) -> bool {
+    views(run, group).len() >= quorum(run, group)
+}
+
+fn quorum(run: &RunState, group: &Group) -> usize {
+    match group.pattern {
+        // Whoever thought again and failed does not take back what the others found.
+        Pattern::Committee { .. } if group.round == 0 => run.limits.committee.quorum_of(group.members.len()),
+        Pattern::Committee { .. } | Pattern::Redundant { .. } | Pattern::Hierarchical | Pattern::Auction => 1,
+    }
+}
+
+fn all_ended(run: &RunState, group: &Group) -> bool {
+    group.everybody().all(|member| run.planned(member).is_some_and(|state| state.status.is_ended()))
+}
+
+/// What the members found, the chair's not among it.
+fn views(run: &RunState, group: &Group) -> Vec<View> {
+    let given = group.members.iter().filter_map(|member| Some((member, survey::result_of(run, member)?)));
+    given.map(|(member, result)| verdict::view(member, result)).collect()
+}
+
+/// Goes on with a group whose members are at their end: another round, the chair, the verdict, or failure.
+fn proceed(draft: &mut Draft<'_>, task: &TaskIndex) {
+    stop_members(draft, task, "a quorum has given its results");
+    let Some(run) = draft.open() else { return };
+    let Some(group) = run.group_in_work(task) else { return };
+    let found = views(run, group);
+    if found.len() < quorum(run, group) {
+        return fail(draft, task);
+    }
+    let by_chair =
+        group.chair.as_ref().map(|chair| survey::result_of(run, chair).map(|r| verdict::view(chair, r)));
+    let Some(voted) = verdict::verdict(&found) else { return fail(draft, task) };
+    let (generation, round) = (generation(run, task), group.round + 1);
+    let open = voted.by != DecidedBy::Unanimity;
+    match (by_chair, group.pattern) {
+        (Some(Some(chair)), _) => end(draft, task, verdict::of_chair(&chair, &found)),
+        // A chair that failed is done without.
+        (Some(None), _) => end(draft, task, voted),
+        (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
+            draft.emit(RunEvent::MembersDiscuss { task: task.clone(), generation, round, views: found });
+        }
+        (None, _) => match task.member(CHAIR).filter(|_| wants_chair(run, voted.by)) {
+            Some(chair) => {
+                draft.emit(RunEvent::ChairCalled { task: task.clone(), generation, chair, views: found });
+            }
+            None => end(draft, task, voted),
+        },
+    }
+}
+
+fn wants_chair(run: &RunState, by: DecidedBy) -> bool {
+    match run.limits.committee.chair {
+        Chair::Never => false,
+        Chair::Tie => by == DecidedBy::Order,
+        Chair::NoMajority => matches!(by, DecidedBy::Order | DecidedBy::Confidence),
+    }
+}
+
+fn generation(run: &RunState, task: &TaskIndex) -> Generation {
+    run.planned(task).map_or(Generation(0), |state| state.generation)
+}
+
+/// Cuts off the members that have not ended.
+fn stop_members(draft: &mut Draft<'_>, task: &TaskIndex, reason: &str) {
+    for member in members_open(draft, task) {
+        interrupt(draft, &member, reason);
+        draft.emit(RunEvent::TaskAborted { task: member, reason: reason.to_owned() });
+    }
+}
+
+fn members_open(draft: &Draft<'_>, task: &TaskIndex) -> Vec<TaskId> {
+    let Some(run) = draft.open() else { return Vec::new() };
+    let members = run.group_in_work(task).into_iter().flat_map(Group::everybody);
+    let open = members.filter(|member| run.planned(member).is_some_and(|state| !state.status.is_ended()));
+    open.map(|member| TaskId::Leaf(member.clone())).collect()
+}
+
+/// Ends the task with a verdict, and whoever is still at it.
+fn end(draft: &mut Draft<'_>, task: &TaskIndex, verdict: Verdict) {
+    for member in members_open(draft, task) {
+        interrupt(draft, &member, "another member's result counts");
+    }
+    let Some(run) = draft.open() else { return };
+    let generation = generation(run, task);
+    draft.emit(RunEvent::MembersSettled { task: task.clone(), generation, verdict });
+    let result = draft.open().and_then(|run| survey::result_of(run, task)).cloned();
+    if let Some(result) = result {
+        outcome::after_result(draft, task, &result);
+    }
+}
+
+/// Too few members gave a result: the task failed, and is tried again where that is of use.
+fn fail(draft: &mut Draft<'_>, task: &TaskIndex) {
+    let Some(run) = draft.open() else { return };
+    let Some(group) = run.group_in_work(task) else { return };
+    let states: Vec<(&TaskIndex, &TaskState)> =
+        group.everybody().filter_map(|member| Some((member, run.planned(member)?))).collect();
+    let given = states.iter().filter(|(_, state)| state.status == TaskStatus::Completed).count();
+    let why: Vec<String> = states
+        .iter()
+        .filter(|(_, state)| state.status != TaskStatus::Completed)
+        .map(|(member, state)| {
+            format!("{member}: {}", state.reasons.last().map_or("it gave nothing", String::as_str))
+        })
+        .collect();
+    let mut endings =
+        states.iter().filter_map(|(_, state)| state.outcome.as_ref()).map(|outcome| outcome.ending);
+    let ending = endings.rfind(|ending| !ending.is_success()).unwrap_or(Ending::AgentFailed);
+    let reason = format!(
+        "{given} of its {} members gave a result, {} are needed ({})",
+        group.members.len(),
+        quorum(run, group),
+        why.join("; ")
+    );
+    failure::failed(draft, &TaskId::Leaf(task.clone()), Failure { ending, outcome: None, reason });
+}
+
+/// There is no time left for members: what they gave so far counts.
+pub(super) fn conclude(draft: &mut Draft<'_>, reason: &str) {
+    let Some(run) = draft.open() else { return };
+    let tasks = run.groups.keys().filter(|task| run.group_in_work(task).is_some());
+    for task in tasks.cloned().collect::<Vec<_>>() {
+        stop_members(draft, &task, reason);
+        let Some(run) = draft.open() else { return };
+        let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
+        let generation = generation(run, &task);
+        match verdict::verdict(&found) {
+            Some(verdict) => draft.emit(RunEvent::MembersSettled { task, generation, verdict }),
+            None => {
+                draft.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });
+            }
+        }
+    }
+}
+
+/// Leaves out one member; the others go on.
+pub(super) fn skip(draft: &mut Draft<'_>, request: &Request, member: &TaskIndex) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let id = known(run, member)?;
+    if run.tasks.get(&id).is_some_and(|state| state.status.is_ended()) {
+        return Err(format!("{member} has ended: what it gave is counted with its task"));
+    }
+    let reason = asked_by(request);
+    interrupt(draft, &id, &reason);
+    draft.emit(RunEvent::TaskSkipped { task: member.clone(), reason });
+    Ok(())
+}
+
+/// Has one member begin anew while its task is in work.
+pub(super) fn redo(draft: &mut Draft<'_>, request: &Request, member: &TaskIndex) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    let id = known(run, member)?;
+    if !run.tasks.get(&id).is_some_and(TaskState::was_begun) {
+        return Err(format!("{member} has not begun: there is nothing to do again"));
+    }
+    let reason = asked_by(request);
+    interrupt(draft, &id, &reason);
+    draft.emit(RunEvent::TaskReopened { task: id, reason });
+    Ok(())
+}
+
+/// The task of a member that is at it.
+fn known(run: &RunState, member: &TaskIndex) -> Result<TaskId, String> {
+    let task = member.planned();
+    let id = TaskId::Leaf(member.clone());
+    if run.members_in_work().any(|other| other == member) {
+        return Ok(id);
+    }
+    if run.tasks.contains_key(&id) {
+        return Err(format!("{task} has ended, and {member} with it: ask for {task} as a whole"));
+    }
+    Err(format!("there is no member {member}: `muster show` names those of {task}"))
+}
+
+/// Why a member cannot have a goal of its own.
+pub(super) fn no_own_goal(member: &TaskIndex) -> String {
+    format!("{member} has the goal of {0}: edit {0}, and all its members begin anew", member.planned())
+}

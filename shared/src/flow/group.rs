@@ -1,0 +1,226 @@
+//! Groups: several members that do one task, as a committee or so that the first good result counts (O1).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::claim::Claim;
+use crate::ids::TaskIndex;
+
+/// What holds of committees. Part of a run's limits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Committees {
+    /// Models that the members use, one after the other and from the beginning again; the run's when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// When a chair reads what the members found and gives the verdict.
+    pub chair: Chair,
+    /// Members that have to give a result for a verdict; more than half of them when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quorum: Option<u8>,
+    /// Time after which a quorum suffices and the others are waited for no longer, in milliseconds; all are waited for
+    /// when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+}
+
+impl Default for Committees {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+impl Committees {
+    /// What holds when nothing was said.
+    pub const USUAL: Self = Self { models: Vec::new(), chair: Chair::Never, quorum: None, wait_ms: None };
+
+    /// Whether nothing was said about committees.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::USUAL
+    }
+
+    /// How many of so many members have to give a result.
+    #[must_use]
+    pub fn quorum_of(&self, members: usize) -> usize {
+        self.quorum.map_or(members / 2 + 1, usize::from).clamp(1, members.max(1))
+    }
+}
+
+/// When a committee has a chair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Chair {
+    /// Never: majority and confidence decide.
+    #[default]
+    Never,
+    /// When neither majority nor confidence decides.
+    Tie,
+    /// Whenever there is no majority.
+    NoMajority,
+}
+
+/// How a member goes about its task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Temperament {
+    /// Says only what it has made sure of.
+    Careful,
+    /// Goes beyond what is obvious.
+    Bold,
+    /// Doubts what it reads.
+    Sceptical,
+}
+
+impl Temperament {
+    /// That of the nth member, from 0.
+    #[must_use]
+    pub const fn of(member: usize) -> Self {
+        match member % 3 {
+            0 => Self::Careful,
+            1 => Self::Bold,
+            _ => Self::Sceptical,
+        }
+    }
+}
+
+/// What a member is told of the group that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Membership {
+    /// How many members there are.
+    pub members: u8,
+    /// How to go about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperament: Option<Temperament>,
+    /// Which round of discussion it is, from 1; 0 when it works by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: u8,
+    /// Whether it is the chair, who gives the verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chair: bool,
+    /// What members found before, its own view among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<View>,
+}
+
+/// What a member found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct View {
+    /// The member.
+    pub member: TaskIndex,
+    /// Its conclusion, cut short.
+    pub conclusion: String,
+    /// What it claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+    /// How sure it is, in percent; 0 when it does not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub confidence: u8,
+}
+
+impl View {
+    /// Longest conclusion, in characters.
+    pub const MAX_CONCLUSION: usize = 2_000;
+    /// Most claims.
+    pub const MOST_CLAIMS: usize = 16;
+}
+
+/// How the result of a group was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Verdict {
+    /// The member whose result is that of the task.
+    pub counts: TaskIndex,
+    /// What decided.
+    pub by: DecidedBy,
+    /// The members that agree with it, that member among them.
+    pub agree: Vec<TaskIndex>,
+    /// The members that gave another result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dissent: Vec<Dissent>,
+}
+
+/// What decided which result counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DecidedBy {
+    /// It was the first good one.
+    First,
+    /// All agree.
+    Unanimity,
+    /// More than half of those that gave a result agree.
+    Majority,
+    /// Those who agree are surer of it than any others are of theirs.
+    Confidence,
+    /// The chair.
+    Chair,
+    /// Nothing else decided: the first of the equal ones by letter.
+    Order,
+}
+
+impl DecidedBy {
+    /// In a few words.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::First => "the first good result",
+            Self::Unanimity => "all agree",
+            Self::Majority => "by majority",
+            Self::Confidence => "by confidence",
+            Self::Chair => "by the chair",
+            Self::Order => "equally many, equally sure: the first of them",
+        }
+    }
+}
+
+/// A result that the verdict is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Dissent {
+    /// Whose it is.
+    pub member: TaskIndex,
+    /// What it says, cut short.
+    pub says: String,
+    /// How sure it is, in percent; 0 when it does not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub confidence: u8,
+}
+
+impl Verdict {
+    /// Who sees it differently, in a sentence; nothing when nobody does.
+    #[must_use]
+    pub fn dissent_in_words(&self) -> Option<String> {
+        let others: Vec<String> = self.dissent.iter().map(ToString::to_string).collect();
+        let (agree, all) = (self.agree.len(), self.agree.len() + others.len());
+        (!others.is_empty()).then(|| {
+            format!(
+                "Its members were divided ({agree} of {all} agree; decided {}). Otherwise: {}",
+                self.by.in_words(),
+                others.join("; ")
+            )
+        })
+    }
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        told(f, &self.member, self.confidence, &self.conclusion)
+    }
+}
+
+impl fmt::Display for Dissent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        told(f, &self.member, self.confidence, &self.says)
+    }
+}
+
+fn told(f: &mut fmt::Formatter<'_>, member: &TaskIndex, confidence: u8, says: &str) -> fmt::Result {
+    match confidence {
+        0 => write!(f, "{member}: {says}"),
+        sure => write!(f, "{member}, {sure} % sure: {says}"),
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u8) -> bool {
+    *number == 0
+}

@@ -1,5 +1,6 @@
 //! Settings: defaults, then `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
 
+mod auction;
 mod committee;
 mod environment;
 mod error;

@@ -9,6 +9,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
 use crate::allowance::Allowances;
+use crate::auctions::Auctions;
 use crate::backend::Backend;
 use crate::context::SharedContext;
 use crate::control::Control;
@@ -214,6 +215,12 @@ impl Bus {
     #[must_use]
     pub fn lessons(&self) -> Lessons {
         Lessons::new(&self.core)
+    }
+
+    /// Calls for proposals, and bids.
+    #[must_use]
+    pub fn auctions(&self) -> Auctions {
+        Auctions::new(&self.core)
     }
 
     /// The files of runs.

@@ -95,6 +95,8 @@ impl DeadLetter {
                 | Subject::ControlRole(..)
                 | Subject::ControlAgent(..)
                 | Subject::Context(..)
+                | Subject::Call(..)
+                | Subject::Bid(..)
                 | Subject::TimerSet(..)
                 | Subject::TimerDue(..)
                 | Subject::Dead(..),

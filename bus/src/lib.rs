@@ -5,6 +5,7 @@
 //! crate names the NATS client.
 
 pub mod allowance;
+pub mod auctions;
 mod backend;
 mod bus;
 pub mod context;
@@ -33,6 +34,7 @@ pub mod timers;
 pub mod topology;
 
 pub use allowance::{Allowances, BrokerClock};
+pub use auctions::Auctions;
 pub use backend::Appended;
 pub use bus::{Bus, ServerInfo};
 pub use context::{ContextValue, SharedContext};

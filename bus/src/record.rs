@@ -400,6 +400,8 @@ fn agent_event(body: Body) -> Option<AgentEvent> {
         | Body::Live(_)
         | Body::Control(_)
         | Body::Context(_)
+        | Body::Call(_)
+        | Body::Bid(_)
         | Body::Stored(_) => None,
     }
 }

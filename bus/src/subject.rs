@@ -31,6 +31,10 @@ pub enum Subject {
     ControlAgent(AgentId),
     /// `bb.<run>.<key>`: a value of the shared context changed.
     Context(RunId, String),
+    /// `cfp.<role>.<run>.<task>`: agents are asked for bids.
+    Call(Role, RunId, TaskId),
+    /// `bid.<role>.<agent>.<run>.<task>`: an agent bids for a task.
+    Bid(Role, AgentId, RunId, TaskId),
     /// `timer.set.<run>`: a run's next deadline.
     TimerSet(RunId),
     /// `timer.due.<run>`: the deadline has come.
@@ -56,6 +60,8 @@ impl std::fmt::Display for Subject {
             Self::ControlRole(role) => write!(f, "ctl.role.{role}"),
             Self::ControlAgent(agent) => write!(f, "ctl.agent.{agent}"),
             Self::Context(run, key) => write!(f, "bb.{run}.{key}"),
+            Self::Call(role, run, task) => write!(f, "cfp.{role}.{run}.{task}"),
+            Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::TimerSet(run) => write!(f, "timer.set.{run}"),
             Self::TimerDue(run) => write!(f, "timer.due.{run}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
@@ -91,6 +97,10 @@ impl Subject {
             ["ctl", "role", role] => Ok(Self::ControlRole((*role).to_owned())),
             ["ctl", "agent", agent] => Ok(Self::ControlAgent(read(agent)?)),
             ["bb", run, key] => Ok(Self::Context(read(run)?, (*key).to_owned())),
+            ["cfp", role, run, task] => Ok(Self::Call(read(role)?, read(run)?, read(task)?)),
+            ["bid", role, agent, run, task] => {
+                Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
+            }
             ["timer", "set", run] => Ok(Self::TimerSet(read(run)?)),
             ["timer", "due", run] => Ok(Self::TimerDue(read(run)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
@@ -108,6 +118,8 @@ impl Subject {
             | Self::Command(run, _)
             | Self::Live(run, ..)
             | Self::Context(run, _)
+            | Self::Call(_, run, _)
+            | Self::Bid(_, _, run, _)
             | Self::TimerSet(run)
             | Self::TimerDue(run) => Some(*run),
             Self::Heartbeat(..)

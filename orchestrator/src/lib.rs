@@ -1,6 +1,7 @@
 //! The orchestrator: pure decisions over a run's record ([`decide`]), and the actors that carry them out
 //! ([`drive`]).
 
+pub mod auction;
 pub mod decide;
 pub mod drive;
 pub mod matching;

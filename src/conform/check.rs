@@ -202,6 +202,8 @@ const fn kind_of(body: &Body) -> Option<EventKind> {
         | Body::Live(_)
         | Body::Control(_)
         | Body::Context(_)
+        | Body::Call(_)
+        | Body::Bid(_)
         | Body::Stored(_) => None,
     }
 }

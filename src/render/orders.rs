@@ -49,6 +49,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::ReplanWanted { .. }
         | RunEvent::Replanned { .. }
         | RunEvent::RunGivenUp { .. }
+        | RunEvent::AuctionOpened { .. }
+        | RunEvent::TaskAwarded { .. }
+        | RunEvent::BidHeld { .. }
         | RunEvent::WordsUncovered { .. }
         | RunEvent::TaskStarted { .. }
         | RunEvent::TaskOrphaned { .. }

@@ -133,6 +133,14 @@ fn says(body: &Body) -> String {
             LiveKind::Answer { text } => format!("step {} answers: {text}", live.step),
             LiveKind::Status { text, .. } => format!("step {}: {text}", live.step),
         },
+        Body::Call(call) => format!("who does {} ({})? bids for {} ms", call.task, call.name, call.window_ms),
+        Body::Bid(bid) => format!(
+            "bids for {}: {} ms, ${:.4}, {} % sure",
+            bid.task,
+            bid.millis,
+            bid.cost_micros as f64 / 1e6,
+            bid.confidence
+        ),
         Body::Context(update) => format!("{} = {}", update.key, update.value),
         Body::Stored(stored) => {
             format!("{:?} of {} in the object store", stored.kind, figures::bytes(stored.bytes))

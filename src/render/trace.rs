@@ -273,6 +273,17 @@ impl Timeline {
                 figures::plural(u64::try_from(plans.len()).unwrap_or(u64::MAX), "plan"),
                 self.brief(simpler)
             ),
+            RunEvent::AuctionOpened { task, number: _, closes: _ } => {
+                format!("agents are asked to bid for {task}")
+            }
+            RunEvent::TaskAwarded { task, to, reasons, .. } => {
+                let whose = to.as_ref().map_or_else(|| "nobody".to_owned(), ToString::to_string);
+                format!("{task} is awarded to {whose}: {}", reasons.join("; "))
+            }
+            RunEvent::BidHeld { task, agent, promised_ms, took_ms, kept } => {
+                let how = if *kept { "held" } else { "did not hold" };
+                format!("{agent} {how} its bid for {task}: {took_ms} ms, promised {promised_ms} ms")
+            }
             RunEvent::WordsUncovered { by, words } => {
                 let who = match by {
                     Checked::Plan => "no task speaks of",
@@ -413,6 +424,7 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Fork { from, .. } => format!("a fork of {} at entry {}", from.run.short(), from.at),
         Input::Agent { seq } => format!("entry {seq}"),
         Input::Capacity => "free capacity".to_owned(),
+        Input::Bids { task, bids, .. } => format!("{} bids for {task}", bids.len()),
         Input::ChildEnded { child, .. } => format!("the end of {}", child.short()),
         Input::Timer => "a deadline".to_owned(),
         Input::AgentLost { agent, .. } => format!("the loss of {agent}"),
@@ -480,6 +492,9 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::MembersBegun { task, .. }
         | RunEvent::MembersDiscuss { task, .. }
         | RunEvent::ChairCalled { task, .. }
+        | RunEvent::AuctionOpened { task, .. }
+        | RunEvent::TaskAwarded { task, .. }
+        | RunEvent::BidHeld { task, .. }
         | RunEvent::MembersSettled { task, .. } => Some(TaskId::Leaf(task.clone())),
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {

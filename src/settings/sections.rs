@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::auction::AuctionSettings;
 use super::committee::CommitteeSettings;
 use super::peers::PeerSettings;
 use super::people::PeopleSettings;
@@ -195,6 +196,8 @@ pub(crate) struct LimitSettings {
     pub(crate) people: PeopleSettings,
     /// How much tasks may ask of each other.
     pub(crate) peers: PeerSettings,
+    /// How auctions of tasks are held.
+    pub(crate) auction: AuctionSettings,
     /// Whether a planner is asked: auto (unless the goal is small), always, or never.
     pub(crate) planning: Planning,
     /// Whether a plan is improved from lessons of earlier runs before it is carried out.
@@ -325,6 +328,7 @@ impl Default for LimitSettings {
             max_nesting,
             people,
             peers,
+            auction,
             planning,
             iterate_plans,
             max_replans,
@@ -361,6 +365,7 @@ impl Default for LimitSettings {
             max_nesting,
             people: PeopleSettings::from(&people),
             peers: PeerSettings::from(&peers),
+            auction: AuctionSettings::from(&auction),
             planning,
             iterate_plans,
             max_replans,
@@ -402,6 +407,7 @@ impl From<&LimitSettings> for RunLimits {
             max_nesting: limits.max_nesting,
             people: People::from(&limits.people),
             peers: Peers::from(&limits.peers),
+            auction: AuctionRules::from(&limits.auction),
             planning: limits.planning,
             iterate_plans: limits.iterate_plans,
             max_replans: limits.max_replans,

@@ -2,7 +2,7 @@
 //! with the queue in the end.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use muster_bus::TakenTask;
 use muster_shared::run::AgentKey;
@@ -77,7 +77,14 @@ async fn work(
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
     let time_is_up = kit.time_is_up(&offer);
-    Box::pin(drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), voice, equip)).await
+    let (end, begun) = (voice.end(), Instant::now());
+    let work = drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), voice, equip);
+    let verdict = Box::pin(work).await;
+    // What waited in between or was done elsewhere before tells nothing of how long a task takes.
+    if let (Some((ending, usage)), None) = (end.get(), offer.continues) {
+        kit.experience().ended(ending.is_success(), begun.elapsed(), *usage);
+    }
+    verdict
 }
 
 fn starter(kit: &Kit, task: &TakenTask) -> Starter {

@@ -10,6 +10,7 @@ use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 
+use super::bidder::Experience;
 use super::corpora::Corpora;
 use super::minds::MindMaker;
 use crate::definition::Definition;
@@ -51,6 +52,7 @@ pub struct Kit {
     clock: tokio::sync::Mutex<Option<BrokerClock>>,
     engine: OnceLock<ToolEngine>,
     templates: OnceLock<Result<Templates, String>>,
+    experience: Experience,
 }
 
 impl Kit {
@@ -82,7 +84,13 @@ impl Kit {
             clock,
             engine,
             templates,
+            experience: Experience::default(),
         }
+    }
+
+    /// What its tasks took so far.
+    pub(super) const fn experience(&self) -> &Experience {
+        &self.experience
     }
 
     /// Adds tools to the built-in ones.

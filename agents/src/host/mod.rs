@@ -4,6 +4,7 @@
 //! role's queue and from the agent's own; what runs in a slot is guarded, so that a fault of ours ends one task
 //! and nothing else.
 
+mod bidder;
 mod corpora;
 mod feed;
 mod guard;
@@ -103,6 +104,7 @@ pub async fn run_with(kit: Arc<Kit>, stop: CancellationToken) -> Result<(), Agen
     let feeders = [by_role, addressed].map(|queue| {
         tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), kit.settings().pull_wait, stop.clone()))
     });
+    tokio::spawn(bidder::bid(Arc::clone(&kit), watched.clone(), stop.clone()));
     stop.cancelled().await;
     host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;

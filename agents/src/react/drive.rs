@@ -449,7 +449,7 @@ impl Course<'_> {
             None => submission,
         };
         let last = self.last_step(chosen, clock);
-        self.voice.status(&format!("ended: {:?}", submission.ending), self.history.usage());
+        self.voice.ended(submission.ending, self.history.usage());
         let outcome = outcome_of(&self.history, submission, last, self.wasted);
         Conclusion::Outcome(Box::new(Outcome { breach: self.breach, ..outcome }))
     }

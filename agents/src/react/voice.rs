@@ -1,10 +1,10 @@
 //! What is said live (W13): thought and answer as they arrive, in pieces worth a message, and a line per step.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use muster_bus::LiveFeed;
-use muster_shared::flow::{TaskOffered, Usage};
+use muster_shared::flow::{Ending, TaskOffered, Usage};
 use muster_shared::ids::Role;
 use muster_shared::secret::Redactor;
 use muster_shared::wire::{Live, LiveKind};
@@ -34,6 +34,8 @@ pub struct Voice {
     place: Place,
     /// The same of an answer in text, and what of it is not understood yet.
     in_text: (Place, String),
+    /// How the task ended.
+    end: Arc<OnceLock<(Ending, Usage)>>,
 }
 
 impl Voice {
@@ -54,7 +56,20 @@ impl Voice {
             shown: 0,
             place: Place::Before,
             in_text: (Place::Before, String::new()),
+            end: Arc::default(),
         }
+    }
+
+    /// Will hold how the task ended and what it used, once it has.
+    #[must_use]
+    pub fn end(&self) -> Arc<OnceLock<(Ending, Usage)>> {
+        Arc::clone(&self.end)
+    }
+
+    /// Says that the task ends.
+    pub fn ended(&self, ending: Ending, usage: Usage) {
+        self.status(&format!("ended: {ending:?}"), usage);
+        let _said_before = self.end.set((ending, usage));
     }
 
     /// Says that a call waits for its turn; for whoever keeps the pace.

@@ -209,6 +209,9 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::ReplanWanted { .. }
         | RunEvent::Replanned { .. }
         | RunEvent::RunGivenUp { .. }
+        | RunEvent::AuctionOpened { .. }
+        | RunEvent::TaskAwarded { .. }
+        | RunEvent::BidHeld { .. }
         | RunEvent::WordsUncovered { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskQuarantined { .. }

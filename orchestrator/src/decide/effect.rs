@@ -1,6 +1,6 @@
 //! What a decision asks the outside world to do.
 
-use muster_shared::flow::{Information, RunLessons};
+use muster_shared::flow::{CallForProposals, Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::standing::RunStanding;
@@ -84,6 +84,13 @@ pub enum Effect {
     KeepStanding {
         /// What they did.
         standing: Box<RunStanding>,
+    },
+    /// Ask the agents of a role for bids, and decide upon those that come.
+    CallForProposals {
+        /// What is asked.
+        call: Box<CallForProposals>,
+        /// Most bids that are looked at.
+        most: u16,
     },
     /// Send a command to another run.
     Command {

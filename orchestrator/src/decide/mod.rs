@@ -1,6 +1,7 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
+mod auction;
 mod blueprint;
 mod budget;
 mod children;
@@ -175,6 +176,9 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
             control::obey(draft, request, |draft, request| {
                 questions::answer(draft, request, *question, text)
             });
+        }
+        Input::Bids { task, number, bids, standings } => {
+            auction::close(draft, task, *number, (bids, standings));
         }
         Input::ChildEnded { child, end } => children::ended(draft, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.

@@ -4,6 +4,7 @@ use muster_shared::flow::{Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
+use super::auction;
 use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
@@ -27,7 +28,10 @@ pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
     }
     match event {
         AgentEvent::Started(started) => began(draft, key, &started),
-        AgentEvent::Outcome(outcome) => ended(draft, &key.task, seq, outcome),
+        AgentEvent::Outcome(outcome) => {
+            auction::held(draft, &key, outcome.counts());
+            ended(draft, &key.task, seq, outcome);
+        }
         AgentEvent::Released(released) if released.parked => match released.wait {
             Some(awaited) => waits::begin(draft, key.task, key.generation, *awaited),
             None => control::put_down(draft, key.task, key.generation),

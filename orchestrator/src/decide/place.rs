@@ -8,6 +8,7 @@ use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::run::{Avoided, Group, RunState, TEAMS_SINCE};
 
+use super::auction;
 use super::draft::Draft;
 
 /// Knows the fleet, and says to whom a task should go.
@@ -73,7 +74,7 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         role,
         needs: &planned.needs,
         tools: &planned.tools,
-        awarded: None,
+        awarded: auction::awarded(run, index),
         avoid: state
             .map(|state| avoided(state.queue.as_ref(), &state.avoid))
             .into_iter()

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::place;
-use super::{budget, deadline, groups, replan, review, survey, work};
+use super::{auction, budget, deadline, groups, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -102,7 +102,7 @@ pub fn next_review(run: &RunState) -> Option<Millis> {
     if run.paused.is_some() {
         return None;
     }
-    run.tasks.values().filter_map(lost_at).min()
+    run.tasks.values().filter_map(lost_at).chain(auction::next_end(run)).min()
 }
 
 /// A refinement waits for what is in work, so that it hears of everything that asks for it.
@@ -117,6 +117,9 @@ fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
 
 fn offer(draft: &mut Draft<'_>, task: &TaskId) {
     let Some(role) = draft.open().and_then(|run| role(run, task)) else { return };
+    if auction::holds_back(draft, task, &role) {
+        return;
+    }
     if let Some(place) = find_place(draft, task, role) {
         make_offer(draft, task, place);
     }

@@ -105,6 +105,11 @@ impl Capacity {
         self.lock().agents.contains_key(agent)
     }
 
+    /// How many agents of a role are there.
+    pub(crate) fn agents_of(&self, role: &Role) -> usize {
+        self.lock().agents.values().filter(|seated| seated.role == *role).count()
+    }
+
     /// The agents that are there, as far as the registry has told.
     pub(crate) fn agents(&self) -> Vec<AgentId> {
         self.lock().agents.keys().cloned().collect()

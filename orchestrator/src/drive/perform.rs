@@ -1,15 +1,19 @@
 //! Carries effects out. All are hints to others that the record backs: one that fails is logged, not retried.
 
+use std::sync::Arc;
+
 use muster_bus::{BusError, ControlTarget, DeadLetter};
+use muster_shared::flow::CallForProposals;
 use muster_shared::ids::{Generation, RunId, Seq};
-use muster_shared::run::Evidence;
+use muster_shared::run::{Evidence, Input};
 use muster_shared::wire::{ControlMessage, Encoding};
 
 use super::office::Office;
+use super::run_actor::Mail;
 use crate::decide::Effect;
 
 /// Carries out what a decision that stands in the record asks for, in order, while the lease of that name is held.
-pub(super) async fn perform(office: &Office, run: RunId, epoch: Seq, effects: Vec<Effect>) {
+pub(super) async fn perform(office: &Arc<Office>, run: RunId, epoch: Seq, effects: Vec<Effect>) {
     for effect in effects {
         if !office.ownership.holds(epoch) {
             tracing::warn!(%run, "the lease was lost; effects are left to whoever takes the run over");
@@ -27,7 +31,7 @@ fn evidence_of(generation: Generation, evidence: &Evidence) -> serde_json::Value
     serde_json::json!({ "generation": generation, "agents": agents, "last_step": last_step, "reason": reason })
 }
 
-async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), BusError> {
+async fn carry_out(office: &Arc<Office>, run: RunId, effect: &Effect) -> Result<(), BusError> {
     match effect {
         Effect::SetTimer { at } => office.bus.timers().set(run, *at).await,
         Effect::ClearTimer => office.bus.timers().clear(run).await,
@@ -69,6 +73,12 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
         }
         Effect::HandOn { ack, .. } => office.bus.tasks().hand_on(ack).await,
         Effect::Withdraw { ack, .. } => office.bus.tasks().withdraw(ack).await,
+        Effect::CallForProposals { call, most } => {
+            let expected = office.capacity.agents_of(&call.role);
+            let (office, call, most) = (Arc::clone(office), call.clone(), usize::from(*most));
+            office.clone().in_hand.spawn(async move { take_bids(&office, &call, most, expected).await });
+            Ok(())
+        }
         Effect::Command { command } => {
             office.bus.commands().send(command, Encoding::default()).await.map(|_| ())
         }
@@ -78,4 +88,16 @@ async fn carry_out(office: &Office, run: RunId, effect: &Effect) -> Result<(), B
             office.bus.dead().put(letter).await
         }
     }
+}
+
+/// Asks for bids, and hands those that came to the run.
+async fn take_bids(office: &Office, call: &CallForProposals, most: usize, expected: usize) {
+    let bids = office.bus.auctions().call(call, most, expected).await.unwrap_or_else(|error| {
+        tracing::warn!(run = %call.run, task = %call.task, %error, "no bids could be asked for");
+        Vec::new()
+    });
+    let Some(task) = call.task.leaf().cloned() else { return };
+    let standings = office.standing.of_agents(bids.iter().map(|bid| &bid.agent));
+    let input = Input::Bids { task, number: call.number, bids, standings };
+    office.registry.tell(call.run, Mail::Wake(input));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits,
+    AuctionRules, Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits,
     WhenStale,
 };
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,7 @@ const CEILING: RunLimits = RunLimits {
     max_nesting: 10,
     people: People::USUAL,
     peers: Peers { max_requests: 1_000, max_bytes: 64 * 1024, help_within_ms: LONGEST_RUN_MS },
+    auction: AuctionRules { window_ms: 60_000, max_bids: 1_000, time_weight: 100, overrun: 1_000 },
     planning: Planning::Auto,
     iterate_plans: true,
     max_replans: 20,
@@ -142,6 +143,12 @@ impl OrchestratorSettings {
                 max_requests: wanted.peers.max_requests.min(CEILING.peers.max_requests),
                 max_bytes: wanted.peers.max_bytes.min(CEILING.peers.max_bytes),
                 help_within_ms: wanted.peers.help_within_ms.clamp(1, CEILING.peers.help_within_ms),
+            },
+            auction: AuctionRules {
+                window_ms: wanted.auction.window_ms.clamp(1, CEILING.auction.window_ms),
+                max_bids: wanted.auction.max_bids.clamp(1, CEILING.auction.max_bids),
+                time_weight: wanted.auction.time_weight.min(CEILING.auction.time_weight),
+                overrun: wanted.auction.overrun.min(CEILING.auction.overrun),
             },
             planning: goal.planning.unwrap_or(wanted.planning),
             iterate_plans: wanted.iterate_plans,

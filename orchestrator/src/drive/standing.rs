@@ -1,12 +1,14 @@
 //! What agents and tools did in earlier runs, at hand for the choice of agents. It is held in memory, and no task waits
 //! for it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::BusError;
-use muster_shared::standing::{RunStanding, Standings};
+use muster_shared::ids::AgentId;
+use muster_shared::standing::{RunStanding, Standings, Tally};
 
 use super::office::Office;
 
@@ -23,6 +25,15 @@ impl Standing {
     /// Takes in what was done in a run.
     pub(super) fn learn(&self, kept: RunStanding) {
         self.lock().learn(kept);
+    }
+
+    /// What these agents did, as far as that is known.
+    pub(super) fn of_agents<'a>(
+        &self,
+        agents: impl Iterator<Item = &'a AgentId>,
+    ) -> BTreeMap<AgentId, Tally> {
+        let known = self.lock();
+        agents.filter_map(|agent| Some((agent.clone(), known.of_agent(agent)?))).collect()
     }
 
     /// What to tell about tools that mostly failed, worst first.

@@ -253,6 +253,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Skip { .. }
         | Input::Redo { .. }
         | Input::ChildEnded { .. }
+        | Input::Bids { .. }
         | Input::Edit { .. }
         | Input::Answer { .. }
         | Input::Approve { .. }
@@ -325,7 +326,7 @@ impl Draft {
     /// Writes the decision if nobody else has written, folds it, and carries its effects out.
     async fn write(
         self,
-        office: &Office,
+        office: &Arc<Office>,
         id: RunId,
         epoch: Seq,
         book: &mut Book,

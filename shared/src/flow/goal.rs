@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::auction::AuctionRules;
 use super::budget::Budget;
 use super::child::Parent;
 use super::conversation::Turn;
@@ -261,6 +262,9 @@ pub struct RunLimits {
     /// How much tasks may ask of each other.
     #[serde(skip_serializing_if = "Peers::is_usual")]
     pub peers: Peers,
+    /// How auctions are held.
+    #[serde(skip_serializing_if = "AuctionRules::is_usual")]
+    pub auction: AuctionRules,
     /// Whether a planner is asked.
     #[serde(skip_serializing_if = "Planning::is_auto")]
     pub planning: Planning,
@@ -386,6 +390,7 @@ impl Default for RunLimits {
             max_nesting: MAX_NESTING,
             people: People::default(),
             peers: Peers::USUAL,
+            auction: AuctionRules::USUAL,
             planning: Planning::Auto,
             iterate_plans: true,
             max_replans: MAX_REPLANS,

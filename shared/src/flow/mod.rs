@@ -1,6 +1,7 @@
 //! The pipeline, in the order a run passes through it.
 
 pub mod artifact;
+pub mod auction;
 pub mod budget;
 pub mod child;
 pub mod claim;
@@ -28,6 +29,7 @@ pub mod usage;
 pub mod wait;
 
 pub use artifact::Artifact;
+pub use auction::{Auction, AuctionRules, Award, Bid, CallForProposals};
 pub use budget::Budget;
 pub use child::Parent;
 pub use claim::{Claim, ClaimValue, Finite};

@@ -12,8 +12,8 @@ use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Answered, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation, Reply,
-    Report, RunLimits, TaskStatus, Usage, Wait,
+    About, Answered, Auction, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation,
+    Reply, Report, RunLimits, TaskStatus, Usage, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, Queue, RunId, Seq, TaskId, TaskIndex};
 use crate::standing::Tally;
@@ -136,6 +136,9 @@ pub struct RunState {
     /// What the work of its agents came to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tallies: BTreeMap<AgentId, Tally>,
+    /// The auctions of its tasks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub auctions: BTreeMap<TaskIndex, Auction>,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.

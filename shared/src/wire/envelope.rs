@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
-use crate::flow::{Outcome, Step, TaskOffered};
+use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::ids::{AgentId, RunId, TaskId};
 use crate::run::{Decided, Released, Started, ToolStarted};
 use crate::time::Millis;
@@ -126,6 +126,10 @@ pub enum Body {
     Control(ControlMessage),
     /// A value of the shared context.
     Context(ContextUpdate),
+    /// Agents are asked for bids.
+    Call(CallForProposals),
+    /// An agent bids for a task.
+    Bid(Bid),
     /// A body above the inline limit: it lies in the object store, encoded as this envelope is.
     Stored(StoredBody),
 }
@@ -162,12 +166,14 @@ pub enum MessageKind {
     Live,
     Control,
     Context,
+    Call,
+    Bid,
     Stored,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Decided,
         Self::Offered,
         Self::Started,
@@ -181,6 +187,8 @@ impl MessageKind {
         Self::Live,
         Self::Control,
         Self::Context,
+        Self::Call,
+        Self::Bid,
         Self::Stored,
     ];
 
@@ -201,6 +209,8 @@ impl MessageKind {
             Self::Live => "live",
             Self::Control => "control",
             Self::Context => "context",
+            Self::Call => "call",
+            Self::Bid => "bid",
             Self::Stored => "stored",
         }
     }
@@ -224,6 +234,8 @@ impl Body {
             Self::Live(_) => MessageKind::Live,
             Self::Control(_) => MessageKind::Control,
             Self::Context(_) => MessageKind::Context,
+            Self::Call(_) => MessageKind::Call,
+            Self::Bid(_) => MessageKind::Bid,
             Self::Stored(_) => MessageKind::Stored,
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
-use crate::flow::{Outcome, Step, TaskOffered};
+use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::run::{Decided, Released, Started, ToolStarted};
 
 /// The schema of every message by name: `envelope`, and what is its `body.content` by `body.type`.
@@ -102,7 +102,7 @@ enum Action {
 
 const BOTH: &[Action] = &[Action::Send, Action::Receive];
 
-const CHANNELS: [Channel; 11] = [
+const CHANNELS: [Channel; 13] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
@@ -186,6 +186,20 @@ const CHANNELS: [Channel; 11] = [
         description: "A value of a run's shared context changed.",
         kinds: &[MessageKind::Context],
         fleet: &[Action::Send],
+    },
+    Channel {
+        id: "calls",
+        address: "cfp.{role}.{run}.{task}",
+        description: "Agents of a role are asked what it takes them to do a task. A bid that comes within `window_ms` counts.",
+        kinds: &[MessageKind::Call],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "bids",
+        address: "bid.{role}.{agent}.{run}.{task}",
+        description: "An agent bids for a task: it promises to have it done in time, if it is awarded.",
+        kinds: &[MessageKind::Bid],
+        fleet: BOTH,
     },
 ];
 
@@ -278,6 +292,8 @@ macro_rules! by_kind {
                 MessageKind::Live => $how::<Live>,
                 MessageKind::Control => $how::<ControlMessage>,
                 MessageKind::Context => $how::<ContextUpdate>,
+                MessageKind::Call => $how::<CallForProposals>,
+                MessageKind::Bid => $how::<Bid>,
                 MessageKind::Stored => $how::<StoredBody>,
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, CapabilityQuery, Capable, Citation, ContextRequest, CorpusRef,
+    About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation, ContextRequest, CorpusRef,
     DecidedBy, Dissent, Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef,
     ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer,
     PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation,
@@ -18,6 +18,7 @@ use muster_shared::run::{
     Checked, ChildEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released, Request,
     RunEvent, RunStatus, Started, StopReason, TaskState, ToolStarted,
 };
+use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
@@ -96,6 +97,9 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     }
     let value = json!({ "facts": [1, 2.5, null, "x"] });
     add("context", Body::Context(ContextUpdate { run: run(), key: "facts".to_owned(), value }));
+    add("call", Body::Call(call()));
+    add("bid", Body::Bid(bid()));
+    add("decided_auction", Body::Decided(auctioned()));
     let hash = "ab".repeat(32);
     add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
     found.into_iter().map(|(name, body)| (name, envelope(body))).collect()
@@ -333,6 +337,53 @@ fn by_members() -> Decided {
             RunEvent::MembersDiscuss { task: task.clone(), generation, round: 1, views: views.clone() },
             RunEvent::ChairCalled { task: task.clone(), generation, chair: index("1-2~z"), views },
             RunEvent::MembersSettled { task, generation, verdict },
+        ],
+        ..decided()
+    }
+}
+
+fn call() -> CallForProposals {
+    CallForProposals {
+        run: run(),
+        task: TaskId::Leaf(index("1-2")),
+        number: 1,
+        role: Role::Worker,
+        name: "look".to_owned(),
+        goal: "Look at the sources".to_owned(),
+        needs: vec!["search".to_owned()],
+        window_ms: 250,
+    }
+}
+
+fn bid() -> Bid {
+    Bid {
+        agent: agent(),
+        run: run(),
+        task: TaskId::Leaf(index("1-2")),
+        number: 1,
+        millis: 1_200,
+        cost_micros: 350,
+        confidence: 80,
+        note: "it lies at hand".to_owned(),
+    }
+}
+
+/// A task that agents bid for.
+fn auctioned() -> Decided {
+    let (task, standings) =
+        (index("1-2"), BTreeMap::from([(agent(), Tally { done: 3, ..Tally::default() })]));
+    Decided {
+        inputs: vec![Input::Bids { task: task.clone(), number: 1, bids: vec![bid()], standings }],
+        events: vec![
+            RunEvent::AuctionOpened { task: task.clone(), number: 1, closes: Millis(1_700_000_000_250) },
+            RunEvent::TaskAwarded {
+                task: task.clone(),
+                number: 1,
+                bids: vec![bid()],
+                to: Some(agent()),
+                reasons: vec!["it won".to_owned()],
+            },
+            RunEvent::BidHeld { task, agent: agent(), promised_ms: 1_200, took_ms: 1_100, kept: true },
         ],
         ..decided()
     }

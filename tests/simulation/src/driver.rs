@@ -230,6 +230,8 @@ impl Owner {
         }
         for effect in &draft.decision.effects {
             match effect {
+                // Nobody bids here: the task is given out as any other when the time is up.
+                Effect::CallForProposals { .. } => {}
                 Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
                 Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
                 Effect::CancelTask { task, generation, reason, .. } => {

@@ -22,6 +22,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Capacity
             | Input::Timer
             | Input::ChildEnded { .. }
+            | Input::Bids { .. }
             | Input::AgentLost { .. }
             | Input::Cancel { .. }
             | Input::Pause { .. }

@@ -6,6 +6,7 @@ use super::super::fork::Inherited;
 use super::super::planning::{GivenUp, Iterated};
 use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
+use super::auction;
 use super::control;
 use super::error::ApplyError;
 use super::groups;
@@ -79,6 +80,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         stale: std::collections::BTreeMap::new(),
         planning: super::super::planning::PlanHistory::default(),
         tallies: std::collections::BTreeMap::new(),
+        auctions: std::collections::BTreeMap::new(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,
@@ -265,6 +267,16 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             state.report = report.as_deref().cloned();
             state.planning.given_up =
                 Some(GivenUp { plans: plans.clone(), lessons: lessons.clone(), simpler: simpler.clone() });
+        }
+        RunEvent::AuctionOpened { task, number, closes } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            auction::opened(state, task, *number, *closes, now);
+        }
+        RunEvent::TaskAwarded { task, number, bids, to, reasons } => {
+            auction::awarded(state, task, (*number, bids, to.as_ref(), reasons), now);
+        }
+        RunEvent::BidHeld { task, agent, promised_ms: _, took_ms: _, kept } => {
+            auction::held(state, task, agent, *kept);
         }
         RunEvent::WordsUncovered { by, words } => state.planning.uncovered.push((*by, words.clone())),
         RunEvent::WritingBegan => {

@@ -5,6 +5,7 @@
 //! it sees is what folding its own record entries gives later.
 
 mod agent;
+mod auction;
 mod control;
 mod error;
 mod event;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::flow::{Goal, PlanDraft, RunLimits};
+use crate::flow::{Bid, Goal, PlanDraft, RunLimits};
 use crate::ids::{AgentId, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
+use crate::standing::Tally;
 
 /// What a run decides upon. What comes from outside the record is copied into it here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -149,6 +150,18 @@ pub enum Input {
         /// How.
         end: Box<ChildEnd>,
     },
+    /// The time for bids for a task is over.
+    Bids {
+        /// The task.
+        task: TaskIndex,
+        /// Which auction of it.
+        number: u32,
+        /// The bids that came.
+        bids: Vec<Bid>,
+        /// What those who bid did in earlier runs, as far as that is known.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        standings: BTreeMap<AgentId, Tally>,
+    },
     /// Somebody answers a question of the run.
     Answer {
         /// The question.
@@ -172,7 +185,8 @@ impl Input {
             | Self::Capacity
             | Self::Timer
             | Self::AgentLost { .. }
-            | Self::ChildEnded { .. } => None,
+            | Self::ChildEnded { .. }
+            | Self::Bids { .. } => None,
             Self::Cancel { id, .. } => *id,
             Self::Pause { request }
             | Self::Resume { request, .. }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question, Reflection,
+    About, Bid, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question, Reflection,
     RefusedOperation, Reply, Report, RunLimits, Verdict, View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
@@ -470,6 +470,42 @@ pub enum RunEvent {
         by: Checked,
         /// The parts of the goal that it does not speak of, in the person's words.
         words: Vec<String>,
+    },
+    /// Agents are asked to bid for a task.
+    AuctionOpened {
+        /// The task.
+        task: TaskIndex,
+        /// Which auction of it: the generation that it is for.
+        number: u32,
+        /// When it is over, with or without bids.
+        closes: Millis,
+    },
+    /// The auction of a task is over.
+    TaskAwarded {
+        /// The task.
+        task: TaskIndex,
+        /// Which auction of it.
+        number: u32,
+        /// The bids that came in time.
+        bids: Vec<Bid>,
+        /// Whose bid won; nobody's when the task is given out as any other.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<AgentId>,
+        /// Why, one line for each bid.
+        reasons: Vec<String>,
+    },
+    /// It shows whether an agent held its bid.
+    BidHeld {
+        /// The task.
+        task: TaskIndex,
+        /// The agent.
+        agent: AgentId,
+        /// What it had promised, in milliseconds.
+        promised_ms: u64,
+        /// What it took, in milliseconds.
+        took_ms: u64,
+        /// Whether that is within what bids may be overrun by.
+        kept: bool,
     },
     /// The report is being written.
     WritingBegan,

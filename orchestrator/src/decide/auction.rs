@@ -1,0 +1,184 @@
+//! Tasks that agents bid for: the call, the award, and whether what was promised was held.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use muster_shared::flow::{Auction, Bid, CallForProposals, Pattern};
+use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
+use muster_shared::run::{AgentKey, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::standing::Tally;
+use muster_shared::time::Millis;
+
+use super::deadline;
+use super::draft::Draft;
+use super::effect::Effect;
+use crate::auction;
+
+/// How long after an auction its bids may come in. Then whoever was to bring them has died, and the task is given out as
+/// any other.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Whether a task waits for bids. Opens its auction when it is due and has none yet. What goes on from its own steps is
+/// not auctioned again: whoever has it at hand is cheaper than any bid.
+pub(super) fn holds_back(draft: &mut Draft<'_>, task: &TaskId, role: &Role) -> bool {
+    let now = draft.now();
+    let Some((run, index)) = draft.open().and_then(|run| Some((run, auctioned(run, task)?.clone()))) else {
+        return false;
+    };
+    let number = next_number(run, task);
+    match run.auctions.get(&index).filter(|auction| auction.number == number) {
+        Some(Auction { award: Some(_), .. }) => false,
+        Some(Auction { closes, .. }) if closes.after(GRACE) <= now => {
+            let reasons = vec!["no bids were brought in time: it is given out as any other".to_owned()];
+            draft.emit(RunEvent::TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
+            false
+        }
+        Some(_) => true,
+        None => {
+            let Some(call) = call(run, task, &index, role, number) else { return false };
+            let (window, most) = (Duration::from_millis(call.window_ms), run.limits.auction.max_bids);
+            not_taken(draft, &index);
+            draft.emit(RunEvent::AuctionOpened { task: index, number, closes: now.after(window) });
+            draft.effect(Effect::CallForProposals { call: Box::new(call), most });
+            true
+        }
+    }
+}
+
+/// Ends an auction with the bids that came.
+pub(super) fn close(
+    draft: &mut Draft<'_>,
+    task: &TaskIndex,
+    number: u32,
+    (bids, standings): (&[Bid], &BTreeMap<AgentId, Tally>),
+) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    let open = run.auctions.get(task).filter(|open| open.number == number && open.award.is_none());
+    if open.is_none() {
+        return;
+    }
+    let rules = &run.limits.auction;
+    let bids: Vec<Bid> = bids
+        .iter()
+        .filter(|bid| bid.number == number && bid.task.leaf() == Some(task))
+        .take(usize::from(rules.max_bids))
+        .cloned()
+        .collect();
+    let avoid: Vec<AgentId> = run
+        .planned(task)
+        .map(|state| state.avoid.iter().map(|avoided| avoided.agent.clone()).collect())
+        .unwrap_or_default();
+    let time_left = deadline::of_offer(run, now).since(now);
+    let time_left = u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX);
+    let auction::Verdict { to, mut reasons } =
+        auction::award(&bids, &records(&run.tallies, standings), &avoid, time_left, rules);
+    if to.is_none() {
+        let why = if bids.is_empty() { "nobody bid" } else { "no bid can be taken" };
+        reasons.push(format!("{why}: it is given out as any other"));
+    }
+    draft.emit(RunEvent::TaskAwarded { task: task.clone(), number, bids, to, reasons });
+}
+
+/// What is known of agents from this run and from earlier ones.
+fn records(here: &BTreeMap<AgentId, Tally>, before: &BTreeMap<AgentId, Tally>) -> BTreeMap<AgentId, Tally> {
+    let mut all = before.clone();
+    for (agent, tally) in here {
+        let sum = all.get(agent).copied().unwrap_or_default().plus(*tally);
+        all.insert(agent.clone(), sum);
+    }
+    all
+}
+
+/// Whose bid for the next offer of a task won.
+pub(super) fn awarded(run: &RunState, task: &TaskIndex) -> Option<AgentId> {
+    let leaf = TaskId::Leaf(task.clone());
+    let auction = run.auctions.get(task)?;
+    let is_for_next = auction.number == next_number(run, &leaf) && auctioned(run, &leaf).is_some();
+    auction.award.as_ref().filter(|_| is_for_next)?.to.clone()
+}
+
+/// Holds what an agent did against its bid.
+pub(super) fn held(draft: &mut Draft<'_>, key: &AgentKey, counts: bool) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    let Some(index) = key.task.leaf() else { return };
+    let Some((bid, since)) = promise(run, index).filter(|(bid, _)| bid.agent == key.agent) else { return };
+    if bid.number != key.generation.0 {
+        return;
+    }
+    let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    let kept = counts && auction::holds(bid, took_ms, &run.limits.auction);
+    tell(draft, index.clone(), bid.agent.clone(), (bid.millis, took_ms), kept);
+}
+
+/// When the run has to be looked at again for bids that did not come.
+pub(super) fn next_end(run: &RunState) -> Option<Millis> {
+    let open = run.auctions.values().filter(|auction| auction.award.is_none());
+    open.map(|auction| auction.closes.after(GRACE)).min()
+}
+
+/// Whoever was awarded the task before and has neither done it nor failed at it did not hold its bid.
+fn not_taken(draft: &mut Draft<'_>, index: &TaskIndex) {
+    let now = draft.now();
+    let Some((bid, since)) = draft.open().and_then(|run| promise(run, index)) else { return };
+    let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
+    let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
+    tell(draft, index.clone(), agent, (promised_ms, took_ms), false);
+}
+
+fn tell(
+    draft: &mut Draft<'_>,
+    task: TaskIndex,
+    agent: AgentId,
+    (promised_ms, took_ms): (u64, u64),
+    kept: bool,
+) {
+    draft.emit(RunEvent::BidHeld { task, agent, promised_ms, took_ms, kept });
+}
+
+/// The bid that won the newest auction of a task and was not held against anything yet, and since when it counts.
+fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)> {
+    let auction = run.auctions.get(task)?;
+    let award = auction.award.as_ref().filter(|award| award.kept.is_none())?;
+    let agent = award.to.as_ref()?;
+    let bid = auction.bids.iter().find(|bid| bid.agent == *agent)?;
+    Some((bid, award.at))
+}
+
+/// The place of a task that is given out by auction.
+fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
+    let index = task.leaf().filter(|_| run.event_version >= TEAMS_SINCE)?;
+    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
+    let wanted = match planned.pattern.unwrap_or_default() {
+        Pattern::Auction => true,
+        Pattern::Hierarchical | Pattern::Committee { .. } | Pattern::Redundant { .. } => false,
+    };
+    (wanted && !goes_on).then_some(index)
+}
+
+/// An auction has the number of the generation that it is for.
+fn next_number(run: &RunState, task: &TaskId) -> u32 {
+    run.tasks.get(task).map_or(Generation(0), |state| state.generation).next().0
+}
+
+fn call(
+    run: &RunState,
+    task: &TaskId,
+    index: &TaskIndex,
+    role: &Role,
+    number: u32,
+) -> Option<CallForProposals> {
+    let planned = run.plan.as_ref()?.tasks.get(index)?;
+    Some(CallForProposals {
+        run: run.id,
+        task: task.clone(),
+        number,
+        role: role.clone(),
+        name: planned.name.clone(),
+        goal: planned.goal.chars().take(CallForProposals::MAX_GOAL).collect(),
+        needs: planned.needs.clone(),
+        window_ms: run.limits.auction.window_ms,
+    })
+}

@@ -10,6 +10,7 @@ use super::select;
 use crate::app::App;
 use crate::args::ReplayArgs;
 use crate::exit::{Exit, Failure};
+use crate::fleet::specialists;
 use crate::fleet::supervisor::Reading;
 use crate::output;
 use crate::render::figures;
@@ -81,18 +82,25 @@ fn compare(run: RunId, entries: &[Entry]) -> Result<Value, Value> {
     }
 }
 
-/// Every prompt rendered anew by the templates that this folder's settings name.
+/// Every prompt rendered anew by the templates that this folder's settings name, and the specialists at hand.
 fn rerendered(app: &App, entries: &[Entry]) -> Result<Rerendered, Failure> {
     let templates = Templates::load(app.settings().agent.template_dir.as_deref()).map_err(|error| {
         Failure::usage(error.to_string()).help("`muster config agent` shows where templates are")
     })?;
-    Ok(rerender(entries, &templates))
+    Ok(rerender(entries, &templates, &specialists::definitions(app)))
 }
 
 fn prompts_in_words(prompts: &Rerendered) -> Vec<String> {
-    let Rerendered { prompts: all, same, differences } = prompts;
+    let Rerendered { prompts: all, same, differences, not_rendered } = prompts;
     let mut lines =
         vec![format!("{same} of {} come out as they were sent", figures::plural(u64::from(*all), "prompt"))];
+    for (role, count) in not_rendered {
+        lines.push(format!(
+            "  {} of {role} not rendered: no definition of {role} is here; put its file into agents/, or name its \
+             team with --fleet",
+            figures::plural(u64::from(*count), "prompt")
+        ));
+    }
     for one in differences {
         lines.push(format!(
             "  entry {}, task {}, step {}, message {}:\n    sent: {}\n    now:  {}",

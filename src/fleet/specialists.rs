@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use muster_agents::definition::EXTENSION;
+use muster_agents::definition::{Definition, EXTENSION};
 
 use crate::agent_file;
+use crate::app::App;
+use crate::settings::MemberSource;
 
 /// Most files that are looked at.
 const MOST_FILES: usize = 64;
@@ -124,6 +127,17 @@ pub(crate) fn orders(before: &BTreeMap<PathBuf, Content>, now: &BTreeMap<PathBuf
         });
     }
     orders
+}
+
+/// The definitions that a fleet of this folder and team would start, those of the team first.
+pub(crate) fn definitions(app: &App) -> Vec<Arc<Definition>> {
+    let folder = look(&app.beside_fleet(&app.settings().fleet.agents_dir), &Files::new());
+    let team = app.loaded.team.iter().flat_map(|team| &team.specialists);
+    let of_team = team.filter_map(|member| match &member.source {
+        MemberSource::File(path) => Some(path),
+        MemberSource::Command(_) => None,
+    });
+    of_team.chain(folder.keys()).filter_map(|path| agent_file::read(path).ok()).map(Arc::new).collect()
 }
 
 #[cfg(test)]

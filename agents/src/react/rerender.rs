@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use muster_shared::flow::{ModelCall, Step, StoredMessage};
-use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry};
+use muster_shared::ids::{Role, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use serde::Serialize;
 
 use super::prompt::{CallStyle, Conversation, Sampling};
 use super::replay::{Course, follow, limits_of};
 use super::sent::{Sent, requests};
+use crate::definition::Definition;
 use crate::prompts::Templates;
-use crate::roles;
+use crate::roles::{self, RoleRules, Rules, SPECIALIST, rules_of};
 
 /// Most differences that are told.
 const MOST_TOLD: usize = 20;
@@ -26,6 +28,8 @@ pub struct Rerendered {
     pub same: u32,
     /// The others, as far as they are told.
     pub differences: Vec<Difference>,
+    /// Prompts of specialists whose definition is not at hand, by role: neither the same nor different.
+    pub not_rendered: BTreeMap<String, u32>,
 }
 
 /// A prompt that came out differently.
@@ -46,45 +50,113 @@ pub struct Difference {
 }
 
 /// Renders the first prompt of every step anew. What the model was told within a step is not rendered from templates.
+/// The words of specialists are in `definitions`; prompts of one that is not there are counted apart.
 #[must_use]
-pub fn rerender(entries: &[Entry], templates: &Templates) -> Rerendered {
-    let mut kept: BTreeMap<TaskId, Vec<Sent>> = BTreeMap::new();
-    let mut done = Rerendered::default();
-    let followed = follow(entries, |course, _, event| {
-        let Some((step, call)) = asked(event) else { return Ok(()) };
-        let (task, generation) = (&course.offer.task, course.offer.generation);
-        let kept = kept.entry(task.clone()).or_insert_with(|| requests(entries, task));
-        let was =
-            kept.iter().find(|sent| !sent.aside && (sent.generation, sent.step) == (generation, step.number));
-        done.prompts += 1;
-        match was.and_then(|was| compare(course, templates, call, was)) {
-            None => done.same += 1,
-            Some(difference) if done.differences.len() < MOST_TOLD => done.differences.push(difference),
-            Some(_) => {}
-        }
+pub fn rerender(entries: &[Entry], templates: &Templates, definitions: &[Arc<Definition>]) -> Rerendered {
+    let mut rendering = Rendering {
+        entries,
+        templates,
+        specialists: definitions.iter().map(|known| (known.role.clone(), own_rules(known))).collect(),
+        kept: BTreeMap::new(),
+        seen: BTreeMap::new(),
+        done: Rerendered::default(),
+    };
+    let followed = follow(entries, |course, entry, event| {
+        rendering.look(course, entry, event);
         Ok::<(), Infallible>(())
     });
     match followed {
-        Ok(()) => done,
+        Ok(()) => rendering.done,
+    }
+}
+
+fn own_rules(definition: &Arc<Definition>) -> Rules {
+    Rules::Own(Arc::new(rules_of(Arc::clone(definition))))
+}
+
+/// A record on its way through the templates.
+struct Rendering<'a> {
+    entries: &'a [Entry],
+    templates: &'a Templates,
+    specialists: Vec<(Role, Rules)>,
+    /// What every task sent, as far as it was asked for.
+    kept: BTreeMap<TaskId, Vec<Sent>>,
+    /// The step of a task that was rendered last, and its first call.
+    seen: BTreeMap<TaskId, (u32, &'a ModelCall)>,
+    done: Rerendered,
+}
+
+impl<'a> Rendering<'a> {
+    fn look(&mut self, course: &Course<'a>, entry: &Entry, event: &'a AgentEvent) {
+        let Some((step, call)) = asked(event) else { return };
+        let (task, generation) = (&course.offer.task, course.offer.generation);
+        // Announced before: it was sent under the offer of then. A step that waited ends under a later one, whose
+        // plan has moved on.
+        let now = (step.number, call);
+        if self.seen.insert(task.clone(), now) == Some(now) {
+            return;
+        }
+        let rules = match self.rules(course, &entry.event, call) {
+            Ok(rules) => rules,
+            Err(role) => {
+                *self.done.not_rendered.entry(role).or_default() += 1;
+                return;
+            }
+        };
+        let kept = self.kept.entry(task.clone()).or_insert_with(|| requests(self.entries, task));
+        let was =
+            kept.iter().find(|sent| !sent.aside && (sent.generation, sent.step) == (generation, step.number));
+        self.done.prompts += 1;
+        match was.and_then(|was| compare(course, self.templates, &rules, call, was)) {
+            None => self.done.same += 1,
+            Some(difference) if self.done.differences.len() < MOST_TOLD => {
+                self.done.differences.push(difference);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The rules with the words of whoever sent the prompt; the role of a specialist whose words are not here.
+    fn rules(&self, course: &Course<'_>, event: &RecordEvent, call: &ModelCall) -> Result<Rules, String> {
+        if call.template.name != SPECIALIST {
+            return Ok(course.rules(call));
+        }
+        let role = match event {
+            RecordEvent::Agent(key, _) => &key.role,
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => return Ok(course.rules(call)),
+        };
+        let here = || self.specialists.iter().filter(|(known, _)| known == role).map(|(_, rules)| rules);
+        let as_sent = |rules: &&Rules| {
+            let made = self.templates.brief(rules, course.offer);
+            made.is_ok_and(|(_, template)| template.hash == call.template.hash)
+        };
+        here().find(as_sent).or_else(|| here().next()).cloned().ok_or_else(|| role.to_string())
     }
 }
 
 /// The step that an event holds, and its first call within the conversation.
 fn asked(event: &AgentEvent) -> Option<(&Step, &ModelCall)> {
     let step = match event {
+        AgentEvent::ToolStarted(begun) => &begun.step,
         AgentEvent::Step(step) => step,
         AgentEvent::Outcome(outcome) => outcome.last_step.as_deref()?,
-        AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Released(_) => return None,
+        AgentEvent::Started(_) | AgentEvent::Released(_) => return None,
     };
     let call = step.calls.iter().find(|call| !call.aside)?;
-    // The words of a user's own role are with the agents that have it.
+    // Agents in other languages have templates of their own.
     let is_ours = roles::all().iter().any(|rules| rules.name == call.template.name);
     is_ours.then_some((step, call))
 }
 
 /// The first difference; nothing when the prompt comes out as it was sent.
-fn compare(course: &Course<'_>, templates: &Templates, call: &ModelCall, was: &Sent) -> Option<Difference> {
-    let (offer, rules) = (course.offer, course.rules(call));
+fn compare(
+    course: &Course<'_>,
+    templates: &Templates,
+    rules: &RoleRules,
+    call: &ModelCall,
+    was: &Sent,
+) -> Option<Difference> {
+    let offer = course.offer;
     let differs = |message, sent: &str, came: &str| {
         Some(Difference {
             seq: was.seq,
@@ -95,12 +167,12 @@ fn compare(course: &Course<'_>, templates: &Templates, call: &ModelCall, was: &S
             came: came.to_owned(),
         })
     };
-    let brief = match templates.brief(&rules, offer) {
+    let brief = match templates.brief(rules, offer) {
         Ok((brief, _)) => brief,
         Err(error) => return differs(0, "a prompt", &error.to_string()),
     };
-    let toolset = course.toolset(call, &rules);
-    let limits = limits_of(call).of_task(offer, &rules, true);
+    let toolset = course.toolset(call, rules);
+    let limits = limits_of(call).of_task(offer, rules, true);
     let came = |style| {
         let settings = (style, Sampling::default(), limits);
         Conversation::resume(&brief, &toolset, &course.history, settings, &offer.nonce).stored()
@@ -127,3 +199,7 @@ fn first_difference(sent: Option<&StoredMessage>, came: Option<&StoredMessage>) 
     let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "(nothing)".to_owned());
     (line(&sent), line(&came))
 }
+
+#[cfg(test)]
+#[path = "rerender_tests.rs"]
+mod tests;

@@ -82,7 +82,7 @@ proptest! {
             prop_assert!(pair[1].messages.starts_with(&pair[0].messages));
             prop_assert_eq!(&pair[1].tools, &pair[0].tools);
         }
-        let again = rerender(&entries, &Templates::load(None).unwrap());
+        let again = rerender(&entries, &Templates::load(None).unwrap(), &[]);
         if native {
             // In text, the system prompt describes the tools: these of the test are no tools of ours.
             prop_assert_eq!(&again.differences, &[]);
@@ -99,7 +99,7 @@ fn what_was_changed_after_it_was_recorded_is_noticed() {
     let task = leaf(Role::Worker).task;
     let checks: Vec<Check> = requests(&entries, &task).iter().map(|sent| sent.check).collect();
     assert_eq!(checks, [Check::Differs, Check::Differs], "the second holds the first");
-    let again = rerender(&entries, &Templates::load(None).unwrap());
+    let again = rerender(&entries, &Templates::load(None).unwrap(), &[]);
     assert_eq!((again.prompts, again.same, again.differences[0].message), (2, 0, 2));
     let RecordEvent::Agent(_, AgentEvent::Step(step)) = &mut entries[1].event else { panic!() };
     step.calls[0].parameters = json!({});

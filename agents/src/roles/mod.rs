@@ -21,7 +21,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use document::{Document, Faults};
-pub use specialist::{data_by_rule, promising, refusal, rules_of};
+pub use specialist::{SPECIALIST, data_by_rule, promising, refusal, rules_of};
 pub(crate) use worker::TRIGGERS;
 
 use crate::definition::{Contract, Definition};

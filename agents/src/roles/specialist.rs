@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use super::{Faults, RoleRules, Submission, worker};
 use crate::definition::{Contract, Definition, Schema};
 
+/// The name of the template that all specialists share.
+pub const SPECIALIST: &str = "specialist";
+
 /// What all specialists have in common.
 pub(super) static RULES: RoleRules = RoleRules {
-    name: "specialist",
+    name: SPECIALIST,
     template: include_str!("../prompts/specialist.md.j2"),
     tools: &["*"],
     max_steps: None,

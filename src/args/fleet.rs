@@ -18,9 +18,10 @@ use super::read::{parse_role, parse_scale, parse_span};
 Examples:
   muster up
   muster up --scale worker=4 --scale researcher=2
+  muster up --scale fact_checker=2
   muster up --detach; muster run \"…\"; muster down")]
 pub(crate) struct UpArgs {
-    /// Processes of a role (0 for none), such as worker=4. May be repeated.
+    /// Processes of a role or specialist (0 for none), such as worker=4. May be repeated.
     #[arg(long, value_name = "ROLE=N", value_parser = parse_scale)]
     pub(crate) scale: Vec<(String, u16)>,
     /// Go on in the background once the fleet is up.

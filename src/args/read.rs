@@ -15,8 +15,9 @@ pub(super) fn parse_scale(text: &str) -> Result<(String, u16), String> {
     let (role, count) = text.split_once('=').ok_or_else(wrong)?;
     let count: u16 = count.trim().parse().map_err(|_| wrong())?;
     let role = role.trim();
+    // Which specialists there are is known when the fleet is: here it need only be a name.
     if role != "orchestrator" {
-        parse_role(role)?;
+        role.parse::<Role>().map_err(|error| error.to_string())?;
     }
     Ok((role.to_owned(), count))
 }
@@ -55,7 +56,8 @@ mod tests {
     fn a_scale_names_a_role_and_a_number() {
         assert_eq!(parse_scale("worker=4"), Ok(("worker".into(), 4)));
         assert_eq!(parse_scale("orchestrator=2"), Ok(("orchestrator".into(), 2)));
-        for text in ["worker", "worker=", "worker=-1", "worker=70000", "wroker=1"] {
+        assert_eq!(parse_scale("fact_checker=2"), Ok(("fact_checker".into(), 2)));
+        for text in ["worker", "worker=", "worker=-1", "worker=70000", "No Name=1"] {
             assert!(parse_scale(text).is_err(), "{text}");
         }
     }

@@ -12,6 +12,7 @@ use crate::args::UpArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::Change;
 use crate::fleet::process::ProcessRef;
+use crate::fleet::scale;
 use crate::fleet::supervisor::Fleet;
 use crate::output;
 use crate::render::figures;
@@ -23,10 +24,12 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Brings the fleet up.
 pub(super) async fn up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
+    let scale: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
     if args.detach && !args.in_background {
+        // Said here: what the process in the background says is in its log.
+        scale::of(app, &scale)?;
         return detach(app, &args).await;
     }
-    let scale: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
     let mut stop = StopSignals::listen()?;
     let mut fleet = Fleet::start(app, &scale).await?;
     if !args.json {

@@ -4,6 +4,7 @@ pub(crate) mod log_file;
 pub(crate) mod member;
 pub(crate) mod policy;
 pub(crate) mod process;
+pub(crate) mod scale;
 pub(crate) mod specialists;
 pub(crate) mod state;
 pub(crate) mod supervisor;

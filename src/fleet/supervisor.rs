@@ -17,7 +17,7 @@ use super::member::{Change, Changed, MemberSpec, keep};
 use super::policy::{Deaths, RestartPolicy, Verdict};
 use super::process::{ProcessRef, resident_bytes};
 use super::state::{FleetFolder, FleetLock, FleetState, MemberState};
-use super::team;
+use super::{scale, team};
 use crate::app::{App, bus_failure, now};
 use crate::exit::Failure;
 use crate::settings::FleetSettings;
@@ -50,6 +50,7 @@ impl Fleet {
     /// Brings a fleet up: a NATS server unless one is set, then all processes at the same time. Returns when they
     /// are started and the bus takes goals; they join by themselves.
     pub(crate) async fn start(app: &App, scale: &BTreeMap<String, u16>) -> Result<Self, Failure> {
+        let scale = scale::of(app, scale)?;
         let folder = app.fleet.clone();
         let lock = lock(&folder)?;
         let server = match &app.settings().bus.url {
@@ -62,7 +63,7 @@ impl Fleet {
             .or_else(|| app.settings().bus.url.clone())
             .unwrap_or_default();
         let system = server.as_ref().and_then(LocalServer::system_account);
-        let members = members(app, &url, system.as_ref(), scale)?;
+        let members = members(app, &url, system.as_ref(), &scale)?;
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
@@ -70,7 +71,8 @@ impl Fleet {
 
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
-        let watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
+        let mut watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
+        watcher.specialists.scale = scale;
         let watch = tokio::spawn(watcher.watch(members, stop.clone()));
         Ok(Self { url, changes, stop, watch })
     }
@@ -136,12 +138,9 @@ fn members(
     let program = std::env::current_exe().map_err(|e| {
         Failure::failed(format!("cannot tell where this program is: {e}")).help("start it by its full path")
     })?;
-    let count = |role: &str| {
-        let chosen = scale.get(role).or_else(|| app.settings().fleet.scale.get(role));
-        chosen.copied().unwrap_or(1)
-    };
+    let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();
-    for n in 1..=count("orchestrator") {
+    for n in 1..=count(scale::ORCHESTRATOR) {
         let mut orchestrator = member(app, &program, url, &format!("orchestrator-{n}"), &["orchestrator"]);
         // The system account is for orchestrators alone.
         orchestrator.hidden.clear();

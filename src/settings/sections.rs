@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel,
+    RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

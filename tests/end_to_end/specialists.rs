@@ -87,3 +87,25 @@ fn files_are_checked_without_joining() {
     let missing = folder.run(&["agent", "--check", "nowhere.agent.md"]).unwrap();
     assert_eq!(missing.status.code(), Some(2), "{}", both(&missing));
 }
+
+#[test]
+fn specialists_are_scaled_by_their_names_and_unknown_ones_refused() {
+    let folder = folder();
+    folder.write("agents/watcher.agent.md", CHECKER).unwrap();
+    folder.write("agents/keeper.agent.md", CHECKER.replace("loop_watcher", "loop_keeper")).unwrap();
+    for wrong in [&["--scale", "loop_wacher=2"][..], &["--set", "fleet.scale.loop_wacher=2", "--detach"]] {
+        let refused = folder.run(&[&["up"], wrong].concat()).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{}", both(&refused));
+        assert!(both(&refused).contains("did you mean loop_watcher?"), "{}", both(&refused));
+    }
+    let fleet = folder.up(&["--scale", "loop_watcher=2", "--set", "fleet.scale.loop_keeper=3"]).unwrap();
+    let folder = fleet.folder();
+    let count = |role: &str| {
+        let listed = folder.json(&["ps", "--json"]).unwrap_or_default();
+        listed.as_array().into_iter().flatten().filter(|agent| agent["role"] == role).count()
+    };
+    wait_until("all have joined", LIMIT, || (count("loop_watcher"), count("loop_keeper")) == (2, 3)).unwrap();
+    std::fs::remove_file(folder.path().join("agents/watcher.agent.md")).unwrap();
+    wait_until("both have left with their file", LIMIT, || count("loop_watcher") == 0).unwrap();
+    assert_eq!(count("loop_keeper"), 3);
+}

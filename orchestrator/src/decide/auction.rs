@@ -12,6 +12,7 @@ use muster_shared::time::Millis;
 use super::deadline;
 use super::draft::Draft;
 use super::effect::Effect;
+use super::groups;
 use crate::auction;
 
 /// How long after an auction its bids may come in. Then whoever was to bring them has died, and the task is given out as
@@ -149,9 +150,8 @@ fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)>
 /// The place of a task that is given out by auction.
 fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
     let index = task.leaf().filter(|_| run.event_version >= TEAMS_SINCE)?;
-    let planned = run.plan.as_ref()?.tasks.get(index)?;
     let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
-    let wanted = match planned.pattern.unwrap_or_default() {
+    let wanted = match groups::pattern(run, index) {
         Pattern::Auction => true,
         Pattern::Hierarchical | Pattern::Committee { .. } | Pattern::Redundant { .. } => false,
     };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel, RunLimits,
-    WhenStale,
+    AuctionRules, Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel,
+    RunLimits, WhenStale,
 };
 use serde::{Deserialize, Serialize};
 

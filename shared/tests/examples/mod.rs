@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
-    About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation, ContextRequest, CorpusRef,
-    DecidedBy, Dissent, Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef,
-    ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer,
-    PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation,
-    Reply, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult,
-    TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
+    About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
+    ContextRequest, CorpusRef, DecidedBy, Dissent, Ending, Finding, Goal, HelpRequest, Information,
+    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
+    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation,
+    Reflection, RefusedOperation, Reply, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft,
+    TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,

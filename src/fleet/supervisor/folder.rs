@@ -19,12 +19,14 @@ pub(super) struct Specialists {
     files: specialists::Files,
     settled: BTreeMap<PathBuf, Content>,
     running: BTreeMap<PathBuf, CancellationToken>,
+    /// How many processes of each there are to be; one of those that are not named.
+    pub(super) scale: BTreeMap<String, u16>,
     /// How many were started: each process has a name of its own.
     started: u32,
 }
 
 impl Watcher {
-    /// Starts a process for each specialist whose file has come, and ends those whose file went or changed.
+    /// Starts the processes of each specialist whose file has come, and ends those whose file went or changed.
     pub(super) async fn follow_folder(
         &mut self,
         keepers: &mut JoinSet<()>,
@@ -54,11 +56,13 @@ impl Watcher {
                         .retain(|member| member.process.is_some() || member.file.as_ref() != Some(&path));
                 }
                 Order::Start { path, role } => {
-                    if let Some(member) = self.new_specialist(&path, &role) {
-                        let own = stop.child_token();
-                        keepers.spawn(keep(member, changed.clone(), own.clone()));
-                        self.specialists.running.insert(path, own);
+                    let own = stop.child_token();
+                    for _ in 0..self.specialists.scale.get(&role).copied().unwrap_or(1) {
+                        if let Some(member) = self.new_specialist(&path, &role) {
+                            keepers.spawn(keep(member, changed.clone(), own.clone()));
+                        }
                     }
+                    self.specialists.running.insert(path, own);
                 }
                 Order::Refuse { path, reason } => {
                     tracing::warn!(reason, "an agent file is left out");

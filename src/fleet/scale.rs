@@ -1,0 +1,49 @@
+//! How many processes each role of a fleet has: asked for by name, those of specialists too.
+
+use std::collections::BTreeMap;
+
+use muster_shared::ids::Role;
+
+use super::specialists;
+use crate::app::App;
+use crate::exit::Failure;
+
+/// The name under which orchestrators are scaled.
+pub(crate) const ORCHESTRATOR: &str = "orchestrator";
+
+/// A name less like a known one than this is not taken for it.
+const LIKE_ENOUGH: f64 = 0.7;
+
+/// What was asked for on the command line, over what settings say.
+///
+/// # Errors
+/// When somebody is named whom this fleet does not have.
+pub(crate) fn of(app: &App, asked: &BTreeMap<String, u16>) -> Result<BTreeMap<String, u16>, Failure> {
+    let mut scale = app.settings().fleet.scale.clone();
+    scale.extend(asked.iter().map(|(name, count)| (name.clone(), *count)));
+    let mut known: Vec<String> = Role::BUILT_IN.iter().map(Role::to_string).collect();
+    known.push(ORCHESTRATOR.to_owned());
+    if scale.keys().all(|name| known.contains(name)) {
+        return Ok(scale);
+    }
+    known.extend(specialists::definitions(app).iter().map(|definition| definition.role.to_string()));
+    known.extend(app.loaded.team.iter().flat_map(|team| &team.specialists).map(|member| member.role.clone()));
+    match scale.keys().find(|name| !known.contains(name)) {
+        None => Ok(scale),
+        Some(name) => Err(unknown(name, known)),
+    }
+}
+
+fn unknown(name: &str, mut known: Vec<String>) -> Failure {
+    let like = |known: &&String| strsim::jaro_winkler(known, name);
+    let nearest = known.iter().filter(|known| like(known) > LIKE_ENOUGH);
+    let nearest = nearest.max_by(|one, other| like(one).total_cmp(&like(other)));
+    let meant = nearest.map_or_else(String::new, |known| format!("did you mean {known}? "));
+    known.sort();
+    known.dedup();
+    Failure::usage(format!("there is nobody called {name} in this fleet to have more or fewer of")).help(format!(
+        "{meant}There are {}. A specialist is known by its file, agents/NAME.agent.md, if that has no fault, or by the \
+         team of --fleet",
+        known.join(", ")
+    ))
+}

@@ -30,7 +30,7 @@ pub(crate) use look::{
     ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
 pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
-pub(crate) use people::{AnswerArgs, ApproveArgs, QuestionsArgs, RejectArgs};
+pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
 pub(crate) use run::{ForkArgs, PlanningChoice, RunArgs};
@@ -123,6 +123,8 @@ pub(crate) enum Command {
     Redo(TaskArgs),
     /// Change the goal of a run or of a task.
     Edit(EditArgs),
+    /// Show what the tasks of a run know in common, or write a value of it.
+    Context(ContextArgs),
     /// List the questions that wait for a person.
     Questions(QuestionsArgs),
     /// Answer a question of a run.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use muster_shared::flow::ReviewPolicy;
 use muster_shared::ids::QuestionId;
+use serde_json::Value;
 
 use super::OrderArgs;
 use crate::place::Place;
@@ -45,6 +46,38 @@ pub(crate) struct AnswerArgs {
     /// One of the choices, by its number.
     #[arg(long, value_name = "N")]
     pub(crate) choice: Option<usize>,
+}
+
+/// Show what the tasks of a run know in common, or write a value of it.
+///
+/// Each value has a version. Whoever writes one names the version that they saw (0 for a new one); a write that comes too
+/// late is refused with what there is.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster context last
+  muster context last limit --json
+  muster context last --set limit=20             # a new value
+  muster context last --set limit=25 --version 1 # a value that has version 1")]
+pub(crate) struct ContextArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// Only this key; all that begin with it when it ends with `*`.
+    #[arg(conflicts_with = "set")]
+    pub(crate) key: Option<String>,
+    /// Write this value: JSON, else a text.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_value)]
+    pub(crate) set: Option<(String, Value)>,
+    /// The version that you saw.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "set")]
+    pub(crate) version: u32,
+}
+
+/// Reads a key and its value: JSON where it is that, else a text.
+pub(crate) fn parse_value(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as limit=20")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.trim().to_owned(), value))
 }
 
 /// Approve what a run asks about: its plan, or whether to go on.

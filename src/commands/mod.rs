@@ -10,6 +10,7 @@ mod blueprint;
 mod cancel;
 mod config;
 mod conform;
+mod context;
 mod dead;
 mod doctor;
 mod down;
@@ -76,6 +77,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         | Command::Skip(_)
         | Command::Redo(_)
         | Command::Edit(_)
+        | Command::Context(_)
         | Command::Questions(_)
         | Command::Answer(_)
         | Command::Approve(_)
@@ -113,6 +115,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Skip(args) => skip::skip(&app, &args).await?,
         Command::Redo(args) => redo::redo(&app, &args).await?,
         Command::Edit(args) => edit::edit(&app, &args).await?,
+        Command::Context(args) => context::context(&app, &args).await?,
         Command::Questions(args) => questions::questions(&app, &args).await?,
         Command::Answer(args) => answer::answer(&app, &args).await?,
         Command::Approve(args) => approve::approve(&app, &args).await?,

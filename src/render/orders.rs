@@ -37,6 +37,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::PlanEdited { .. } => "the plan stands as edited".to_owned(),
         RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
+        RunEvent::ContextWritten { key, version, .. } => format!("context.{key} has version {version}"),
         RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
         | RunEvent::LessonsRecalled { .. }

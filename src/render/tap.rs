@@ -48,6 +48,8 @@ fn event(event: &RunEvent) -> String {
                 PeerAnswer::InformationShared { .. } => "information shared",
                 PeerAnswer::ContextGiven { .. } => "context given",
                 PeerAnswer::CapabilityFound { .. } => "capability found",
+                PeerAnswer::ContextWritten { .. } => "context written",
+                PeerAnswer::ContextFound { .. } => "context found",
             };
             format!("{what} to {task}: {}", observation.content)
         }
@@ -101,6 +103,7 @@ fn says(body: &Body) -> String {
         Body::Command(Command::ChildEnded { child, .. }) => format!("{} has ended", child.short()),
         Body::Command(Command::Fork { from, .. }) => format!("fork of {} at {}", from.run.short(), from.at),
         Body::Command(Command::Cancel { reason, .. }) => format!("cancel: {reason}"),
+        Body::Command(Command::SetContext { key, value, .. }) => format!("context.{key} = {value}"),
         Body::Command(Command::Pause { reason, .. }) => format!("pause: {reason}"),
         Body::Command(Command::Resume { reason, .. }) => format!("resume: {reason}"),
         Body::Command(Command::Skip { task, reason, .. }) => format!("skip {task}: {reason}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
-    Observation, ObservationStatus, Outcome, Placement, Reply, Step, TaskOffered, Work,
+    ContextAuthor, Observation, ObservationStatus, Outcome, Placement, Reply, Step, TaskOffered, Work,
 };
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{
@@ -191,6 +191,9 @@ impl Timeline {
             RunEvent::InformationShared { number, from, to, text } => {
                 let to: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
                 format!("{from} shares information {number} with {}: {}", to.join(", "), self.brief(text))
+            }
+            RunEvent::ContextWritten { key, value, version, by } => {
+                format!("{by} writes context.{key} (version {version}): {}", self.brief(&value.to_string()))
             }
             RunEvent::HandOverRefused { task, agent, reason, .. } => {
                 let by = agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
@@ -442,6 +445,7 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Answer { question, request, .. } => {
             format!("an answer to question {question} by {}", who(request))
         }
+        Input::SetContext { key, request, .. } => format!("a value for context.{key} by {}", who(request)),
         Input::Refuse { .. } => "a goal that is refused".to_owned(),
     });
     let words: Vec<String> = words.collect();
@@ -496,6 +500,10 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskAwarded { task, .. }
         | RunEvent::BidHeld { task, .. }
         | RunEvent::MembersSettled { task, .. } => Some(TaskId::Leaf(task.clone())),
+        RunEvent::ContextWritten { by, .. } => match by {
+            ContextAuthor::Task { task, .. } => Some(TaskId::Leaf(task.clone())),
+            ContextAuthor::Person(_) => None,
+        },
         RunEvent::Reflected { task, .. } => Some(TaskId::Reflect(task.clone())),
         RunEvent::RefinementWanted { number, .. } | RunEvent::PlanRefined { number, .. } => {
             Some(TaskId::Refine(*number))

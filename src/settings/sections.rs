@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Granularity, Pattern, Peers, People, Planning, ReflectionLevel,
-    RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, ContextLimits, Granularity, Pattern, Peers, People, Planning,
+    ReflectionLevel, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,6 +199,8 @@ pub(crate) struct LimitSettings {
     pub(crate) peers: PeerSettings,
     /// How auctions of tasks are held.
     pub(crate) auction: AuctionSettings,
+    /// How much tasks may know in common.
+    pub(crate) context: ContextLimits,
     /// Whether a planner is asked: auto (unless the goal is small), always, or never.
     pub(crate) planning: Planning,
     /// Whether a plan is improved from lessons of earlier runs before it is carried out.
@@ -330,6 +332,7 @@ impl Default for LimitSettings {
             people,
             peers,
             auction,
+            context,
             planning,
             iterate_plans,
             max_replans,
@@ -367,6 +370,7 @@ impl Default for LimitSettings {
             people: PeopleSettings::from(&people),
             peers: PeerSettings::from(&peers),
             auction: AuctionSettings::from(&auction),
+            context,
             planning,
             iterate_plans,
             max_replans,
@@ -409,6 +413,7 @@ impl From<&LimitSettings> for RunLimits {
             people: People::from(&limits.people),
             peers: Peers::from(&limits.peers),
             auction: AuctionRules::from(&limits.auction),
+            context: limits.context.clone(),
             planning: limits.planning,
             iterate_plans: limits.iterate_plans,
             max_replans: limits.max_replans,

@@ -72,6 +72,7 @@ mod tests {
                 "delegate",
                 "escalate",
                 "generate",
+                "read_context",
                 "request_context",
                 "request_info",
                 "search",
@@ -82,7 +83,8 @@ mod tests {
                 "workspace.append",
                 "workspace.list",
                 "workspace.read",
-                "workspace.write"
+                "workspace.write",
+                "write_context"
             ]
         );
         for spec in specs {

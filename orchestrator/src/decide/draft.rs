@@ -230,6 +230,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
         | RunEvent::InformationShared { .. }
+        | RunEvent::ContextWritten { .. }
         | RunEvent::HandOverRefused { .. }
         | RunEvent::StandstillEnded { .. }
         | RunEvent::ChildBegun { .. }

@@ -180,6 +180,11 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         Input::Bids { task, number, bids, standings } => {
             auction::close(draft, task, *number, (bids, standings));
         }
+        Input::SetContext { key, value, version, request } => {
+            control::obey(draft, request, |draft, request| {
+                peers::set(draft, request, (key, value, *version))
+            });
+        }
         Input::ChildEnded { child, end } => children::ended(draft, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}

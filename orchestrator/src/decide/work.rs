@@ -69,7 +69,7 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
     let inputs = survey::inputs(run, index);
     // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
     // reads it as it stands.
-    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run)) {
+    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context) {
         task.goal = goal;
     }
     Some(Work::Execute {

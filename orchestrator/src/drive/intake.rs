@@ -202,6 +202,10 @@ pub(super) async fn see_to(
         Command::Answer { question, text, .. } => {
             Input::Answer { question: *question, text: text.clone(), request: request("") }
         }
+        Command::SetContext { key, value, version, reason, .. } => {
+            let (key, value, request) = (key.clone(), value.clone(), request(reason));
+            Input::SetContext { key, value, version: *version, request }
+        }
     };
     Ok(ask(office, command.run(), input).await)
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Goal, Granularity, Pattern, Peers, People, Planning, ReflectionLevel,
-    RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, ContextLimits, Goal, Granularity, Pattern, Peers, People, Planning,
+    ReflectionLevel, RunLimits, WhenStale,
 };
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,7 @@ const CEILING: RunLimits = RunLimits {
     task_budget: Budget::UNLIMITED,
     max_nesting: 10,
     people: People::USUAL,
+    context: ContextLimits { max_entries: 2_000, max_bytes: 64 * 1024 },
     peers: Peers { max_requests: 1_000, max_bytes: 64 * 1024, help_within_ms: LONGEST_RUN_MS },
     auction: AuctionRules { window_ms: 60_000, max_bids: 1_000, time_weight: 100, overrun: 1_000 },
     planning: Planning::Auto,
@@ -138,6 +139,10 @@ impl OrchestratorSettings {
                 max_questions: wanted.people.max_questions.min(MOST_QUESTIONS),
                 max_delegations: wanted.people.max_delegations.min(u32::from(CEILING.max_depth)),
                 ..wanted.people.clone()
+            },
+            context: ContextLimits {
+                max_entries: wanted.context.max_entries.min(CEILING.context.max_entries),
+                max_bytes: wanted.context.max_bytes.min(CEILING.context.max_bytes),
             },
             peers: Peers {
                 max_requests: wanted.peers.max_requests.min(CEILING.peers.max_requests),

@@ -256,6 +256,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Bids { .. }
         | Input::Edit { .. }
         | Input::Answer { .. }
+        | Input::SetContext { .. }
         | Input::Approve { .. }
         | Input::Reject { .. } => None,
     }

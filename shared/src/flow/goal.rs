@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::auction::AuctionRules;
 use super::budget::Budget;
 use super::child::Parent;
+use super::context::ContextLimits;
 use super::conversation::Turn;
 use super::group::Committees;
 use super::pattern::Pattern;
@@ -265,6 +266,9 @@ pub struct RunLimits {
     /// How auctions are held.
     #[serde(skip_serializing_if = "AuctionRules::is_usual")]
     pub auction: AuctionRules,
+    /// How much tasks may know in common.
+    #[serde(skip_serializing_if = "ContextLimits::is_usual")]
+    pub context: ContextLimits,
     /// Whether a planner is asked.
     #[serde(skip_serializing_if = "Planning::is_auto")]
     pub planning: Planning,
@@ -391,6 +395,7 @@ impl Default for RunLimits {
             people: People::default(),
             peers: Peers::USUAL,
             auction: AuctionRules::USUAL,
+            context: ContextLimits::USUAL,
             planning: Planning::Auto,
             iterate_plans: true,
             max_replans: MAX_REPLANS,

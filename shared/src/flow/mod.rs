@@ -6,6 +6,7 @@ pub mod budget;
 pub mod child;
 pub mod claim;
 pub mod conflicts;
+pub mod context;
 pub mod conversation;
 pub mod gates;
 pub mod goal;
@@ -34,6 +35,7 @@ pub use budget::Budget;
 pub use child::Parent;
 pub use claim::{Claim, ClaimValue, Finite};
 pub use conflicts::{ConflictStep, Conflicts};
+pub use context::{ContextAuthor, ContextEntry, ContextLimits};
 pub use conversation::Turn;
 pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, Granularity, Planning, RunLimits, WhenStale};
@@ -43,8 +45,8 @@ pub use note::{Check, Fault, Note, SpinLevel, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
 pub use peer::{
-    CapabilityQuery, Capable, ContextRequest, HelpRequest, Information, InformationShare, Peer, PeerAnswer,
-    PeerRequest, Peers,
+    CapabilityQuery, Capable, ContextRead, ContextRequest, ContextWrite, HelpRequest, Information,
+    InformationShare, Peer, PeerAnswer, PeerRequest, Peers,
 };
 pub use people::{People, ReviewPolicy};
 pub use placement::{PassedOver, Placement};

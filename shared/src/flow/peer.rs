@@ -2,8 +2,12 @@
 //! travels as what a task waits for ([`Wait::Peer`](super::Wait)); its answer comes with the next offer, and both stand in
 //! the record.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::context::{ContextEntry, in_text};
 use crate::ids::{Role, TaskIndex};
 
 /// A request of a task to its peers. Names are text as the asker wrote them: what is wrong with one is the answer.
@@ -18,6 +22,10 @@ pub enum PeerRequest {
     ContextRequest(ContextRequest),
     /// Who can do something. Answered from the registry, without a model.
     CapabilityQuery(CapabilityQuery),
+    /// A value of the shared context is to be written.
+    ContextWrite(ContextWrite),
+    /// What the shared context has. Answered from the record, without a model.
+    ContextRead(ContextRead),
 }
 
 impl PeerRequest {
@@ -29,6 +37,8 @@ impl PeerRequest {
             Self::InformationShare(_) => "information share",
             Self::ContextRequest(_) => "context request",
             Self::CapabilityQuery(_) => "capability query",
+            Self::ContextWrite(_) => "context write",
+            Self::ContextRead(_) => "context read",
         }
     }
 
@@ -47,6 +57,9 @@ impl PeerRequest {
                 if wanted.question.is_empty() { of } else { format!("{of}: {}", wanted.question) }
             }
             Self::CapabilityQuery(query) => format!("who can do {}?", query.needs.join(", ")),
+            Self::ContextWrite(wanted) => format!("{} = {}", wanted.key, in_text(&wanted.value)),
+            Self::ContextRead(wanted) if wanted.prefix => format!("{}*", wanted.key),
+            Self::ContextRead(wanted) => wanted.key.clone(),
         };
         format!("{}: {what}", self.name())
     }
@@ -62,6 +75,10 @@ impl PeerRequest {
             Self::InformationShare(InformationShare { text, tasks }) => text.len() + all(tasks),
             Self::ContextRequest(ContextRequest { tasks, question }) => question.len() + all(tasks),
             Self::CapabilityQuery(CapabilityQuery { needs }) => all(needs),
+            Self::ContextWrite(ContextWrite { key, value, version: _ }) => {
+                key.len() + value.to_string().len()
+            }
+            Self::ContextRead(ContextRead { key, prefix: _ }) => key.len(),
         }
     }
 }
@@ -139,6 +156,29 @@ pub struct CapabilityQuery {
     pub needs: Vec<String>,
 }
 
+/// A value that is to stand in the shared context of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ContextWrite {
+    /// What it is called.
+    pub key: String,
+    /// What it is.
+    pub value: Value,
+    /// The version that whoever writes it has seen; 0 when there was none.
+    #[serde(default)]
+    pub version: u32,
+}
+
+/// A wish to know what the shared context has. Whoever asks is told when it changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct ContextRead {
+    /// The key, or how keys begin.
+    pub key: String,
+    /// Whether all keys are meant that begin so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prefix: bool,
+}
+
 /// The answer to a request, for programs. The observation says the same in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -166,6 +206,18 @@ pub enum PeerAnswer {
     CapabilityFound {
         /// The roles.
         peers: Vec<Capable>,
+    },
+    /// The value stands in the shared context.
+    ContextWritten {
+        /// Its key.
+        key: String,
+        /// Its version.
+        version: u32,
+    },
+    /// What the shared context has, by key.
+    ContextFound {
+        /// The values.
+        entries: BTreeMap<String, ContextEntry>,
     },
 }
 

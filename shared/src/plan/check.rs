@@ -144,6 +144,14 @@ pub enum PlanProblem {
         /// The leaves of the cycle, depth first.
         tasks: Vec<TaskIndex>,
     },
+    /// A reference to the shared context that names no key of it.
+    #[error("task {task}: {text} names no value of the shared context: write {{{{context.KEY}}}}")]
+    MalformedContext {
+        /// The task in whose goal it stands.
+        task: TaskIndex,
+        /// What stands there.
+        text: String,
+    },
     /// A reference that means nothing.
     #[error("task {task}: {text} does not refer to the result or the findings of a task of the plan")]
     UnknownReference {
@@ -332,6 +340,10 @@ fn check_dependencies(plan: &Plan, index: &TaskIndex, task: &PlanTask, problems:
 }
 
 fn check_references(plan: &Plan, index: &TaskIndex, task: &PlanTask, problems: &mut Vec<PlanProblem>) {
+    for (range, _) in reference::find_context(&task.goal).filter(|(_, found)| found.is_err()) {
+        let text = task.goal[range].to_owned();
+        problems.push(PlanProblem::MalformedContext { task: index.clone(), text });
+    }
     for (range, reference) in reference::find(&task.goal) {
         let target = reference.ok().map(|found| found.task).filter(|task| plan.tasks.contains_key(task));
         let Some(target) = target else {

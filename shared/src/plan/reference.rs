@@ -1,12 +1,15 @@
-//! References to results of other tasks in the goal of a task: `{{1-2.result}}`, `{{1-2.findings}}` (P7).
+//! References in the goal of a task: to results of other tasks, `{{1-2.result}}`, `{{1-2.findings}}`, and to the shared
+//! context, `{{context.key}}` (P7).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::flow::{Finding, LeafRef, Plan, TaskResult};
+use crate::flow::context::is_key;
+use crate::flow::{ContextEntry, Finding, LeafRef, Plan, TaskResult};
 use crate::ids::TaskIndex;
 
 /// A reference to what a task gave.
@@ -53,6 +56,14 @@ pub enum ReferenceError {
         /// What stands there.
         text: String,
     },
+    /// No key of the shared context.
+    #[error(
+        "{text} is no reference: write {{{{context.KEY}}}}, where KEY is a letter and then letters, digits, -, _ and ."
+    )]
+    MalformedContext {
+        /// What stands there.
+        text: String,
+    },
     /// A task that is not in the plan.
     #[error("{text} refers to a task that is not in the plan")]
     UnknownTask {
@@ -77,20 +88,59 @@ pub fn find(text: &str) -> impl Iterator<Item = (Range<usize>, Result<Reference,
     })
 }
 
-/// The text with every reference replaced by what it stands for. What results say is not searched again.
-/// A reference to a parent stands for all leaves below it; a task that gave nothing is named as such.
+/// All references to the shared context in a text, `{{context.KEY}}`, with where they stand.
+pub fn find_context(text: &str) -> impl Iterator<Item = (Range<usize>, Result<&str, ReferenceError>)> {
+    CONTEXT.captures_iter(text).map(|found| {
+        let (whole, rest) = (found.get_match(), found.name("rest").map_or("", |rest| rest.as_str()));
+        let key = rest.trim().strip_prefix('.').map(str::trim).filter(|key| is_key(key));
+        let text = || whole.as_str().to_owned();
+        (whole.range(), key.ok_or_else(|| ReferenceError::MalformedContext { text: text() }))
+    })
+}
+
+/// The text with malformed references to the shared context written so that they are none.
+#[must_use]
+pub fn without_malformed_context(text: &str) -> String {
+    let (mut clean, mut from) = (String::with_capacity(text.len()), 0);
+    for (range, _) in find_context(text).filter(|(_, found)| found.is_err()) {
+        clean.push_str(&text[from..range.start]);
+        clean.push_str(text[range.clone()].trim_matches(['{', '}']).trim());
+        from = range.end;
+    }
+    clean.push_str(&text[from..]);
+    clean
+}
+
+/// The text with every reference replaced by what it stands for. What results and values say is not searched again.
+/// A reference to a parent stands for all leaves below it; a task that gave nothing is named as such, and so is a value
+/// that nobody has written: whoever does the task is told of it once it is.
 ///
 /// # Errors
 /// When a reference is malformed or names a task that is not in the plan.
-pub fn resolve(text: &str, plan: &Plan, results: &[LeafRef]) -> Result<String, ReferenceError> {
-    let (mut resolved, mut from) = (String::with_capacity(text.len()), 0);
+pub fn resolve(
+    text: &str,
+    plan: &Plan,
+    results: &[LeafRef],
+    context: &BTreeMap<String, ContextEntry>,
+) -> Result<String, ReferenceError> {
+    let mut parts: Vec<(Range<usize>, String)> = Vec::new();
     for (range, reference) in find(text) {
         let reference = reference?;
         if !plan.tasks.contains_key(&reference.task) {
             return Err(ReferenceError::UnknownTask { text: text[range].to_owned() });
         }
+        parts.push((range, content(&reference, plan, results)));
+    }
+    for (range, key) in find_context(text) {
+        let key = key?;
+        let missing = || format!("(context.{key} is not there yet: nobody has written it)");
+        parts.push((range, context.get(key).map_or_else(missing, ContextEntry::text)));
+    }
+    parts.sort_by_key(|(range, _)| range.start);
+    let (mut resolved, mut from) = (String::with_capacity(text.len()), 0);
+    for (range, part) in parts {
         resolved.push_str(&text[from..range.start]);
-        resolved.push_str(&content(&reference, plan, results));
+        resolved.push_str(&part);
         from = range.end;
     }
     resolved.push_str(&text[from..]);
@@ -132,3 +182,7 @@ fn finding_line(finding: &Finding) -> String {
 static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{\{\s*(?<task>[0-9][0-9a-z~-]*)\s*\.\s*(?<field>[A-Za-z_]+)\s*\}\}").expect("a pattern")
 });
+
+#[expect(clippy::expect_used, reason = "a constant pattern, used by tests")]
+static CONTEXT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{\{\s*context\b(?<rest>[^{}]*)\}\}").expect("a pattern"));

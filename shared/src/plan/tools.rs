@@ -3,7 +3,7 @@
 use crate::flow::{PlanDraft, Specialty, TaskDraft};
 
 /// The tools that come with Muster. What of these a role may use is another matter.
-pub const STANDARD: [&str; 22] = [
+pub const STANDARD: [&str; 24] = [
     "analyze",
     "ask_peer",
     "blueprint",
@@ -15,6 +15,7 @@ pub const STANDARD: [&str; 22] = [
     "escalate",
     "generate",
     "plan",
+    "read_context",
     "request_context",
     "request_info",
     "search",
@@ -26,6 +27,7 @@ pub const STANDARD: [&str; 22] = [
     "workspace.list",
     "workspace.read",
     "workspace.write",
+    "write_context",
 ];
 
 /// What every task keeps of what its role may use: how to reach a person before it guesses.

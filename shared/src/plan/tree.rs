@@ -318,6 +318,7 @@ pub(super) fn words(name: &str) -> String {
 }
 
 fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<Piece> {
+    let goal = &reference::without_malformed_context(goal);
     let (mut pieces, mut from) = (Vec::new(), 0);
     for (range, reference) in reference::find(goal) {
         pieces.push(Piece::Text(goal[from..range.start].to_owned()));

@@ -1,10 +1,12 @@
 //! What the tasks of a run asked and told each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::flow::{Information, Plan};
+use crate::flow::context::{MAX_KEY, is_key, type_of};
+use crate::flow::{ContextEntry, ContextLimits, Information, Plan};
 use crate::ids::TaskIndex;
 use crate::time::Millis;
 
@@ -17,6 +19,12 @@ pub struct PeerTalk {
     /// What was told, by its number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub shared: BTreeMap<u32, Shared>,
+    /// What they know in common, by key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub context: BTreeMap<String, ContextEntry>,
+    /// What of it tasks asked for: keys, and beginnings of keys with a `*`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub asked: BTreeMap<TaskIndex, BTreeSet<String>>,
 }
 
 /// Something that a task told others.
@@ -36,7 +44,82 @@ impl PeerTalk {
     /// Whether nobody asked or told anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.requests == 0 && self.shared.is_empty()
+        self.requests == 0 && self.shared.is_empty() && self.context.is_empty()
+    }
+
+    /// The version that a value has once it is written.
+    ///
+    /// # Errors
+    /// Why it cannot be written, and what to do. Whoever saw another version than there is is told what there is.
+    pub fn check_write(
+        &self,
+        limits: &ContextLimits,
+        key: &str,
+        value: &Value,
+        seen: u32,
+    ) -> Result<u32, String> {
+        if !is_key(key) {
+            let short: String = key.chars().take(MAX_KEY).collect();
+            return Err(format!(
+                "{short:?} is no key: it is a letter and then letters, digits, -, _ and ., {MAX_KEY} at most"
+            ));
+        }
+        let bytes = value.to_string().len();
+        if bytes > usize::try_from(limits.max_bytes).unwrap_or(usize::MAX) {
+            return Err(format!(
+                "the value has {bytes} bytes, {} is the most: keep it short",
+                limits.max_bytes
+            ));
+        }
+        let Some(there) = self.context.get(key) else { return self.check_new(limits, key, value, seen) };
+        if there.version != seen {
+            return Err(format!(
+                "{key} has version {} now, not {seen}: {} (written by {}). Take it into account, and name version {} to \
+                 write it",
+                there.version,
+                there.text(),
+                there.by,
+                there.version
+            ));
+        }
+        let (was, is) = (type_of(&there.value), type_of(value));
+        if was == is {
+            Ok(there.version.saturating_add(1))
+        } else {
+            Err(format!("{key} is a {was} and stays one; the value is a {is}: write it under another key"))
+        }
+    }
+
+    fn check_new(&self, limits: &ContextLimits, key: &str, value: &Value, seen: u32) -> Result<u32, String> {
+        let most = usize::try_from(limits.max_entries).unwrap_or(usize::MAX);
+        if value.is_null() {
+            Err("there is no value: give a text, a number, yes or no, a list or an object".to_owned())
+        } else if seen != 0 {
+            Err(format!("{key} is not there, and has no version {seen}: name version 0 to write it"))
+        } else if self.context.len() >= most {
+            Err(format!(
+                "there are {most} values already, which is the most: write one of those that are there"
+            ))
+        } else {
+            Ok(1)
+        }
+    }
+
+    /// What the shared context has of a key, or of all keys that begin so.
+    #[must_use]
+    pub fn find(&self, key: &str, prefix: bool) -> BTreeMap<String, ContextEntry> {
+        let meant = |name: &&String| if prefix { name.starts_with(key) } else { *name == key };
+        let found = self.context.iter().filter(|(name, _)| meant(name));
+        found.map(|(name, entry)| (name.clone(), entry.clone())).collect()
+    }
+
+    /// Whether a task asked for a key.
+    #[must_use]
+    pub fn asked_for(&self, task: &TaskIndex, key: &str) -> bool {
+        self.asked.get(task).into_iter().flatten().any(|asked| match asked.strip_suffix('*') {
+            Some(beginning) => key.starts_with(beginning),
+            None => asked == key,
+        })
     }
 
     /// The number of what is told next.

@@ -152,6 +152,24 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
+    /// Write a value of the shared context of a run.
+    SetContext {
+        /// The run.
+        run: RunId,
+        /// Its key.
+        key: String,
+        /// What it is.
+        value: serde_json::Value,
+        /// The version that whoever writes it has seen; 0 when there was none.
+        #[serde(default)]
+        version: u32,
+        /// Why.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+        /// See [`Command::Cancel`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<Uuid>,
+    },
     /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
     Edit {
         /// The run.
@@ -187,6 +205,7 @@ impl Command {
             | Self::Edit { run, .. }
             | Self::Approve { run, .. }
             | Self::Reject { run, .. }
+            | Self::SetContext { run, .. }
             | Self::Answer { run, .. } => *run,
         }
     }
@@ -206,6 +225,7 @@ impl Command {
             | Self::Edit { id, .. }
             | Self::Approve { id, .. }
             | Self::Reject { id, .. }
+            | Self::SetContext { id, .. }
             | Self::Answer { id, .. } => *id,
         }
     }
@@ -225,6 +245,7 @@ impl Command {
             | Self::Edit { id, .. }
             | Self::Approve { id, .. }
             | Self::Reject { id, .. }
+            | Self::SetContext { id, .. }
             | Self::Answer { id, .. } => {
                 id.get_or_insert(new);
             }
@@ -249,6 +270,7 @@ impl Command {
             | Self::Edit { .. }
             | Self::Approve { .. }
             | Self::Reject { .. }
+            | Self::SetContext { .. }
             | Self::Answer { .. } => None,
         }
     }
@@ -267,6 +289,7 @@ impl Command {
             Self::Skip { .. } => "skip",
             Self::Redo { .. } => "redo",
             Self::Edit { .. } => "edit",
+            Self::SetContext { .. } => "set_context",
             Self::Answer { .. } => "answer",
             Self::Approve { .. } => "approve",
             Self::Reject { .. } => "reject",

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
-    ContextRequest, CorpusRef, DecidedBy, Dissent, Ending, Finding, Goal, HelpRequest, Information,
-    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
-    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation,
-    Reflection, RefusedOperation, Reply, Report, RunLimits, Step, StepDigest, StoredMessage, TaskDraft,
-    TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
+    ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite, CorpusRef, DecidedBy, Dissent,
+    Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
+    ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft,
+    PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits,
+    Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote,
+    Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -83,6 +84,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
         );
     }
     add("decided_peers", Body::Decided(asked_of_peers()));
+    add("decided_context", Body::Decided(written()));
     add("decided_circles", Body::Decided(went_in_circles()));
     add("offered_heard", Body::Offered(heard()));
     add("decided_by_members", Body::Decided(by_members()));
@@ -117,6 +119,17 @@ fn commands() -> Vec<(&'static str, Command)> {
         ("approve", Command::Approve { run, plan: Some(Box::new(plan_draft())), reason: reason.clone(), id }),
         ("reject", Command::Reject { run, reason: reason.clone(), id }),
         ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
+        (
+            "set_context",
+            Command::SetContext {
+                run,
+                key: "limit.hops".to_owned(),
+                value: json!(20),
+                version: 1,
+                reason: reason.clone(),
+                id,
+            },
+        ),
         ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
     ]
 }
@@ -214,6 +227,15 @@ fn peer_requests() -> Vec<(&'static str, PeerRequest)> {
         ("help", PeerRequest::HelpRequest(HelpRequest { to, question: question.clone(), why })),
         ("share", PeerRequest::InformationShare(InformationShare { text, tasks: tasks.clone() })),
         ("context", PeerRequest::ContextRequest(ContextRequest { tasks, question })),
+        ("context_read", PeerRequest::ContextRead(ContextRead { key: "limit.".to_owned(), prefix: true })),
+        (
+            "context_write",
+            PeerRequest::ContextWrite(ContextWrite {
+                key: "limit.hops".to_owned(),
+                value: json!(20),
+                version: 1,
+            }),
+        ),
         ("capability", PeerRequest::CapabilityQuery(CapabilityQuery { needs: vec!["citations".to_owned()] })),
     ]
 }
@@ -243,6 +265,33 @@ fn asked_of_peers() -> Decided {
     let Information { number, from, text, .. } = information();
     let shared = RunEvent::InformationShared { number, from, to: vec![index("1-2")], text };
     Decided { events: std::iter::once(shared).chain(answered).collect(), ..decided() }
+}
+
+/// Values that tasks share.
+fn written() -> Decided {
+    let (key, value) = ("limit.hops".to_owned(), json!(20));
+    let request = Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: String::new() };
+    let agent = Some("worker-0000002a".parse().unwrap());
+    let by = [ContextAuthor::Person("ada".to_owned()), ContextAuthor::Task { task: index("1-2"), agent }];
+    let entry =
+        ContextEntry { value: value.clone(), version: 2, by: by[1].clone(), at: Millis(1_700_000_000_000) };
+    let answers = [
+        PeerAnswer::ContextWritten { key: key.clone(), version: 2 },
+        PeerAnswer::ContextFound { entries: std::collections::BTreeMap::from([(key.clone(), entry)]) },
+    ];
+    let answered = answers.into_iter().map(|answer| RunEvent::TaskAnswered {
+        task: TaskId::Leaf(index("1-2")),
+        step: 2,
+        observation: observation(),
+        answer: Some(Box::new(answer)),
+    });
+    let write =
+        |(version, by)| RunEvent::ContextWritten { key: key.clone(), value: value.clone(), version, by };
+    Decided {
+        inputs: vec![Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request }],
+        events: (1..).zip(by).map(write).chain(answered).collect(),
+        ..decided()
+    }
 }
 
 /// Work that came back to where it was, and tasks that waited for each other.

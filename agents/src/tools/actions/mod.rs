@@ -15,6 +15,8 @@
 //! | `share_info` | tells other tasks something | rules |
 //! | `request_context` | tells what other tasks gave, and how the run stands | rules, over the record |
 //! | `who_can` | tells who can do something | rules, over the registry |
+//! | `write_context` | writes a value that all tasks share | rules |
+//! | `read_context` | tells what the shared values are | rules, over the record |
 
 use std::sync::Arc;
 
@@ -49,6 +51,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(peers::ShareInfo),
         Arc::new(peers::RequestContext),
         Arc::new(peers::WhoCan),
+        Arc::new(peers::WriteContext),
+        Arc::new(peers::ReadContext),
     ]
 }
 

@@ -4,7 +4,8 @@
 
 use async_trait::async_trait;
 use muster_shared::flow::{
-    CapabilityQuery, ContextRequest, Gate, HelpRequest, InformationShare, Peer, PeerRequest, Wait,
+    CapabilityQuery, ContextRead, ContextRequest, ContextWrite, Gate, HelpRequest, InformationShare, Peer,
+    PeerRequest, Wait,
 };
 use serde_json::{Value, json};
 
@@ -12,12 +13,15 @@ use super::text_of;
 use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
 
 /// Their names.
-pub(super) const NAMES: [&str; 4] = ["ask_peer", "share_info", "request_context", "who_can"];
+pub(super) const NAMES: [&str; 6] =
+    ["ask_peer", "share_info", "request_context", "who_can", "write_context", "read_context"];
 
 pub(super) struct AskPeer;
 pub(super) struct ShareInfo;
 pub(super) struct RequestContext;
 pub(super) struct WhoCan;
+pub(super) struct WriteContext;
+pub(super) struct ReadContext;
 
 /// A tool that does nothing by itself: called again, it asks for the same.
 fn spec(name: &str, what: &str, parameters: Value) -> ToolSpec {
@@ -157,5 +161,61 @@ impl Tool for WhoCan {
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
         Ok(waiting(PeerRequest::CapabilityQuery(CapabilityQuery { needs: list(&arguments, "needs") })))
+    }
+}
+
+#[async_trait]
+impl Tool for WriteContext {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            NAMES[4],
+            "Writes a value that all tasks of this run share, such as an agreed name or figure. Name the version that you \
+             saw, 0 for a new one: if somebody wrote it since, you are told what there is instead. Whom it concerns is told.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "key": {
+                        "type": "string", "minLength": 1, "maxLength": 64,
+                        "description": "a letter, then letters, digits, -, _ and ."
+                    },
+                    "value": {"description": "a text, a number, true or false, a list or an object; its type stays"},
+                    "version": {"type": "integer", "minimum": 0, "description": "the version that you saw"}
+                },
+                "required": ["key", "value"],
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        let version = arguments["version"].as_u64().and_then(|version| u32::try_from(version).ok());
+        let (key, value) = (text_of(&arguments, "key").to_owned(), arguments["value"].clone());
+        let version = version.unwrap_or_default();
+        Ok(waiting(PeerRequest::ContextWrite(ContextWrite { key, value, version })))
+    }
+}
+
+#[async_trait]
+impl Tool for ReadContext {
+    fn spec(&self) -> ToolSpec {
+        spec(
+            NAMES[5],
+            "Reads values that the tasks of this run share, with their versions: one by its key, all without. You are told \
+             when what you asked for changes.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string", "maxLength": 64, "description": "the key, or how keys begin"},
+                    "prefix": {"type": "boolean", "description": "whether all keys that begin so are meant"}
+                },
+                "additionalProperties": false
+            }),
+        )
+    }
+
+    async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
+        let (key, prefix) = (text_of(&arguments, "key").to_owned(), arguments["prefix"].as_bool());
+        let prefix = prefix.unwrap_or(key.is_empty());
+        Ok(waiting(PeerRequest::ContextRead(ContextRead { key, prefix })))
     }
 }

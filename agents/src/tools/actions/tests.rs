@@ -114,6 +114,9 @@ async fn who_asks_peers_waits_and_names_them_in_one_way() {
         ("share_info", json!({"text": "so"}), "information share: to whom it concerns: so"),
         ("request_context", json!({}), "context request: the run"),
         ("request_context", json!({"tasks": ["1-2"], "question": "Why?"}), "context request: 1-2: Why?"),
+        ("write_context", json!({"key": "limit", "value": 20}), "context write: limit = 20"),
+        ("read_context", json!({"key": "limit"}), "context read: limit"),
+        ("read_context", json!({}), "context read: *"),
         ("who_can", json!({"needs": ["maths"]}), "capability query: who can do maths?"),
     ];
     for (tool, arguments, expected) in cases {

@@ -55,7 +55,7 @@ fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
     if goal.len() > MAX_TEXT_BYTES {
         return Err(format!("the goal has {} bytes, {MAX_TEXT_BYTES} is the most for a task", goal.len()));
     }
-    reference::resolve(goal, plan, &[]).map(drop).map_err(|wrong| wrong.to_string())
+    reference::resolve(goal, plan, &[], &run.peers.context).map(drop).map_err(|wrong| wrong.to_string())
 }
 
 /// The plan was made for the old goal. One that is being made is made anew; one that stands is refined, even if the

@@ -74,7 +74,9 @@ pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Mi
         }
         PeerRequest::InformationShare(_)
         | PeerRequest::ContextRequest(_)
-        | PeerRequest::CapabilityQuery(_) => None,
+        | PeerRequest::CapabilityQuery(_)
+        | PeerRequest::ContextWrite(_)
+        | PeerRequest::ContextRead(_) => None,
     }
 }
 

@@ -5,6 +5,7 @@
 mod context;
 mod help;
 mod share;
+mod values;
 
 use muster_shared::flow::{Observation, ObservationStatus, PeerAnswer, PeerRequest, Wait};
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
@@ -17,6 +18,7 @@ use super::{survey, waits};
 
 pub(super) use help::{enforce, expires, given};
 pub(super) use share::tell_again;
+pub(super) use values::set;
 
 /// What is said in place of what is left out of an answer.
 const CUT: &str = "\n(More is left out: ask for single tasks.)";
@@ -45,7 +47,7 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest,
         }
     };
     let found = match asker {
-        Ok(asker) => see_to(draft, asker, request),
+        Ok(asker) => see_to(draft, asker, request, agent.as_ref()),
         Err(why) => Err(why.into()),
     };
     match found {
@@ -72,13 +74,23 @@ fn within_limits(run: &RunState, request: &PeerRequest) -> Result<(), String> {
     Ok(())
 }
 
-fn see_to(draft: &mut Draft<'_>, asker: &TaskIndex, request: &PeerRequest) -> Result<Option<Found>, Refusal> {
+fn see_to(
+    draft: &mut Draft<'_>,
+    asker: &TaskIndex,
+    request: &PeerRequest,
+    agent: Option<&AgentId>,
+) -> Result<Option<Found>, Refusal> {
     match request {
         PeerRequest::HelpRequest(wanted) => help::ask(draft, asker, wanted).map(|()| None),
         PeerRequest::InformationShare(told) => Ok(Some(share::share(draft, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
             let Some(run) = draft.open() else { return Ok(None) };
             Ok(Some(context::find(run, wanted)?))
+        }
+        PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(draft, (asker, agent), wanted)?)),
+        PeerRequest::ContextRead(wanted) => {
+            let Some(run) = draft.open() else { return Ok(None) };
+            Ok(Some(values::read(run, wanted)))
         }
         PeerRequest::CapabilityQuery(query) => {
             let roles = survey::leaf_roles(draft.situation().capacity);

@@ -25,15 +25,21 @@ pub(super) fn share(
         return Err("there is nothing to share".to_owned());
     }
     let to = if told.tasks.is_empty() { concerned(run, from)? } else { open_of(run, from, &told.tasks)? };
-    let (number, text) = (run.peers.next_number(), text.to_owned());
-    draft.emit(RunEvent::InformationShared { number, from: from.clone(), to: to.clone(), text });
-    for task in &to {
-        tell(draft, &TaskId::Leaf(task.clone()), number);
-    }
+    let number = publish(draft, from, &to, text.to_owned());
     let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
     let words =
         format!("It is told to: {}. Who works on it hears of it with the next step.", list.join(", "));
     Ok(Found { words, answer: PeerAnswer::InformationShared { number, to } })
+}
+
+/// Notes what these are told, and tells those who are at work.
+pub(super) fn publish(draft: &mut Draft<'_>, from: &TaskIndex, to: &[TaskIndex], text: String) -> u32 {
+    let number = draft.open().map_or(1, |run| run.peers.next_number());
+    draft.emit(RunEvent::InformationShared { number, from: from.clone(), to: to.to_vec(), text });
+    for task in to {
+        tell(draft, &TaskId::Leaf(task.clone()), number);
+    }
+    number
 }
 
 /// The open leaves that something of this task concerns: those that depend on it, those that work for the same task as it
@@ -82,7 +88,7 @@ fn others(run: &RunState, plan: &Plan, from: &TaskIndex) -> String {
     if open.is_empty() { String::new() } else { format!("; open are {}", open.join(", ")) }
 }
 
-fn is_open(run: &RunState, leaf: &TaskIndex) -> bool {
+pub(super) fn is_open(run: &RunState, leaf: &TaskIndex) -> bool {
     run.planned(leaf).is_none_or(|state| !state.status.is_ended())
 }
 

@@ -25,5 +25,6 @@ mod stuck;
 mod tables;
 mod tools;
 mod transitions;
+mod values;
 mod waits;
 mod words;

@@ -31,6 +31,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Redo { .. }
             | Input::Edit { .. }
             | Input::Answer { .. }
+            | Input::SetContext { .. }
             | Input::Approve { .. }
             | Input::Reject { .. } => {}
         }

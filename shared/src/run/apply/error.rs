@@ -116,6 +116,16 @@ pub enum ApplyError {
         /// The number that was named.
         found: u32,
     },
+    /// A value of the shared context has another version than the next.
+    #[error("what is written next under {key} has version {wanted}, not {found}")]
+    WrongContext {
+        /// The key.
+        key: String,
+        /// The version it had to have.
+        wanted: u32,
+        /// The version that was named.
+        found: u32,
+    },
     /// A task that does not wait as the event has it.
     #[error("{event} cannot be about task {task}, which does not wait for that")]
     NotWaiting {

@@ -209,6 +209,9 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             wait::shared(state, name, *number, (from, to, text), now)?;
         }
         RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
+        RunEvent::ContextWritten { key, value, version, by } => {
+            wait::context_written(state, key, (value, *version, by), now)?;
+        }
         RunEvent::HandOverRefused { task, chain: _, agent, reason: _ } => {
             wait::hand_over_refused(state, name, task, agent.as_ref())?;
         }

@@ -1,12 +1,15 @@
 //! What is folded when a task waits, when what it waits for is there, and when people are asked.
 
+use serde_json::Value;
+
 use super::super::peers::Shared;
 use super::super::state::{Child, ChildEnd, QuestionEnd, QuestionState, RunState, Waiting};
 use super::error::ApplyError;
 use super::plan::change_plan;
 use super::task::{at_generation, executable};
 use crate::flow::{
-    About, Answered, Goal, Observation, OnTimeout, PeerAnswer, Plan, Question, TaskStatus, Wait,
+    About, Answered, ContextAuthor, ContextEntry, ContextRead, Goal, Observation, OnTimeout, PeerAnswer,
+    PeerRequest, Plan, Question, TaskStatus, Wait,
 };
 use crate::ids::{AgentId, Generation, QuestionId, RunId, TaskId, TaskIndex};
 use crate::time::Millis;
@@ -26,8 +29,14 @@ pub(super) fn waits(
     }
     found.answered = None;
     found.waiting = Some(Waiting { step, wait: wait.clone(), since: now, for_run: None, for_task: None });
-    if let Wait::Peer(_) = wait {
+    if let Wait::Peer(request) = wait {
         state.peers.requests = state.peers.requests.saturating_add(1);
+        if let (PeerRequest::ContextRead(ContextRead { key, prefix }), TaskId::Leaf(task)) =
+            (&**request, task)
+        {
+            let asked = if *prefix { format!("{key}*") } else { key.clone() };
+            state.peers.asked.entry(task.clone()).or_default().insert(asked);
+        }
     }
     Ok(())
 }
@@ -88,6 +97,22 @@ pub(super) fn delegated(
     let waiting = waiting.ok_or(ApplyError::NotWaiting { task, event })?;
     waiting.for_task = Some(to.clone());
     state.delegated.insert(to.clone(), by.clone());
+    Ok(())
+}
+
+/// A value of the shared context has its next version.
+pub(super) fn context_written(
+    state: &mut RunState,
+    key: &str,
+    (value, version, by): (&Value, u32, &ContextAuthor),
+    at: Millis,
+) -> Result<(), ApplyError> {
+    let wanted = state.peers.context.get(key).map_or(0, |entry| entry.version).saturating_add(1);
+    if version != wanted {
+        return Err(ApplyError::WrongContext { key: key.to_owned(), wanted, found: version });
+    }
+    let entry = ContextEntry { value: value.clone(), version, by: by.clone(), at };
+    state.peers.context.insert(key.to_owned(), entry);
     Ok(())
 }
 

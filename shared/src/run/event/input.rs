@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::flow::{Bid, Goal, PlanDraft, RunLimits};
@@ -171,6 +172,18 @@ pub enum Input {
         /// Who, and why.
         request: Request,
     },
+    /// Somebody writes a value of the shared context.
+    SetContext {
+        /// Its key.
+        key: String,
+        /// What it is.
+        value: Value,
+        /// The version that whoever writes it has seen; 0 when there was none.
+        #[serde(default)]
+        version: u32,
+        /// Who, and why.
+        request: Request,
+    },
 }
 
 impl Input {
@@ -195,6 +208,7 @@ impl Input {
             | Self::Edit { request, .. }
             | Self::Approve { request, .. }
             | Self::Reject { request }
+            | Self::SetContext { request, .. }
             | Self::Answer { request, .. } => Some(request.id),
         }
     }

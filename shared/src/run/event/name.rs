@@ -48,6 +48,7 @@ impl RunEvent {
             Self::TaskAnswered { .. } => "task_answered",
             Self::TaskDelegated { .. } => "task_delegated",
             Self::InformationShared { .. } => "information_shared",
+            Self::ContextWritten { .. } => "context_written",
             Self::HandOverRefused { .. } => "hand_over_refused",
             Self::StandstillEnded { .. } => "standstill_ended",
             Self::ChildBegun { .. } => "child_begun",

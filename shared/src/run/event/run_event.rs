@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Bid, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question, Reflection,
-    RefusedOperation, Reply, Report, RunLimits, Verdict, View, Wait,
+    About, Bid, ContextAuthor, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question,
+    Reflection, RefusedOperation, Reply, Report, RunLimits, Verdict, View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -287,6 +288,17 @@ pub enum RunEvent {
         to: TaskIndex,
         /// The plan as it stands now.
         plan: Plan,
+    },
+    /// A value of the shared context was written.
+    ContextWritten {
+        /// Its key.
+        key: String,
+        /// What it is.
+        value: Value,
+        /// Its version, from 1.
+        version: u32,
+        /// Who wrote it.
+        by: ContextAuthor,
     },
     /// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
     /// is one.

@@ -1,0 +1,85 @@
+//! The shared context of a run: values that tasks and people write, each naming the version that it saw. A stale write is
+//! refused with what there is. Whom a new value concerns is told: tasks that depend on the one that wrote it, name its key in
+//! their goal, or asked for it.
+
+use std::collections::BTreeSet;
+
+use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer};
+use muster_shared::ids::{AgentId, TaskIndex};
+use muster_shared::plan::{order, reference};
+use muster_shared::run::{PEERS_SINCE, Request, RunEvent, RunState};
+use serde_json::Value;
+
+use super::super::draft::Draft;
+use super::{Found, share};
+
+/// A task writes a value.
+pub(super) fn write(
+    draft: &mut Draft<'_>,
+    (task, agent): (&TaskIndex, Option<&AgentId>),
+    wanted: &ContextWrite,
+) -> Result<Found, String> {
+    let Some(run) = draft.open() else { return Err("the run has ended".to_owned()) };
+    let ContextWrite { key, value, version } = wanted;
+    let version = run.peers.check_write(&run.limits.context, key, value, *version)?;
+    let to = concerned(run, task, key);
+    let by = ContextAuthor::Task { task: task.clone(), agent: agent.cloned() };
+    draft.emit(RunEvent::ContextWritten { key: key.clone(), value: value.clone(), version, by });
+    let mut words = format!("{key} is written, as version {version}.");
+    if !to.is_empty() {
+        let text = format!("context.{key} is now (version {version}): {}", in_text(value));
+        share::publish(draft, task, &to, text);
+        let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
+        words.push_str(&format!(" It is told to: {}.", list.join(", ")));
+    }
+    Ok(Found { words, answer: PeerAnswer::ContextWritten { key: key.clone(), version } })
+}
+
+/// A person writes a value. Whoever reads it, or begins with its key in the goal, has it from now on.
+pub(in crate::decide) fn set(
+    draft: &mut Draft<'_>,
+    request: &Request,
+    (key, value, version): (&str, &Value, u32),
+) -> Result<(), String> {
+    let Some(run) = draft.open() else { return Ok(()) };
+    if run.event_version < PEERS_SINCE {
+        return Err(
+            "this run has no shared context: it was begun while an older orchestrator was at work".into()
+        );
+    }
+    let version = run.peers.check_write(&run.limits.context, key, value, version)?;
+    let by =
+        ContextAuthor::Person(if request.by.is_empty() { "somebody".into() } else { request.by.clone() });
+    draft.emit(RunEvent::ContextWritten { key: key.to_owned(), value: value.clone(), version, by });
+    Ok(())
+}
+
+/// What there is of a key, or of all that begin so.
+pub(super) fn read(run: &RunState, wanted: &ContextRead) -> Found {
+    let entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
+    let line = |(key, entry): (&String, &muster_shared::flow::ContextEntry)| {
+        format!("{key} (version {}, by {}): {}", entry.version, entry.by, entry.text())
+    };
+    let words = if entries.is_empty() {
+        "There is nothing of it yet (version 0). You will be told when it is written.".to_owned()
+    } else {
+        entries.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    Found { words, answer: PeerAnswer::ContextFound { entries } }
+}
+
+/// The open leaves that a value of this task concerns.
+fn concerned(run: &RunState, from: &TaskIndex, key: &str) -> Vec<TaskIndex> {
+    let Some(plan) = &run.plan else { return Vec::new() };
+    let after = order::dependents(plan, &BTreeSet::from([from.clone()]));
+    let names =
+        |goal: &str| reference::find_context(goal).any(|(_, found)| found.is_ok_and(|found| found == key));
+    let leaves = plan.leaves().filter(|(leaf, _)| *leaf != from && share::is_open(run, leaf));
+    let concerned = leaves
+        .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.asked_for(leaf, key));
+    concerned.map(|(leaf, _)| leaf.clone()).collect()
+}
+
+fn in_text(value: &Value) -> String {
+    muster_shared::flow::context::in_text(value)
+}

@@ -1,0 +1,145 @@
+//! The shared context of a run: written with the version that was seen, resolved in goals, told to whom it concerns.
+
+use muster_shared::flow::{
+    Awaited, ContextAuthor, ContextLimits, ContextRead, ContextWrite, ObservationStatus, PeerAnswer,
+    PeerRequest, RunLimits, TaskDraft, Wait, Work,
+};
+use muster_shared::ids::TaskIndex;
+use muster_shared::run::{AgentEvent, Input, Released, RunEvent, RunStatus};
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, good, leaf, plan, result};
+use crate::replay::replay;
+
+/// One that a second depends on; a third names a key; a fourth is by itself.
+fn tasks() -> Vec<TaskDraft> {
+    let names = TaskDraft { goal: "look within {{ context.limit }} hops".into(), ..leaf("names", &[]) };
+    vec![leaf("one", &[]), leaf("after", &["1"]), names, leaf("apart", &[])]
+}
+
+fn begun(context: ContextLimits) -> Fleet {
+    let mut fleet = Fleet::submitted(RunLimits { context, max_width: 8, ..RunLimits::default() });
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(tasks()));
+    fleet
+}
+
+fn ask(
+    fleet: &mut Fleet,
+    task: &str,
+    request: PeerRequest,
+) -> (ObservationStatus, String, Option<PeerAnswer>) {
+    let offer = fleet.find(task);
+    fleet.start(&offer);
+    fleet.open.retain(|open| open.task != offer.task);
+    let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Peer(Box::new(request)) }));
+    let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
+    fleet.report(&offer, AgentEvent::Released(released));
+    let answered = fleet.find(task).answered.unwrap();
+    (answered.observation.status, answered.observation.content, answered.answer.map(|answer| *answer))
+}
+
+fn write(key: &str, value: Value, version: u32) -> PeerRequest {
+    PeerRequest::ContextWrite(ContextWrite { key: key.into(), value, version })
+}
+
+fn read(key: &str, prefix: bool) -> PeerRequest {
+    PeerRequest::ContextRead(ContextRead { key: key.into(), prefix })
+}
+
+fn finish(fleet: &mut Fleet) {
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    replay(super::fleet::ID, &fleet.record).unwrap();
+}
+
+#[test]
+fn a_write_that_saw_an_older_version_is_refused_with_what_there_is() {
+    let mut fleet = begun(ContextLimits::USUAL);
+    let (status, _, answer) = ask(&mut fleet, "1", write("limit", json!(20), 0));
+    let written = |version| Some(PeerAnswer::ContextWritten { key: "limit".into(), version });
+    assert_eq!((status, answer), (ObservationStatus::Success, written(1)));
+    let (status, why, answer) = ask(&mut fleet, "4", write("limit", json!(30), 0));
+    assert_eq!((status, answer), (ObservationStatus::Refused, None));
+    assert!(why.contains("limit has version 1 now, not 0: 20 (written by task 1"), "{why}");
+    let (_, _, answer) = ask(&mut fleet, "4", write("limit", json!(30), 1));
+    assert_eq!(answer, written(2));
+    let entry = &fleet.run().peers.context["limit"];
+    assert_eq!((&entry.value, entry.version, entry.at), (&json!(30), 2, fleet.now));
+    let ContextAuthor::Task { task, agent: Some(_) } = &entry.by else { panic!("{:?}", entry.by) };
+    assert_eq!(*task, TaskIndex::top(4));
+    finish(&mut fleet);
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_with_the_reason() {
+    let mut fleet = begun(ContextLimits { max_entries: 1, max_bytes: 10 });
+    for (request, expected) in [
+        (write("1x", json!(1), 0), "\"1x\" is no key"),
+        (write("a b", json!(1), 0), "is no key"),
+        (write("a", json!("much too long"), 0), "the value has 15 bytes, 10 is the most"),
+        (write("a", Value::Null, 0), "there is no value"),
+        (write("a", json!(1), 3), "a is not there, and has no version 3"),
+    ] {
+        let (status, why, _) = ask(&mut fleet, "1", request);
+        assert!(status == ObservationStatus::Refused && why.contains(expected), "{why}");
+    }
+    ask(&mut fleet, "1", write("a", json!(1), 0));
+    let (_, why, _) = ask(&mut fleet, "1", write("a", json!("x"), 1));
+    assert!(why.contains("a is a number and stays one; the value is a text"), "{why}");
+    let (_, why, _) = ask(&mut fleet, "1", write("b", json!(1), 0));
+    assert!(why.contains("1 values already, which is the most"), "{why}");
+    finish(&mut fleet);
+}
+
+#[test]
+fn whom_a_value_concerns_is_told_and_nobody_else() {
+    let mut fleet = begun(ContextLimits::USUAL);
+    let told = |fleet: &Fleet| {
+        let mut events = fleet.events().into_iter().filter_map(|event| match event {
+            RunEvent::InformationShared { to, .. } => {
+                Some(to.iter().map(TaskIndex::to_string).collect::<Vec<_>>())
+            }
+            _ => None,
+        });
+        events.next_back().unwrap_or_default()
+    };
+    ask(&mut fleet, "1", write("limit", json!(20), 0));
+    assert_eq!(told(&fleet), ["2", "3"], "who depends on the writer, and who names the key");
+    let (_, words, found) = ask(&mut fleet, "4", read("colour.", true));
+    assert!(words.contains("nothing of it yet"), "{words}");
+    assert_eq!(found, Some(PeerAnswer::ContextFound { entries: std::collections::BTreeMap::new() }));
+    ask(&mut fleet, "1", write("colour.door", json!("red"), 0));
+    assert_eq!(told(&fleet), ["2", "4"], "who asked for it");
+    let (_, words, _) = ask(&mut fleet, "4", read("", true));
+    assert!(
+        words.contains("colour.door (version 1, by task 1") && words.contains("limit (version 1"),
+        "{words}"
+    );
+    finish(&mut fleet);
+}
+
+#[test]
+fn people_write_too_and_goals_have_what_there_is_when_they_are_offered() {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let planning = fleet.find("plan");
+    let needs = |name: &str, goal: &str| TaskDraft { goal: goal.into(), ..leaf(name, &["1"]) };
+    let tasks = vec![leaf("one", &[]), needs("two", "within {{context.limit}} hops, {{context.colour}}")];
+    fleet.end(&planning, plan(tasks.clone()));
+    let (key, value) = ("limit".to_owned(), json!(20));
+    fleet.ask(1, |request| Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request });
+    assert_eq!(fleet.run().peers.context["limit"].by, ContextAuthor::Person("ann".into()));
+    fleet.ask(2, |request| Input::SetContext { key, value, version: 0, request });
+    let refused = fleet.events().into_iter().filter(|event| matches!(event, RunEvent::RequestRefused { .. }));
+    assert_eq!(refused.count(), 1, "the second saw no version 1");
+    let one = fleet.find("1");
+    fleet.end(&one, result("so"));
+    fleet.work(|offer| {
+        if let Work::Execute { task, .. } = &offer.work {
+            let missing = "(context.colour is not there yet: nobody has written it)";
+            assert_eq!(task.goal, format!("within 20 hops, {missing}"));
+        }
+        good(offer, &tasks)
+    });
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+}

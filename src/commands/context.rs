@@ -1,0 +1,71 @@
+//! `muster context`: what the tasks of a run know in common.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::ContextEntry;
+use muster_shared::wire::Command;
+use serde_json::{Value, json};
+
+use super::order::Target;
+use super::select;
+use crate::app::App;
+use crate::args::ContextArgs;
+use crate::exit::{Exit, Failure};
+use crate::fleet::supervisor::Reading;
+use crate::{output, render};
+
+/// Shows values of the shared context, or writes one.
+pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failure> {
+    let Some((key, value)) = args.set.clone() else {
+        let reading = Reading::open(app).await?;
+        let shown = show(&reading, args).await;
+        reading.close().await;
+        return shown;
+    };
+    let value = redacted(app, value);
+    let target = Target::find(app, &args.order.run).await?;
+    let (run, version, reason) = (target.run, args.version, args.order.reason.clone());
+    target.order(&args.order, Command::SetContext { run, key, value, version, reason, id: None }).await
+}
+
+/// The value without secrets. What is no JSON any more without them is kept as a text.
+fn redacted(app: &App, value: Value) -> Value {
+    let text = value.to_string();
+    let clean = app.redactor.redact(&text);
+    if clean == text { value } else { serde_json::from_str(&clean).unwrap_or_else(|_| clean.into()) }
+}
+
+async fn show(reading: &Reading, args: &ContextArgs) -> Result<Exit, Failure> {
+    let run = select::run(&reading.bus, &args.order.run).await?;
+    let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
+    let wanted = args.key.as_deref().unwrap_or("*");
+    let (key, prefix) = wanted.strip_suffix('*').map_or((wanted, false), |beginning| (beginning, true));
+    let found = state.peers.find(key, prefix);
+    if found.is_empty() && !prefix {
+        return Err(Failure::usage(format!("nothing is written under {key:?} in run {}", run.short()))
+            .help(format!("`muster context {}` lists what there is", run.short())));
+    }
+    if args.order.json {
+        output::json(&json!({ "run": run, "context": found }))?;
+    } else {
+        output::line(&listed(&found))?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn listed(found: &BTreeMap<String, ContextEntry>) -> String {
+    if found.is_empty() {
+        return "Nothing is written yet.".to_owned();
+    }
+    let row = |(key, entry): (&String, &ContextEntry)| {
+        let value = render::figures::one_line(&entry.text(), 200);
+        let (version, by, at) = (entry.version, entry.by.to_string(), render::figures::clock(entry.at));
+        vec![key.clone(), version.to_string(), by, at, value]
+    };
+    render::table::plain(
+        &["key", "version", "by", "at", "value"],
+        found.iter().map(row).collect(),
+        &[1],
+        None,
+    )
+}

@@ -9,6 +9,7 @@ mod keys;
 mod layer;
 mod peers;
 mod people;
+mod responses;
 mod sections;
 mod team;
 

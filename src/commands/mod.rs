@@ -123,7 +123,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, args).await?,
-        Command::Orchestrator => orchestrator::orchestrator(&app).await?,
+        Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&app, &args).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,

@@ -59,6 +59,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskReleased { .. }
         | RunEvent::TaskQuarantined { .. }
         | RunEvent::TaskCompleted { .. }
+        | RunEvent::FailureAnswered { .. }
+        | RunEvent::ErrorBudgetUsedUp { .. }
+        | RunEvent::DependencyLeft { .. }
         | RunEvent::TaskRetried { .. }
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }

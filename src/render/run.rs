@@ -80,6 +80,12 @@ pub(crate) fn task(
     say("priority", &own_priority(planned.priority));
     say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
     say("stale", state.stale.get(index).map_or("", String::as_str));
+    let answers = state.responses.tasks.get(&TaskId::Leaf(index.clone()));
+    say("model", answers.and_then(|answers| answers.model.as_deref()).unwrap_or_default());
+    say("in part", answers.and_then(|answers| answers.marked.as_deref()).unwrap_or_default());
+    for (needed, why) in state.responses.without.get(index).into_iter().flatten() {
+        say("without", &format!("{needed}: {why}"));
+    }
     let reasons = found.map(|found| found.reasons.as_slice()).unwrap_or_default();
     for reason in reasons {
         say("because", reason);
@@ -218,6 +224,9 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
     if !state.limits.budget.is_unlimited() {
         lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.usage)));
     }
+    if state.responses.failures > 0 {
+        lines.push(format!("  failed  {}", failures(state)));
+    }
     if let Some(paused) = &state.paused {
         let since = figures::span(now.since(paused.since));
         lines.push(format!("  paused  for {since}: {}", figures::one_line(&paused.reason, 600)));
@@ -226,6 +235,16 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
         lines.push(format!("  reason  {}", figures::one_line(reason, 600)));
     }
     lines.join("\n")
+}
+
+/// How many tries failed, and how many may.
+fn failures(state: &RunState) -> String {
+    let tries = figures::plural(u64::from(state.responses.failures), "failure");
+    match (state.limits.responses.error_budget, state.responses.used_up) {
+        (0, _) => tries,
+        (most, false) => format!("{tries} of {most} that there may be"),
+        (most, true) => format!("{tries} of {most} that there may be: nothing more was begun"),
+    }
 }
 
 fn by(who: &str) -> String {

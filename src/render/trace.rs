@@ -229,6 +229,17 @@ impl Timeline {
             RunEvent::TaskReopened { task, reason } => {
                 format!("{task} is done again: {}", self.brief(reason))
             }
+            RunEvent::FailureAnswered { task, failure, response, model, .. } => {
+                let model = model.as_ref().map(|model| format!(": {model}")).unwrap_or_default();
+                format!("{task}: {}; {response}{model}", failure.in_words())
+            }
+            RunEvent::ErrorBudgetUsedUp { failures, asked } => {
+                let then = if *asked { "a person is asked" } else { "nothing more is begun" };
+                format!("error budget used up after {failures} failures: {then}")
+            }
+            RunEvent::DependencyLeft { task, without, reason } => {
+                format!("{task} goes on without {without}: {}", self.brief(reason))
+            }
             RunEvent::TaskStale { task, reason } => {
                 format!("{task} rests on what has changed: {}", self.brief(reason))
             }
@@ -478,6 +489,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskReleased { task, .. }
         | RunEvent::TaskQuarantined { task, .. }
         | RunEvent::TaskCompleted { task, .. }
+        | RunEvent::FailureAnswered { task, .. }
         | RunEvent::TaskRetried { task, .. }
         | RunEvent::TaskFailed { task, .. }
         | RunEvent::TaskAborted { task, .. }
@@ -491,6 +503,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskSkipped { task, .. }
         | RunEvent::TaskDelegated { task, .. }
         | RunEvent::HandOverRefused { task, .. }
+        | RunEvent::DependencyLeft { task, .. }
         | RunEvent::TaskStale { task, .. }
         | RunEvent::InformationShared { from: task, .. }
         | RunEvent::MembersBegun { task, .. }
@@ -527,6 +540,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::WordsUncovered { .. }
         | RunEvent::RunFailed { .. }
         | RunEvent::RunAborted { .. }
+        | RunEvent::ErrorBudgetUsedUp { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
         | RunEvent::RequestRefused { .. }

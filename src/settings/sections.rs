@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
     AuctionRules, Budget, Committees, ContextLimits, Granularity, Pattern, Peers, People, Planning,
-    ReflectionLevel, RunLimits, WhenStale,
+    ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use super::auction::AuctionSettings;
 use super::committee::CommitteeSettings;
 use super::peers::PeerSettings;
 use super::people::PeopleSettings;
+use super::responses::ResponseSettings;
 
 /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -201,6 +202,8 @@ pub(crate) struct LimitSettings {
     pub(crate) auction: AuctionSettings,
     /// How much tasks may know in common.
     pub(crate) context: ContextLimits,
+    /// What is done when something goes wrong.
+    pub(crate) responses: ResponseSettings,
     /// Whether a planner is asked: auto (unless the goal is small), always, or never.
     pub(crate) planning: Planning,
     /// Whether a plan is improved from lessons of earlier runs before it is carried out.
@@ -333,6 +336,7 @@ impl Default for LimitSettings {
             peers,
             auction,
             context,
+            responses,
             planning,
             iterate_plans,
             max_replans,
@@ -371,6 +375,7 @@ impl Default for LimitSettings {
             peers: PeerSettings::from(&peers),
             auction: AuctionSettings::from(&auction),
             context,
+            responses: ResponseSettings::from(&responses),
             planning,
             iterate_plans,
             max_replans,
@@ -414,6 +419,7 @@ impl From<&LimitSettings> for RunLimits {
             peers: Peers::from(&limits.peers),
             auction: AuctionRules::from(&limits.auction),
             context: limits.context.clone(),
+            responses: Responses::from(&limits.responses),
             planning: limits.planning,
             iterate_plans: limits.iterate_plans,
             max_replans: limits.max_replans,

@@ -1,5 +1,6 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
+use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, TaskOffered, Thought};
 
 use super::consult::{Question, reasons_alike};
@@ -239,7 +240,7 @@ fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &Case<'_>)
         let schema = Some(case.toolset.submit_schema());
         return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema), notes: vec![note] };
     }
-    let reason = format!("the model declined the task, also in other words and for a smaller part: {said}");
+    let reason = format!("{DECLINED}, also in other words and for a smaller part: {said}");
     NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] }
 }
 
@@ -270,7 +271,7 @@ fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &C
 fn unusable(asked: u32, why: &str) -> Submission {
     let times = if asked == 1 { "once".to_owned() } else { format!("{asked} times") };
     let reason = format!(
-        "the model was asked {times} and no answer could be used: {why}. A model that follows a schema better \
+        "the model was asked {times} and {NO_ANSWER_USABLE}: {why}. A model that follows a schema better \
          helps: choose one with --model or in the settings"
     );
     Submission::without_product(Ending::ModelFailed, reason)

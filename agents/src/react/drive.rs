@@ -7,6 +7,7 @@ mod consult;
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use muster_shared::flow::response::TOO_LONG;
 use muster_shared::flow::{
     Action, Awaited, Breach, Ending, Information, ModelCall, Note, Observation, Outcome, Step, TaskOffered,
     Thought, Usage,
@@ -425,6 +426,9 @@ impl Course<'_> {
                 Err(Failure::Model(error)) if error.kind == ModelErrorKind::BudgetExhausted => {
                     let so_far = best_so_far(&self.history, self.offer, error.message);
                     (so_far.ending(Ending::BudgetExhausted), None, Clock::start())
+                }
+                Err(Failure::Model(error)) if error.kind == ModelErrorKind::ContextTooLong => {
+                    ended(Ending::ModelFailed, format!("{error}: the question is {TOO_LONG}"))
                 }
                 Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
                 Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),

@@ -1,6 +1,7 @@
 //! How a task ends that does not end by itself: with the best there is, marked as unfinished, and nothing claimed
 //! beyond it. Pure.
 
+use muster_shared::flow::response::BEFORE_A_RESULT;
 use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult, Work};
 
 use super::decide::{Case, NO_THOUGHT};
@@ -16,10 +17,10 @@ pub(crate) const UNFINISHED: &str = "Unfinished: ";
 pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
     let most = case.limits.max_steps;
     if case.limits.by_budget {
-        let reason = format!("all {most} steps that it may take were taken before a result was submitted");
+        let reason = format!("all {most} steps that it may take were taken {BEFORE_A_RESULT}");
         return best_so_far(history, case.offer, reason).ending(Ending::BudgetExhausted);
     }
-    let reason = format!("the limit of {most} steps was reached before a result was submitted");
+    let reason = format!("the limit of {most} steps was reached {BEFORE_A_RESULT}");
     match case.limits.at_limit {
         AtLimit::Partial => best_so_far(history, case.offer, reason),
         AtLimit::Escalate => escalated(history, case, reason),

@@ -1,6 +1,7 @@
 //! Noticing that a model goes in circles (W4): the very same action, or the same kind of action again and again with
 //! nothing new learnt. It is told so and must change its course; when it does not, the task is escalated. Pure.
 
+use muster_shared::flow::response::IN_CIRCLES;
 use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel};
 
 use super::decide::{Case, Chosen, NextStep};
@@ -44,7 +45,7 @@ pub(super) fn follow(
     let note = Note::Spin { level, times };
     if times > case.limits.max_spins {
         let reason = format!(
-            "the model went in circles and did not change its course after it was told {}",
+            "{IN_CIRCLES} and did not change its course after it was told {}",
             if times == 2 { "once".to_owned() } else { format!("{} times", times - 1) }
         );
         return NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] };

@@ -1,6 +1,7 @@
 //! A step whose tool was begun and whose end nobody recorded: its agent died, or was cut off, in between. The model's
 //! answer behind it is in the record and is not asked for again.
 
+use muster_shared::flow::response::EFFECT_UNKNOWN;
 use muster_shared::flow::{Ending, Observation, ObservationStatus, Step};
 
 use crate::roles::Submission;
@@ -29,7 +30,7 @@ pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
         Uncertain::Ask => Resumption::Tell(observation(format!("{unknown}: look before you do it again."))),
         Uncertain::Fail => {
             let reason = format!(
-                "whether `{tool}` took effect in step {} is not known, and it must not be done twice: a person has to \
+                "whether `{tool}` took effect in step {} is not known, and {EFFECT_UNKNOWN}: a person has to \
                  look",
                 begun.number
             );

@@ -4,7 +4,7 @@ mod phase;
 
 use std::time::Duration;
 
-use muster_shared::flow::{Ending, TaskStatus};
+use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::{RunState, StopReason, TaskState};
 use muster_shared::time::Millis;
@@ -25,6 +25,7 @@ struct Late {
     task: TaskId,
     generation: Generation,
     agent: Option<AgentId>,
+    kind: FailureKind,
     reason: String,
 }
 
@@ -41,9 +42,10 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
     if phase::is_over(run, now) {
         return phase::end(draft);
     }
-    for Late { task, generation, agent, reason } in late(run, now) {
+    for Late { task, generation, agent, kind, reason } in late(run, now) {
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
-        failure::failed(draft, &task, Failure { ending: Ending::DeadlinePassed, outcome: None, reason });
+        let (ending, outcome, part) = (Ending::DeadlinePassed, None, None);
+        failure::failed(draft, &task, Failure { kind, ending, outcome, part, reason });
     }
 }
 
@@ -86,7 +88,7 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let tasks = run.tasks.values().filter(|task| task.status.is_in_work());
     let tasks = tasks.filter_map(|task| task.deadline).map(|deadline| deadline.after(GRACE));
     let questions = run.open_questions().map(|(_, question)| question.expires);
-    let children = super::children::next_asking(run);
+    let children = super::children::next_asking(run).into_iter().chain(super::response::next_overdue(run));
     let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
     let groups = super::groups::next_deadline(run);
     Some(
@@ -113,6 +115,7 @@ fn late(run: &RunState, now: Millis) -> Vec<Late> {
         task: id.clone(),
         generation: task.generation,
         agent: task.agent.clone(),
+        kind: if task.status == TaskStatus::Queued { FailureKind::NobodyTookIt } else { FailureKind::TimeUp },
         reason: match task.status {
             TaskStatus::Queued => nobody(task.queue.as_ref()),
             TaskStatus::Created

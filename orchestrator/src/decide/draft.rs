@@ -215,6 +215,9 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::WordsUncovered { .. }
         | RunEvent::TaskOrphaned { .. }
         | RunEvent::TaskQuarantined { .. }
+        | RunEvent::FailureAnswered { .. }
+        | RunEvent::ErrorBudgetUsedUp { .. }
+        | RunEvent::DependencyLeft { .. }
         | RunEvent::TaskRetried { .. }
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }

@@ -1,27 +1,33 @@
 //! What follows when a try of a task failed: another try, or the end of the task.
 
-use muster_shared::flow::{Ending, RunLimits};
+use muster_shared::flow::{Ending, FailureKind, Response, RunLimits, TaskResult};
 use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
 use muster_shared::run::RunEvent;
 
 use super::budget;
 use super::deadline;
 use super::draft::Draft;
+use super::outcome;
+use super::response::{self, Circumstances};
 use super::review;
 use super::{groups, planning, replan, stuck};
 
 /// A try that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
+    /// What kind of failure it was.
+    pub(super) kind: FailureKind,
     /// How it ended.
     pub(super) ending: Ending,
     /// Where its outcome stands, if there is one.
     pub(super) outcome: Option<Seq>,
+    /// What there is of its result all the same.
+    pub(super) part: Option<Box<TaskResult>>,
     /// Why, in a sentence.
     pub(super) reason: String,
 }
 
-/// How often a task may be tried when it ends like this. What may be different next time is tried up to the
+/// How often a task of a run of before there was a table may be tried when it ends like this. What may be different next time is tried up to the
 /// limit; what the agent itself judged hopeless once more, told how it failed; what a person must decide not again.
 fn tries(ending: Ending, limits: &RunLimits) -> u32 {
     let most = limits.max_generations.max(1);
@@ -45,14 +51,27 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
     let most = groups::tries(run, task).unwrap_or_else(|| tries(failure.ending, &run.limits));
-    let again = !out_of_time && failures < most && !replan::ends_tries(run, task, failures);
-    let Failure { ending, outcome, reason } = failure;
+    let tried_out = out_of_time || failures >= most || replan::ends_tries(run, task, failures);
+    let Failure { kind, ending, outcome, part, reason } = failure;
+    let circumstances = Circumstances { out_of_time, part: part.as_deref() };
+    // Who does a task with others is tried as its pattern has it.
+    let by_pattern = is_member(task) || groups::tries(run, task).is_some();
+    let response =
+        if by_pattern { None } else { response::answer(draft, task, kind, &reason, circumstances) };
+    let again = response.map_or(!tried_out, Response::tries_again);
     if again {
+        let reason = told(reason, response);
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
         return;
     }
-    if ending == Ending::Escalate && stuck::ask(draft, task, outcome, &reason) {
+    let may_ask = response.map_or(ending == Ending::Escalate, |response| response == Response::Person);
+    if may_ask && stuck::ask(draft, task, outcome, &reason) {
         return;
+    }
+    if let (Some(Response::Degrade), Some(part), Some(seq), TaskId::Leaf(index)) =
+        (response, part, outcome, task)
+    {
+        return outcome::count_leaf(draft, index, seq, &part);
     }
     if *task == TaskId::Plan && spare(draft, generation, outcome, &reason) {
         return;
@@ -85,6 +104,25 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
 /// Nothing follows from how a member ends but what becomes of its task.
 pub(super) fn is_member(task: &TaskId) -> bool {
     task.leaf().is_some_and(TaskIndex::is_member)
+}
+
+/// What the next try is told of the last one.
+fn told(reason: String, response: Option<Response>) -> String {
+    match response {
+        Some(Response::OtherTool) => {
+            format!("{reason}. Do it without the tool that failed, or in another way")
+        }
+        Some(
+            Response::Retry
+            | Response::OtherAgent
+            | Response::OtherModel
+            | Response::Person
+            | Response::Replan
+            | Response::Degrade
+            | Response::Stop,
+        )
+        | None => reason,
+    }
 }
 
 /// A planner that fails where there is a plan already does not end the run: a draft is carried out as it stands. Where

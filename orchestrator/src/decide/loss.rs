@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::flow::{Ending, TaskStatus};
+use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, TaskState};
 
 use super::draft::Draft;
 use super::effect::Effect;
+use super::response::{self, Circumstances};
 use super::{failure, outcome, peers, replan};
 
 /// An agent that is gone, and what its tasks had come to.
@@ -64,6 +65,8 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
     let evidence =
         Evidence { reason: why(&agents, state.last_step, last), last_step: state.last_step, agents };
     let reason = evidence.reason.clone();
+    let circumstances = Circumstances { out_of_time: false, part: None };
+    response::answer(draft, task, FailureKind::AgentsDied, &reason, circumstances);
     draft.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
     if let Some(ack) = ack {
         draft.effect(Effect::Withdraw { task: task.clone(), ack });

@@ -1,6 +1,7 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
+mod acceptance;
 mod auction;
 mod blueprint;
 mod budget;
@@ -25,6 +26,7 @@ mod questions;
 mod refine;
 mod replan;
 mod report;
+mod response;
 mod review;
 mod schedule;
 mod settle;
@@ -49,6 +51,7 @@ pub use deadline::next_deadline;
 pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
 pub use place::{Anybody, Place, Recorded, Wanted};
+pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use survey::{in_hands, in_work};
 
@@ -121,6 +124,7 @@ pub fn decide(
     questions::enforce(&mut draft);
     deadline::enforce(&mut draft);
     peers::enforce(&mut draft);
+    response::let_go(&mut draft);
     waits::settle(&mut draft);
     groups::settle(&mut draft);
     blueprint::unfold(&mut draft);

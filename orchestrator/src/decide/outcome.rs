@@ -1,9 +1,10 @@
 //! What follows from what agents report, by kind of work.
 
-use muster_shared::flow::{Outcome, Product, Reflection, TaskResult};
+use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
+use super::acceptance;
 use super::auction;
 use super::control;
 use super::draft::Draft;
@@ -74,16 +75,17 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
 }
 
 fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
-    let counts = outcome.counts();
+    let (counts, kind) = (outcome.counts(), FailureKind::of(&outcome));
     let Outcome { ending, reason, product, .. } = outcome;
     if !counts {
         let reason =
             if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
-        return failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
+        let part = product.and_then(part_of);
+        return failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part, reason });
     }
     match (task, product) {
         (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(draft, seq, &proposal),
-        (TaskId::Leaf(index), Some(Product::Result(result))) => leaf_done(draft, index, seq, &result),
+        (TaskId::Leaf(index), Some(Product::Result(result))) => leaf_done(draft, index, seq, ending, &result),
         (TaskId::Reflect(index), Some(Product::Reflection(reflection))) => {
             reflected(draft, index, seq, reflection);
         }
@@ -93,7 +95,8 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
         (TaskId::Write, Some(Product::Report(report))) => report::written(draft, seq, report),
         (task, _mismatch) => {
             let reason = "the agent called it done and did not send what the task is to give".to_owned();
-            failure::failed(draft, task, Failure { ending, outcome: Some(seq), reason });
+            let kind = FailureKind::WrongProduct;
+            failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
         }
     }
 }
@@ -107,7 +110,28 @@ pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
     draft.emit(RunEvent::TaskCompleted { task, generation, outcome });
 }
 
-fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
+/// A result that is worth something.
+fn part_of(product: Product) -> Option<Box<TaskResult>> {
+    match product {
+        Product::Result(result) if !acceptance::is_empty(&result) => Some(Box::new(result)),
+        Product::Result(_)
+        | Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_) => None,
+    }
+}
+
+fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, ending: Ending, result: &TaskResult) {
+    let fault = draft.open().and_then(|run| acceptance::fault(run, index, ending, result));
+    let Some(reason) = fault else { return count_leaf(draft, index, seq, result) };
+    let part = part_of(Product::Result(result.clone()));
+    let failure = Failure { kind: FailureKind::NotAccepted, ending, outcome: Some(seq), part, reason };
+    failure::failed(draft, &TaskId::Leaf(index.clone()), failure);
+}
+
+/// A result counts.
+pub(super) fn count_leaf(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
     completed(draft, TaskId::Leaf(index.clone()), seq);
     if index.is_member() {
         return groups::member_done(draft, index);

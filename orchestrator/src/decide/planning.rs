@@ -2,7 +2,7 @@
 //! reasons, or repaired by rule; what earlier runs taught improves it before it is carried out.
 
 use muster_shared::flow::{
-    About, Ending, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
+    About, Ending, FailureKind, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
 };
 use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, complexity, coverage, tools};
@@ -201,6 +201,7 @@ fn differences(before: &Plan, after: &Plan) -> Vec<String> {
 pub(super) fn refuse(draft: &mut Draft<'_>, seq: Seq, reasons: Vec<String>) {
     let reason = format!("the plan was refused: {}", reasons.join("; "));
     draft.emit(RunEvent::PlanRefused { reasons });
-    let failure = Failure { ending: Ending::Done, outcome: Some(seq), reason };
+    let (kind, ending) = (FailureKind::PlanRefused, Ending::Done);
+    let failure = Failure { kind, ending, outcome: Some(seq), part: None, reason };
     failure::failed(draft, &TaskId::Plan, failure);
 }

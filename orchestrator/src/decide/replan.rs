@@ -2,7 +2,7 @@
 //! task; on low confidence. Nothing new is begun until the planner has answered; what is in hand is brought to its end
 //! first, so that its result counts. When the plans that a run may have are used up, it fails and says what was tried.
 
-use muster_shared::flow::{Ending, PlanDraft, Report, TaskResult};
+use muster_shared::flow::{Ending, PlanDraft, PlanTask, Report, TaskResult};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
@@ -18,6 +18,7 @@ const MOST_LINES: usize = 12;
 /// Whether failures lead to new plans in this run.
 fn is_on(run: &RunState) -> bool {
     run.event_version >= REPLANS_SINCE
+        && !run.responses.used_up
         && run.limits.max_replans > 0
         && run.phase == Phase::Executing
         // A blueprint says itself what follows when a step fails.
@@ -53,22 +54,49 @@ pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, ending: En
         | Ending::DeadlinePassed => {}
     }
     let failures = run.planned(index).map_or(0, |state| state.failures);
-    let (in_a_row, limits) = (run.planning.failures_in_a_row, &run.limits);
     let name = &task.name;
-    let why = if task.critical {
-        Some(format!("{index} {name}, which the goal cannot do without, failed: {reason}"))
-    } else if limits.replan_after_tries > 0 && failures >= limits.replan_after_tries {
-        Some(format!("{index} {name} failed {failures} times: {reason}"))
-    } else if limits.replan_after_failures > 0 && in_a_row >= limits.replan_after_failures {
-        Some(format!(
-            "{in_a_row} tasks failed one after the other, the last of them {index} {name}: {reason}"
-        ))
-    } else {
-        None
+    let why = match trigger(run, task, failures, run.planning.failures_in_a_row) {
+        Some(Trigger::Critical) => {
+            Some(format!("{index} {name}, which the goal cannot do without, failed: {reason}"))
+        }
+        Some(Trigger::Tries) => Some(format!("{index} {name} failed {failures} times: {reason}")),
+        Some(Trigger::InARow) => Some(format!(
+            "{} tasks failed one after the other, the last of them {index} {name}: {reason}",
+            run.planning.failures_in_a_row
+        )),
+        None => None,
     };
     if let Some(why) = why {
         want(draft, why);
     }
+}
+
+/// Why a failure leads to a new plan.
+enum Trigger {
+    Critical,
+    Tries,
+    InARow,
+}
+
+fn trigger(run: &RunState, task: &PlanTask, failures: u32, in_a_row: u32) -> Option<Trigger> {
+    let limits = &run.limits;
+    if task.critical {
+        Some(Trigger::Critical)
+    } else if limits.replan_after_tries > 0 && failures >= limits.replan_after_tries {
+        Some(Trigger::Tries)
+    } else if limits.replan_after_failures > 0 && in_a_row >= limits.replan_after_failures {
+        Some(Trigger::InARow)
+    } else {
+        None
+    }
+}
+
+/// Whether what is left would be planned anew if this task failed for good now.
+pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool {
+    let TaskId::Leaf(index) = task else { return false };
+    let Some(planned) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return false };
+    let in_a_row = run.planning.failures_in_a_row.saturating_add(1);
+    is_on(run) && trigger(run, planned, failures, in_a_row).is_some()
 }
 
 /// A leaf ended well, and may not be sure of what it found.

@@ -7,7 +7,7 @@ use muster_shared::run::{Checked, REPORTS_CHECKED_SINCE, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::outcome::completed;
-use super::{blueprint, budget, survey};
+use super::{blueprint, budget, response, survey};
 
 /// Takes the report over, and ends the run with it.
 pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
@@ -21,11 +21,10 @@ pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
     }
-    if let Some(note) = draft.open().and_then(survey::dissent_note) {
-        report.body = with_note(&report.body, &note);
-    }
-    if let Some(note) = draft.open().and_then(survey::stale_note) {
-        report.body = with_note(&report.body, &note);
+    for note in [survey::dissent_note, survey::stale_note, response::note, response::partial_note] {
+        if let Some(note) = draft.open().and_then(note) {
+            report.body = with_note(&report.body, &note);
+        }
     }
     if !words.is_empty() {
         let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));

@@ -179,7 +179,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
         corpus: run.goal.corpus.clone(),
-        model: model(run, task),
+        model: run.responses.model(task).cloned().or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
         deadline,

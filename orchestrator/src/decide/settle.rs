@@ -5,12 +5,13 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{blueprint, budget, groups, replan, schedule, survey};
+use super::{blueprint, budget, groups, replan, response, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
     budget::stop_if_stuck(draft);
     loop {
+        response::wind_up(draft);
         if !draft.open().is_some_and(is_settled) {
             return;
         }

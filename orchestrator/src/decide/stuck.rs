@@ -3,7 +3,7 @@
 
 use muster_shared::flow::{About, Ending, Question, Reply, Wait};
 use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::{RunEvent, RunState, STUCK_SINCE};
+use muster_shared::run::{QuestionState, RunEvent, RunState, STUCK_SINCE};
 
 use super::draft::Draft;
 use super::{questions, replan, review};
@@ -15,16 +15,10 @@ const MOST_TIMES: usize = 2;
 pub(super) fn ask(draft: &mut Draft<'_>, task: &TaskId, outcome: Option<Seq>, reason: &str) -> bool {
     let Some(run) = draft.open() else { return false };
     let Some(text) = question(run, task) else { return false };
-    let people = &run.limits.people;
-    let most = usize::try_from(people.max_questions).unwrap_or(usize::MAX);
-    let about = About::Task(task.clone());
-    let same =
-        |asked: &&muster_shared::run::QuestionState| asked.about == about && asked.question.text == text;
-    let times = run.questions.values().filter(same).count();
-    let can_ask = run.event_version >= STUCK_SINCE && people.are_there() && run.questions.len() < most;
-    if !can_ask || times >= MOST_TIMES {
+    if !can_ask(run, task) {
         return false;
     }
+    let about = About::Task(task.clone());
     let Some(generation) = run.tasks.get(task).map(|state| state.generation) else { return false };
     let question = Question { reason: reason.to_owned(), ..Question::new(text) };
     let reason = reason.to_owned();
@@ -33,6 +27,18 @@ pub(super) fn ask(draft: &mut Draft<'_>, task: &TaskId, outcome: Option<Seq>, re
     draft.emit(RunEvent::TaskWaits { task: task.clone(), generation, step: 0, wait });
     questions::ask(draft, about, question);
     true
+}
+
+/// Whether a person can be asked about a task, and was not asked often enough.
+pub(super) fn can_ask(run: &RunState, task: &TaskId) -> bool {
+    let Some(text) = question(run, task) else { return false };
+    let people = &run.limits.people;
+    let most = usize::try_from(people.max_questions).unwrap_or(usize::MAX);
+    let same =
+        |asked: &&QuestionState| asked.about == About::Task(task.clone()) && asked.question.text == text;
+    let times = run.questions.values().filter(same).count();
+    let somebody = run.event_version >= STUCK_SINCE && people.are_there() && run.questions.len() < most;
+    somebody && times < MOST_TIMES
 }
 
 /// What is asked about a leaf; nothing is about other tasks.

@@ -143,8 +143,9 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
         return Vec::new();
     }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
-    let ready = order::ready(plan, &run.statuses()).into_iter().filter(|index| !hold || free(index));
-    let mut ready: Vec<TaskIndex> = ready.collect();
+    let without = |index: &TaskIndex, needed: &TaskIndex| run.responses.goes_without(index, needed);
+    let ready = order::ready_without(plan, &run.statuses(), without).into_iter();
+    let mut ready: Vec<TaskIndex> = ready.filter(|index| !hold || free(index)).collect();
     ready.sort_by_key(|index| std::cmp::Reverse(plan.priority(index)));
     ready
 }
@@ -165,7 +166,17 @@ pub(super) fn inputs(run: &RunState, index: &TaskIndex) -> Vec<LeafRef> {
 pub(super) fn left_out(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
     let Some(plan) = &run.plan else { return Vec::new() };
     let needed = order::dependencies(plan, index);
-    fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index)).collect()
+    let fruitless = fruitless(run).into_iter().filter(|(index, _, _)| needed.contains(index));
+    fruitless.chain(not_waited_for(run, index)).collect()
+}
+
+/// The tasks that this one does not wait for any longer and that have not ended: index, name, and why.
+fn not_waited_for(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
+    let without = run.responses.without.get(index).into_iter().flatten();
+    let open =
+        without.filter(|(needed, _)| run.planned(needed).is_some_and(|state| !state.status.is_ended()));
+    let name = |needed: &TaskIndex| Some(run.plan.as_ref()?.tasks.get(needed)?.name.clone());
+    open.filter_map(|(needed, why)| Some((needed.clone(), name(needed)?, why.clone()))).collect()
 }
 
 /// Leaves with a result that was made from one that has changed since, and how.

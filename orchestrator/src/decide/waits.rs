@@ -1,6 +1,8 @@
 //! Tasks that wait: put down until what they wait for is there. They hold no slot meanwhile.
 
-use muster_shared::flow::{About, Awaited, Ending, Observation, ObservationStatus, PeerAnswer, Wait};
+use muster_shared::flow::{
+    About, Awaited, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer, Wait,
+};
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::{RunEvent, WAITS_SINCE};
 
@@ -15,7 +17,9 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: TaskId, generation: Generation,
         let reason =
             "tasks of this run cannot wait for this: it was begun while an older orchestrator was at work"
                 .to_owned();
-        return failure::failed(draft, &task, Failure { ending: Ending::Blocked, outcome: None, reason });
+        let (kind, ending) = (FailureKind::Blocked, Ending::Blocked);
+        let failure = Failure { kind, ending, outcome: None, part: None, reason };
+        return failure::failed(draft, &task, failure);
     }
     let agent = run.tasks.get(&task).and_then(|state| state.agent.clone());
     control::put_down(draft, task.clone(), generation);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{
     AuctionRules, Budget, Committees, ContextLimits, Goal, Granularity, Pattern, Peers, People, Planning,
-    ReflectionLevel, RunLimits, WhenStale,
+    ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,13 @@ const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
 /// Most questions of one run: each is part of its state.
 const MOST_QUESTIONS: u32 = 500;
 
+/// Most failures that a run may say it can have; 0 is for any number.
+const MOST_FAILURES: u32 = 10_000;
+
+fn first(all: &[String], most: usize) -> Vec<String> {
+    all.iter().take(most).cloned().collect()
+}
+
 /// Nobody gains from more than this; each keeps one run from taking more than its share of the fleet.
 const CEILING: RunLimits = RunLimits {
     max_width: 50,
@@ -86,6 +93,7 @@ const CEILING: RunLimits = RunLimits {
     context: ContextLimits { max_entries: 2_000, max_bytes: 64 * 1024 },
     peers: Peers { max_requests: 1_000, max_bytes: 64 * 1024, help_within_ms: LONGEST_RUN_MS },
     auction: AuctionRules { window_ms: 60_000, max_bids: 1_000, time_weight: 100, overrun: 1_000 },
+    responses: Responses::USUAL,
     planning: Planning::Auto,
     iterate_plans: true,
     max_replans: 20,
@@ -154,6 +162,12 @@ impl OrchestratorSettings {
                 max_bids: wanted.auction.max_bids.clamp(1, CEILING.auction.max_bids),
                 time_weight: wanted.auction.time_weight.min(CEILING.auction.time_weight),
                 overrun: wanted.auction.overrun.min(CEILING.auction.overrun),
+            },
+            responses: Responses {
+                stronger_models: first(&wanted.responses.stronger_models, Responses::MOST_MODELS),
+                error_budget: wanted.responses.error_budget.min(MOST_FAILURES),
+                blocked_after_ms: wanted.responses.blocked_after_ms.min(LONGEST_RUN_MS),
+                ..wanted.responses.clone()
             },
             planning: goal.planning.unwrap_or(wanted.planning),
             iterate_plans: wanted.iterate_plans,

@@ -15,6 +15,7 @@ use super::peer::Peers;
 use super::people::{People, ReviewPolicy};
 use super::plan::{PlanDraft, PlanTask};
 use super::reflection::ReflectionLevel;
+use super::response::Responses;
 use crate::blueprint::Filled;
 use crate::wire::Encoding;
 
@@ -269,6 +270,9 @@ pub struct RunLimits {
     /// How much tasks may know in common.
     #[serde(skip_serializing_if = "ContextLimits::is_usual")]
     pub context: ContextLimits,
+    /// What is done when something goes wrong (O8, O10, O12).
+    #[serde(skip_serializing_if = "Responses::is_usual")]
+    pub responses: Responses,
     /// Whether a planner is asked.
     #[serde(skip_serializing_if = "Planning::is_auto")]
     pub planning: Planning,
@@ -396,6 +400,7 @@ impl Default for RunLimits {
             peers: Peers::USUAL,
             auction: AuctionRules::USUAL,
             context: ContextLimits::USUAL,
+            responses: Responses::USUAL,
             planning: Planning::Auto,
             iterate_plans: true,
             max_replans: MAX_REPLANS,

@@ -23,6 +23,7 @@ pub mod question;
 pub mod refinement;
 pub mod reflection;
 pub mod report;
+pub mod response;
 pub mod specialist;
 pub mod step;
 pub mod task;
@@ -55,6 +56,7 @@ pub use question::{About, OnTimeout, Question, Reply};
 pub use refinement::{RefineOperation, RefusedOperation};
 pub use reflection::{Reflection, ReflectionLevel, ToolNote};
 pub use report::Report;
+pub use response::{Acceptance, FailureKind, Response, Responses};
 pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,

@@ -132,7 +132,9 @@ fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Res
     // A decision may end the last dependency and make the offer.
     let statuses = after.statuses();
     let open = |needed: &TaskIndex| !statuses.get(needed).is_some_and(|status| status.is_ended());
-    match order::dependencies(plan, leaf).into_iter().find(open) {
+    // One that was kept waiting too long goes on without what it needs, and the record says so.
+    let waited_for = |needed: &TaskIndex| open(needed) && !after.responses.goes_without(leaf, needed);
+    match order::dependencies(plan, leaf).into_iter().find(waited_for) {
         Some(needed) => Err(format!("{leaf} was offered before {needed} ended")),
         None => Ok(()),
     }

@@ -12,6 +12,7 @@ pub mod group;
 pub mod invariants;
 pub mod peers;
 pub mod planning;
+pub mod responses;
 pub mod snapshot;
 pub mod standstill;
 pub mod state;
@@ -25,6 +26,7 @@ pub use fork::{Inherited, Origin};
 pub use group::Group;
 pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
+pub use responses::{Answers, ResponseHistory};
 pub use snapshot::Snapshot;
 pub use state::{
     Allotment, Avoided, Child, ChildEnd, Death, Paused, Phase, QuestionEnd, QuestionState, RunState,

@@ -10,6 +10,7 @@ use super::fork::Origin;
 use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
+use super::responses::ResponseHistory;
 use crate::blueprint::Fate;
 use crate::flow::{
     About, Answered, Auction, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation,
@@ -130,6 +131,9 @@ pub struct RunState {
     /// Tasks whose results were made from one that has changed since, and what that was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stale: BTreeMap<TaskIndex, String>,
+    /// What was done about failures.
+    #[serde(default, skip_serializing_if = "ResponseHistory::is_empty")]
+    pub responses: ResponseHistory,
     /// What became of its plans.
     #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
     pub planning: PlanHistory,

@@ -6,11 +6,11 @@ use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
     ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite, CorpusRef, DecidedBy, Dissent,
-    Ending, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
-    ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft,
-    PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, RunLimits,
-    Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote,
-    Usage, Verdict, View, Wait, Work,
+    Ending, FailureKind, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall,
+    Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan,
+    PlanDraft, PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report,
+    Response, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
+    Thought, ToolNote, Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -85,6 +85,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     }
     add("decided_peers", Body::Decided(asked_of_peers()));
     add("decided_context", Body::Decided(written()));
+    add("decided_responses", Body::Decided(answered_failures()));
     add("decided_circles", Body::Decided(went_in_circles()));
     add("offered_heard", Body::Offered(heard()));
     add("decided_by_members", Body::Decided(by_members()));
@@ -290,6 +291,27 @@ fn written() -> Decided {
     Decided {
         inputs: vec![Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request }],
         events: (1..).zip(by).map(write).chain(answered).collect(),
+        ..decided()
+    }
+}
+
+/// Failures that were answered, and a task that is not waited for any longer.
+fn answered_failures() -> Decided {
+    let (leaf, generation) = (TaskId::Leaf(index("1-2")), Generation(1));
+    let reason = || "because".to_owned();
+    Decided {
+        events: vec![
+            RunEvent::FailureAnswered {
+                task: leaf.clone(),
+                generation,
+                failure: FailureKind::QuestionTooLong,
+                response: Response::OtherModel,
+                model: Some("provider/large".to_owned()),
+                marked: None,
+            },
+            RunEvent::ErrorBudgetUsedUp { failures: 50, asked: true },
+            RunEvent::DependencyLeft { task: index("1-3"), without: index("1-2"), reason: reason() },
+        ],
         ..decided()
     }
 }

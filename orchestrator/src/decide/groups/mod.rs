@@ -9,7 +9,8 @@ mod verdict;
 use std::time::Duration;
 
 use muster_shared::flow::{
-    Chair, DecidedBy, Ending, Membership, Pattern, PlanTask, TaskStatus, Temperament, Verdict, View,
+    Chair, DecidedBy, Ending, FailureKind, Membership, Pattern, PlanTask, TaskStatus, Temperament, Verdict,
+    View,
 };
 use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
@@ -259,16 +260,22 @@ fn fail(draft: &mut Draft<'_>, task: &TaskIndex) {
             format!("{member}: {}", state.reasons.last().map_or("it gave nothing", String::as_str))
         })
         .collect();
-    let mut endings =
-        states.iter().filter_map(|(_, state)| state.outcome.as_ref()).map(|outcome| outcome.ending);
-    let ending = endings.rfind(|ending| !ending.is_success()).unwrap_or(Ending::AgentFailed);
+    let mut outcomes = states.iter().filter_map(|(_, state)| state.outcome.as_ref());
+    let last = outcomes.rfind(|outcome| !outcome.ending.is_success());
+    let (kind, ending) = last.map_or((FailureKind::AgentFault, Ending::AgentFailed), |outcome| {
+        (FailureKind::of(outcome), outcome.ending)
+    });
     let reason = format!(
         "{given} of its {} members gave a result, {} are needed ({})",
         group.members.len(),
         quorum(run, group),
         why.join("; ")
     );
-    failure::failed(draft, &TaskId::Leaf(task.clone()), Failure { ending, outcome: None, reason });
+    failure::failed(
+        draft,
+        &TaskId::Leaf(task.clone()),
+        Failure { kind, ending, outcome: None, part: None, reason },
+    );
 }
 
 /// There is no time left for members: what they gave so far counts.

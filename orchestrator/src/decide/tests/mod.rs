@@ -17,6 +17,7 @@ mod placing;
 mod priority;
 mod properties;
 mod replanning;
+mod responses;
 mod review;
 mod specialists;
 mod spending;

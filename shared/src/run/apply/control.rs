@@ -4,6 +4,7 @@ use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::{Paused, Phase, RunState};
 use super::agent::count_usage;
 use super::error::ApplyError;
+use super::responses;
 use super::task::{at_generation, executable, illegal, move_to};
 use crate::flow::TaskStatus;
 use crate::ids::{Generation, TaskId, TaskIndex};
@@ -28,7 +29,7 @@ pub(super) fn pause(
     Ok(())
 }
 
-/// The time of the pause is not counted against the phase.
+/// The time of the pause is not counted against the phase, nor against what keeps others waiting.
 pub(super) fn resume(
     state: &mut RunState,
     event: &'static str,
@@ -38,7 +39,11 @@ pub(super) fn resume(
     let Some(paused) = state.paused.take() else {
         return Err(ApplyError::WrongPause { event, paused: false });
     };
-    state.phase_since = state.phase_since.after(now.since(paused.since));
+    let pause = now.since(paused.since);
+    state.phase_since = state.phase_since.after(pause);
+    for begun in state.responses.begun.values_mut() {
+        *begun = begun.after(pause);
+    }
     state.deadline = deadline.unwrap_or(state.deadline);
     Ok(())
 }
@@ -102,6 +107,7 @@ pub(super) fn reopen(
     found.answered = None;
     found.failures = 0;
     found.reasons.push(reason.to_owned());
+    responses::reopened(state, task);
     match task {
         TaskId::Leaf(index) => drop(state.stale.remove(index)),
         TaskId::Reflect(index) => drop(state.reflections.remove(index)),

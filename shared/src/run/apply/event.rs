@@ -13,6 +13,7 @@ use super::groups;
 use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents, grow_plan};
 use super::planning;
+use super::responses;
 use super::task::{end_generation, end_without_outcome};
 use super::wait;
 use crate::flow::{Goal, TaskStatus, Usage};
@@ -78,6 +79,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         delegated: std::collections::BTreeMap::new(),
         peers: super::super::peers::PeerTalk::default(),
         stale: std::collections::BTreeMap::new(),
+        responses: super::super::responses::ResponseHistory::default(),
         planning: super::super::planning::PlanHistory::default(),
         tallies: std::collections::BTreeMap::new(),
         auctions: std::collections::BTreeMap::new(),
@@ -153,6 +155,14 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, None)?;
             ended.reasons.push(evidence.reason.clone());
             planning::count_end(state, task, false);
+        }
+        RunEvent::FailureAnswered { task, generation: _, failure, response, model, marked } => {
+            let answer = (*failure, *response);
+            responses::answered(state, name, task, answer, (model.as_ref(), marked.as_ref()))?;
+        }
+        RunEvent::ErrorBudgetUsedUp { failures: _, asked } => responses::used_up(state, *asked),
+        RunEvent::DependencyLeft { task, without, reason } => {
+            responses::left(state, name, task, without, reason)?;
         }
         RunEvent::TaskCompleted { task, generation, outcome } => {
             if let TaskId::Leaf(index) = task {

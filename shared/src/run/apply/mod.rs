@@ -14,6 +14,7 @@ mod loss;
 mod offer;
 mod plan;
 mod planning;
+mod responses;
 mod task;
 mod wait;
 

@@ -3,6 +3,7 @@
 use super::super::state::{Allotment, RunState, RunStatus};
 use super::error::ApplyError;
 use super::plan::derive_parents;
+use super::responses;
 use super::task::illegal;
 use crate::flow::{TaskOffered, TaskStatus};
 use crate::ids::{Attempt, Queue, TaskId};
@@ -81,6 +82,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
         state.allotted.push(Allotment { task, generation, budget });
     }
+    responses::offered(state, offer, now);
     if state.status == RunStatus::Created {
         state.status = RunStatus::Processing;
     }

@@ -9,8 +9,9 @@ use uuid::Uuid;
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::flow::{
-    About, Bid, ContextAuthor, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question,
-    Reflection, RefusedOperation, Reply, Report, RunLimits, Verdict, View, Wait,
+    About, Bid, ContextAuthor, FailureKind, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan,
+    PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Verdict, View,
+    Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -137,6 +138,40 @@ pub enum RunEvent {
         generation: Generation,
         /// What speaks against it.
         evidence: Evidence,
+    },
+    /// How a failed try of a task is answered. What follows from it comes next.
+    FailureAnswered {
+        /// The task.
+        task: TaskId,
+        /// The generation that failed.
+        generation: Generation,
+        /// What kind of failure it was.
+        failure: FailureKind,
+        /// What is done about it.
+        response: Response,
+        /// The model that tries it next, if another does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// What is to be said of the part that there is, if that is taken for the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        marked: Option<String>,
+    },
+    /// The run had as many failures as it may have.
+    ErrorBudgetUsedUp {
+        /// How many.
+        failures: u32,
+        /// Whether a person is asked whether to go on. Else nothing more is begun, and the report is written.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asked: bool,
+    },
+    /// A task does not wait any longer for what another is to give.
+    DependencyLeft {
+        /// The task.
+        task: TaskIndex,
+        /// The one that kept it waiting.
+        without: TaskIndex,
+        /// Why.
+        reason: String,
     },
     /// A task ended well.
     TaskCompleted {

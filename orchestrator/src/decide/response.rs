@@ -1,0 +1,80 @@
+//! What is done about failures: one table for all of them, and how its answers are carried out.
+
+mod error_budget;
+mod table;
+mod waited;
+
+pub(super) use error_budget::{note, spend, wind_up};
+pub use table::{Tried, respond};
+pub(super) use waited::{let_go, next_overdue, partial_note};
+
+use muster_shared::flow::{FailureKind, Response, Responses, TaskResult};
+use muster_shared::ids::TaskId;
+use muster_shared::run::{RunEvent, RunState, TEAMS_SINCE, TaskState};
+
+use super::draft::Draft;
+use super::{replan, stuck};
+
+/// What counts besides the kind of a failure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances<'a> {
+    /// Whether there is no time left for another try.
+    pub(super) out_of_time: bool,
+    /// The part that there is, if any.
+    pub(super) part: Option<&'a TaskResult>,
+}
+
+/// Looks the failure up, and records what is done about it. Runs of before there was the table have none.
+pub(super) fn answer(
+    draft: &mut Draft<'_>,
+    task: &TaskId,
+    failure: FailureKind,
+    reason: &str,
+    circumstances: Circumstances<'_>,
+) -> Option<Response> {
+    let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+    let state = run.tasks.get(task)?;
+    let generation = state.generation;
+    let response = respond(failure, &tried(run, task, state, circumstances));
+    let model = (response == Response::OtherModel).then(|| next_model(run, task)).flatten();
+    let is_part = response == Response::Degrade && circumstances.part.is_some();
+    let marked = is_part.then(|| format!("{}: {reason}", failure.in_words()));
+    draft.emit(RunEvent::FailureAnswered {
+        task: task.clone(),
+        generation,
+        failure,
+        response,
+        model,
+        marked,
+    });
+    spend(draft, task);
+    Some(response)
+}
+
+/// What was tried for a task, and what could be.
+fn tried(run: &RunState, task: &TaskId, state: &TaskState, circumstances: Circumstances<'_>) -> Tried {
+    let failures = state.failures.saturating_add(1);
+    let ended = circumstances.out_of_time
+        || replan::ends_tries(run, task, failures)
+        || !error_budget::allows_another_try(run, task);
+    let most = run.limits.max_generations.max(1);
+    Tried {
+        given: run.responses.tasks.get(task).map(|answers| answers.given.clone()).unwrap_or_default(),
+        tries_left: if ended { 0 } else { most.saturating_sub(failures) },
+        other_model: next_model(run, task).is_some(),
+        can_ask: stuck::can_ask(run, task),
+        can_replan: !circumstances.out_of_time && replan::would_follow(run, task, failures),
+        can_do_without: match task {
+            TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) => true,
+            TaskId::Plan | TaskId::Write => false,
+        },
+    }
+}
+
+/// The model that comes next for a task, of those that the run's limits name.
+fn next_model(run: &RunState, task: &TaskId) -> Option<String> {
+    let answers = run.responses.tasks.get(task);
+    let tried = answers.and_then(|answers| answers.given.get(&Response::OtherModel)).copied().unwrap_or(0);
+    let mut models = run.limits.responses.stronger_models.iter().take(Responses::MOST_MODELS);
+    models.nth(usize::try_from(tried).unwrap_or(usize::MAX)).cloned()
+}

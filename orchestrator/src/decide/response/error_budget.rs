@@ -1,0 +1,72 @@
+//! The failures that a run may have in all. When they are used up, a person says whether it is to go on; where nobody
+//! can be asked, nothing more is begun, and the report is written from what there is.
+
+use muster_shared::flow::{About, Plan, Question};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::{Phase, RunEvent, RunState};
+
+use super::super::draft::Draft;
+use super::super::{questions, survey};
+
+/// Why tasks are left out.
+const USED_UP: &str = "the run has had as many failures as it may have";
+
+/// Whether another try is worth it. Without a plan or a report nothing is: these keep their tries.
+pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
+    match task {
+        TaskId::Plan | TaskId::Write => true,
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) => !run.responses.used_up,
+    }
+}
+
+/// Looks whether the failure just recorded was the last one that the run may have.
+pub(in crate::decide) fn spend(draft: &mut Draft<'_>, task: &TaskId) {
+    let Some(run) = draft.open() else { return };
+    let (failures, most) = (run.responses.failures, run.limits.responses.error_budget);
+    if most == 0 || run.responses.used_up || failures < most || run.phase != Phase::Executing {
+        return;
+    }
+    let asked = run.questions.len() < usize::try_from(run.limits.people.max_questions).unwrap_or(usize::MAX)
+        && run.limits.people.are_there();
+    let about = task.leaf().filter(|_| asked).cloned();
+    draft.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: about.is_some() });
+    if let Some(index) = about {
+        ask(draft, index, failures);
+    }
+}
+
+fn ask(draft: &mut Draft<'_>, index: TaskIndex, failures: u32) {
+    let text = format!("{failures} failures in this run, the last of them of {index}. Is it to go on?");
+    let default = Some("approve".to_owned());
+    let question = Question { reason: USED_UP.to_owned(), default, ..Question::new(text) };
+    questions::ask(draft, About::Failure(index), question);
+}
+
+/// Leaves out what was not begun, once nothing more is to be begun.
+pub(in crate::decide) fn wind_up(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open() else { return };
+    if !run.responses.used_up || run.phase != Phase::Executing || run.paused.is_some() {
+        return;
+    }
+    let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
+    let open: Vec<TaskIndex> =
+        leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
+    for task in open {
+        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned() });
+    }
+}
+
+/// A sentence for the report when the run went on with less.
+pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
+    let responses = &run.responses;
+    let marked = responses.tasks.iter().filter_map(|(task, answers)| {
+        let why = answers.marked.as_ref()?;
+        Some(format!("{task} counts only in part ({why})"))
+    });
+    let mut said: Vec<String> = marked.collect();
+    if responses.used_up {
+        let failures = responses.failures;
+        said.insert(0, format!("{USED_UP} ({failures}): what was not begun by then was left out"));
+    }
+    (!said.is_empty()).then(|| format!("Not all went well: {}.", said.join("; ")))
+}

@@ -13,6 +13,7 @@ mod control;
 mod deaths;
 mod documents;
 mod foreign;
+mod groups;
 mod help;
 mod joining;
 mod lessons;

@@ -103,7 +103,8 @@ fn result(random: &mut Random) -> TaskResult {
         suggestions: Vec::new(),
     });
     let finding = Finding { text: "it is so".into(), facet: "a facet".into(), ..Finding::default() };
-    TaskResult { conclusion: "so".into(), findings: vec![finding], advice, ..TaskResult::default() }
+    let conclusion = random.pick(&["so", "so", "otherwise"]).copied().unwrap_or("so").to_owned();
+    TaskResult { conclusion, findings: vec![finding], advice, ..TaskResult::default() }
 }
 
 fn plan(random: &mut Random) -> PlanDraft {
@@ -136,8 +137,15 @@ fn task(number: u64, random: &mut Random) -> TaskDraft {
         role: random.pick(&roles).map(|role| (*role).to_owned()),
         depends_on: earlier.iter().map(u64::to_string).collect(),
         critical: random.chance(200),
+        pattern: pattern(random),
         ..TaskDraft::default()
     }
+}
+
+/// Some tasks are done by several.
+fn pattern(random: &mut Random) -> Option<String> {
+    let patterns = ["redundant:2", "committee:3", "committee:2:1", "redundant:3"];
+    random.chance(200).then(|| random.pick(&patterns).map(|pattern| (*pattern).to_owned())).flatten()
 }
 
 fn operations(plan: &Plan, random: &mut Random) -> Vec<RefineOperation> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::flow::{Chair, Committees, Goal, RunLimits};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskIndex};
 use muster_shared::run::{Input, Request};
 use uuid::Uuid;
@@ -97,6 +97,12 @@ fn limits(random: &mut Random) -> RunLimits {
         max_refinements: u32::try_from(random.below(3)).unwrap_or(0),
         task_deadline_ms: random.between(60_000, 180_000),
         run_deadline_ms: if random.chance(100) { random.between(10_000, 60_000) } else { 3_600_000 },
+        committee: Committees {
+            chair: *random.pick(&[Chair::Never, Chair::Tie, Chair::NoMajority]).unwrap_or(&Chair::Never),
+            wait_ms: random.chance(300).then(|| random.between(500, 5_000)),
+            quorum: random.chance(300).then_some(1),
+            ..Committees::USUAL
+        },
         ..RunLimits::default()
     }
 }
@@ -130,7 +136,11 @@ fn commands(run: RunId, random: &mut Random) -> Vec<(Time, RunId, Order)> {
 fn control(random: &mut Random) -> Input {
     let request = request(random);
     let top = TaskIndex::top(u16::try_from(random.between(1, 5)).unwrap_or(1));
-    let task = if random.chance(200) { top.child(1) } else { top };
+    let task = match random.below(10) {
+        0 | 1 => top.child(1),
+        2 => top.member('b').unwrap_or(top),
+        _ => top,
+    };
     match random.below(4) {
         0 => Input::Pause { request },
         1 => Input::Skip { task, request },

@@ -2,6 +2,7 @@
 
 mod auction;
 mod committee;
+mod conflicts;
 mod environment;
 mod error;
 mod file;

@@ -165,6 +165,7 @@ fn offer(run: RunId) -> TaskOffered {
             failed: Vec::new(),
             uncovered: Vec::new(),
             stale: Vec::new(),
+            conflicts: Vec::new(),
         },
         goal: Goal::new("Delegate.").text,
         role_name: String::new(),

@@ -208,6 +208,8 @@ pub enum TaskId {
     Reflect(TaskIndex),
     /// Change the plan, for the nth time in this run (from 1).
     Refine(u32),
+    /// Help to settle a conflict, the nth such task of the run (from 1).
+    Settle(u32),
     /// Write the report.
     Write,
 }
@@ -218,7 +220,7 @@ impl TaskId {
     pub const fn leaf(&self) -> Option<&TaskIndex> {
         match self {
             Self::Leaf(index) | Self::Reflect(index) => Some(index),
-            Self::Plan | Self::Refine(_) | Self::Write => None,
+            Self::Plan | Self::Refine(_) | Self::Settle(_) | Self::Write => None,
         }
     }
 }
@@ -230,6 +232,7 @@ impl fmt::Display for TaskId {
             Self::Leaf(index) => index.fmt(f),
             Self::Reflect(index) => write!(f, "reflect-{index}"),
             Self::Refine(n) => write!(f, "refine-{n}"),
+            Self::Settle(n) => write!(f, "settle-{n}"),
             Self::Write => f.write_str("write"),
         }
     }
@@ -238,14 +241,15 @@ impl fmt::Display for TaskId {
 impl FromStr for TaskId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let wrong = || NameError::new(text, "a task (1-2-3, plan, reflect-1-2, refine-1 or write)");
+        let wrong = || NameError::new(text, "a task (1-2-3, plan, reflect-1-2, refine-1, settle-1 or write)");
         match text {
             "plan" => Ok(Self::Plan),
             "write" => Ok(Self::Write),
-            _ => match (text.strip_prefix("reflect-"), text.strip_prefix("refine-")) {
-                (Some(index), _) => index.parse().map(Self::Reflect).map_err(|_| wrong()),
-                (_, Some(n)) => parse_position(n).map(|n| Self::Refine(n.into())).ok_or_else(wrong),
-                (None, None) => text.parse().map(Self::Leaf).map_err(|_| wrong()),
+            _ => match text.split_once('-') {
+                Some(("reflect", index)) => index.parse().map(Self::Reflect).map_err(|_| wrong()),
+                Some(("refine", n)) => parse_position(n).map(|n| Self::Refine(n.into())).ok_or_else(wrong),
+                Some(("settle", n)) => parse_position(n).map(|n| Self::Settle(n.into())).ok_or_else(wrong),
+                Some(_) | None => text.parse().map(Self::Leaf).map_err(|_| wrong()),
             },
         }
     }
@@ -253,7 +257,7 @@ impl FromStr for TaskId {
 text_form!(
     TaskId,
     "TaskId",
-    "^(plan|write|refine-[0-9]+|(reflect-)?[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?)$",
+    "^(plan|write|refine-[0-9]+|settle-[0-9]+|(reflect-)?[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?)$",
     "A task: the index of a leaf, or a phase of the run"
 );
 

@@ -17,4 +17,5 @@ pub mod standing;
 pub mod time;
 pub mod wire;
 
+mod number_keys;
 mod text_form;

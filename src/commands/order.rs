@@ -127,7 +127,7 @@ impl Target {
 pub(super) fn asks_for_verdict(state: &RunState) -> bool {
     state.open_questions().any(|(_, asked)| match &asked.about {
         About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
-        About::Task(_) | About::Goal | About::Step(_) => false,
+        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
     })
 }
 
@@ -204,7 +204,7 @@ fn at_work(state: &RunState) -> usize {
         TaskId::Leaf(index) => {
             state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) && !state.is_shared(task)
         }
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => true,
+        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => true,
     };
     let in_hand = state.tasks.iter().filter(|(task, _)| executed(task));
     in_hand.filter(|(_, found)| found.status == TaskStatus::Processing).count()

@@ -3,6 +3,7 @@
 pub(crate) mod artifacts;
 pub(crate) mod blueprints;
 pub(crate) mod checks;
+pub(crate) mod conflicts;
 pub(crate) mod dead;
 pub(crate) mod figures;
 #[cfg(test)]

@@ -38,7 +38,11 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::ContextWritten { key, version, .. } => format!("context.{key} has version {version}"),
-        RunEvent::RunCreated { .. }
+        RunEvent::ConflictFound { .. }
+        | RunEvent::ConflictExamined { .. }
+        | RunEvent::VerificationAdded { .. }
+        | RunEvent::ConflictResolved { .. }
+        | RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
         | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }

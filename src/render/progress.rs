@@ -65,6 +65,9 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
     for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Refine(_))) {
         lines.extend(phase(state, doing, task, "change the plan"));
     }
+    for (number, settling) in &state.settling {
+        lines.extend(phase(state, doing, &TaskId::Settle(*number), &settling.task.name));
+    }
     if let Some(line) = phase(state, doing, &TaskId::Write, "write the report") {
         lines.push(line);
     } else if state.plan.is_some() {

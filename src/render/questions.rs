@@ -79,10 +79,14 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
         About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
             format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
         }
-        About::Task(_) | About::Goal | About::Step(_) if asked.question.choices.is_empty() => {
+        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_)
+            if asked.question.choices.is_empty() =>
+        {
             format!("`muster answer {run} {id} \"…\"`")
         }
-        About::Task(_) | About::Goal | About::Step(_) => format!("`muster answer {run} {id} --choice N`"),
+        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => {
+            format!("`muster answer {run} {id} --choice N`")
+        }
     }
 }
 

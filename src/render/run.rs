@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
-use super::{figures, questions, runs};
+use super::{conflicts, figures, questions, runs};
 
 /// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
 /// a terminal of `width` columns, if there is one.
@@ -26,6 +26,7 @@ pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: P
         section("Progress", &tree, paint),
         section("Questions", &questions::of_run(state, now), paint),
         section("Results", &results(state), paint),
+        section("Conflicts", &conflicts::of_run(state), paint),
         section("Reflections", &reflections(state), paint),
         section("Changes of plan", &refinements(state), paint),
     ];
@@ -355,7 +356,7 @@ pub(crate) fn refinement_of(state: &RunState, number: u32) -> Option<&(Vec<Strin
     let done = state.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
     let mut done = done.filter_map(|(task, _)| match task {
         TaskId::Refine(number) => Some(*number),
-        TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Write => None,
+        TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Settle(_) | TaskId::Write => None,
     });
     // One that failed leaves nothing behind.
     state.refinements.get(done.position(|done| done == number)?)

@@ -13,8 +13,8 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
-use super::figures;
 use super::paint::Paint;
+use super::{conflicts, figures};
 
 /// Most characters of a thought, an argument or an observation, unless all is wanted.
 const BRIEF: usize = 240;
@@ -243,6 +243,10 @@ impl Timeline {
             RunEvent::TaskStale { task, reason } => {
                 format!("{task} rests on what has changed: {}", self.brief(reason))
             }
+            RunEvent::ConflictFound { .. }
+            | RunEvent::ConflictExamined { .. }
+            | RunEvent::VerificationAdded { .. }
+            | RunEvent::ConflictResolved { .. } => conflicts::event(event, |text| self.brief(text)),
             RunEvent::RunPaused { reason } => format!("run paused: {}", self.brief(reason)),
             RunEvent::RunResumed { reason, .. } => format!("run resumed: {}", self.brief(reason)),
             RunEvent::GoalEdited { task, goal, reason } => {
@@ -534,7 +538,11 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
         RunEvent::ChildBegun { task, .. } => Some(task.clone()),
         RunEvent::ChildAsked { .. } | RunEvent::ChildEnded { .. } => None,
-        RunEvent::RunCreated { .. }
+        RunEvent::VerificationAdded { task, .. } => Some(TaskId::Leaf(task.clone())),
+        RunEvent::ConflictFound { .. }
+        | RunEvent::ConflictExamined { .. }
+        | RunEvent::ConflictResolved { .. }
+        | RunEvent::RunCreated { .. }
         | RunEvent::RunForked { .. }
         | RunEvent::RunGivenUp { .. }
         | RunEvent::WordsUncovered { .. }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, ContextLimits, Granularity, Pattern, Peers, People, Planning,
-    ReflectionLevel, Responses, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Conflicts, ContextLimits, Granularity, Pattern, Peers, People,
+    Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::auction::AuctionSettings;
 use super::committee::CommitteeSettings;
+use super::conflicts::ConflictSettings;
 use super::peers::PeerSettings;
 use super::people::PeopleSettings;
 use super::responses::ResponseSettings;
@@ -226,6 +227,8 @@ pub(crate) struct LimitSettings {
     pub(crate) pattern_critical: Option<Pattern>,
     /// Who sits in a committee and how it comes to a verdict.
     pub(crate) committee: CommitteeSettings,
+    /// What is done about results that contradict each other.
+    pub(crate) conflicts: ConflictSettings,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -345,9 +348,10 @@ impl Default for LimitSettings {
             replan_below_confidence,
             max_milestones,
             granularity,
+            committee,
+            conflicts,
             pattern,
             pattern_critical,
-            committee,
         } = RunLimits::default();
         Self {
             max_width,
@@ -387,6 +391,7 @@ impl Default for LimitSettings {
             pattern,
             pattern_critical,
             committee: CommitteeSettings::from(&committee),
+            conflicts: ConflictSettings::from(&conflicts),
         }
     }
 }
@@ -431,6 +436,7 @@ impl From<&LimitSettings> for RunLimits {
             pattern: limits.pattern,
             pattern_critical: limits.pattern_critical,
             committee: Committees::from(&limits.committee),
+            conflicts: Conflicts::from(&limits.conflicts),
         }
     }
 }

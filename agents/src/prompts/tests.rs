@@ -116,6 +116,7 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 failed: vec![(index, hostile(), hostile())],
                 uncovered: vec![hostile()],
                 stale: vec![(TaskIndex::top(2), hostile())],
+                conflicts: Vec::new(),
             },
         ),
     ];

@@ -8,6 +8,7 @@ use muster_shared::flow::{Ending, Product, TaskOffered, Work};
 use muster_shared::ids::Role;
 use serde_json::Value;
 
+mod claims;
 mod document;
 mod planner;
 mod refiner;

@@ -51,7 +51,13 @@ fn offer_of(kind: &str) -> TaskOffered {
         ),
         "write" => (
             TaskId::Write,
-            Work::Write { results: Vec::new(), failed: Vec::new(), uncovered: Vec::new(), stale: Vec::new() },
+            Work::Write {
+                results: Vec::new(),
+                failed: Vec::new(),
+                uncovered: Vec::new(),
+                stale: Vec::new(),
+                conflicts: Vec::new(),
+            },
         ),
         _ => (TaskId::Leaf(index), execute(Role::Worker)),
     };

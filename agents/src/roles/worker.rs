@@ -3,7 +3,7 @@
 use muster_shared::flow::{Advice, Citation, Ending, Finding, Product, TaskOffered, TaskResult};
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, Submission};
+use super::{Document, Faults, RoleRules, Submission, claims};
 
 pub(super) static RULES: RoleRules = RoleRules {
     name: "worker",
@@ -73,6 +73,7 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
                     "required": ["text"]
                 }
             },
+            "claims": claims::schema(),
             "milestones": texts,
             "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
             "advice": {
@@ -147,7 +148,7 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
             reason: advice.text("reason"),
             suggestions: advice.texts("suggestions"),
         }),
-        claims: Vec::new(),
+        claims: claims::read(document),
         data: read_data(document, faults),
     }
 }

@@ -89,7 +89,8 @@ fn asked(run: &RunState) -> impl Iterator<Item = (&str, Option<&QuestionEnd>)> {
         | About::Plan
         | About::Milestone(_)
         | About::Confidence(_)
-        | About::Failure(_) => None,
+        | About::Failure(_)
+        | About::Conflict(_) => None,
     })
 }
 

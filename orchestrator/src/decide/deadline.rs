@@ -91,12 +91,14 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let children = super::children::next_asking(run).into_iter().chain(super::response::next_overdue(run));
     let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
     let groups = super::groups::next_deadline(run);
+    let conflicts = super::conflicts::next_deadline(run);
     Some(
         tasks
             .chain(questions)
             .chain(groups)
             .chain(children)
             .chain(help)
+            .chain(conflicts)
             .chain(phase::over_at(run))
             .fold(run.deadline, Millis::min),
     )

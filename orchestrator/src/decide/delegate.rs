@@ -35,9 +35,10 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft, agen
     let added = match (draft.open(), task) {
         (Some(run), TaskId::Leaf(by)) => add(draft, run, by, part),
         (None, _) => return,
-        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) => {
-            Err("only a task of the plan can hand work over".into())
-        }
+        (
+            Some(_),
+            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+        ) => Err("only a task of the plan can hand work over".into()),
     };
     match added {
         Ok(event) => draft.emit(event),

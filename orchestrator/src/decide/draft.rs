@@ -245,6 +245,10 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::QuestionWithdrawn { .. }
         | RunEvent::TaskReopened { .. }
         | RunEvent::TaskStale { .. }
+        | RunEvent::ConflictFound { .. }
+        | RunEvent::ConflictExamined { .. }
+        | RunEvent::VerificationAdded { .. }
+        | RunEvent::ConflictResolved { .. }
         | RunEvent::RunPaused { .. }
         | RunEvent::RunResumed { .. }
         | RunEvent::GoalEdited { .. }

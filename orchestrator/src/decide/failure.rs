@@ -155,6 +155,6 @@ pub(super) fn fatal(task: &TaskId, failures: u32, reason: &str) -> Option<String
             "the report could not be written in {times}: {reason}. What the tasks found is kept: see `muster show`; \
              check the writer's model with `muster doctor` and ask again"
         )),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) => None,
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) => None,
     }
 }

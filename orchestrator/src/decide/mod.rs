@@ -6,6 +6,7 @@ mod auction;
 mod blueprint;
 mod budget;
 mod children;
+mod conflicts;
 mod control;
 mod deadline;
 mod delegate;
@@ -127,6 +128,7 @@ pub fn decide(
     response::let_go(&mut draft);
     waits::settle(&mut draft);
     groups::settle(&mut draft);
+    conflicts::pursue(&mut draft);
     blueprint::unfold(&mut draft);
     review::ask_again(&mut draft);
     standstill::end(&mut draft);

@@ -6,6 +6,7 @@ use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
 
 use super::acceptance;
 use super::auction;
+use super::conflicts;
 use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
@@ -86,6 +87,7 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
     match (task, product) {
         (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(draft, seq, &proposal),
         (TaskId::Leaf(index), Some(Product::Result(result))) => leaf_done(draft, index, seq, ending, &result),
+        (TaskId::Settle(_), Some(Product::Result(_))) => completed(draft, task.clone(), seq),
         (TaskId::Reflect(index), Some(Product::Reflection(reflection))) => {
             reflected(draft, index, seq, reflection);
         }
@@ -143,6 +145,7 @@ pub(super) fn count_leaf(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, res
 pub(super) fn after_result(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
     review::after_leaf(draft, index, result);
     replan::after_result(draft, index, result);
+    conflicts::after_leaf(draft, index);
     if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
         want_refinement(draft, index, &advice.reason);
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use muster_shared::flow::{Finding, LeafRef, Report};
 use muster_shared::run::RunState;
 
-use super::{response, survey};
+use super::{conflicts, response, survey};
 
 /// Most findings that are listed of one task.
 const MOST_FINDINGS: usize = 50;
@@ -80,6 +80,7 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
         .chain(survey::stale_note(run))
         .chain(response::note(run))
         .chain(response::partial_note(run))
+        .chain(conflicts::notes(run))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()
 }

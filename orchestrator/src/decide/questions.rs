@@ -99,8 +99,9 @@ fn answered(draft: &mut Draft<'_>, reply: &Reply) {
             stuck::answered(draft, &task, reply);
         }
         About::Task(task) => waits::answer(draft, &task, observed(reply)),
-        // The planner is told with its next offer; what follows for a step of a blueprint is decided with the others.
-        About::Goal | About::Step(_) => {}
+        // The planner is told with its next offer; what follows for a step of a blueprint, or for a
+        // conflict, is decided with the others.
+        About::Goal | About::Step(_) | About::Conflict(_) => {}
         about @ (About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_)) => {
             review::decided(draft, &about, reply);
         }
@@ -118,7 +119,8 @@ pub(super) fn withdraw(draft: &mut Draft<'_>) {
         | About::Milestone(_)
         | About::Confidence(_)
         | About::Failure(_)
-        | About::Step(_) => false,
+        | About::Step(_)
+        | About::Conflict(_) => false,
     });
     let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
     for id in idle {

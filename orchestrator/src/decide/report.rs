@@ -7,7 +7,7 @@ use muster_shared::run::{Checked, REPORTS_CHECKED_SINCE, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::outcome::completed;
-use super::{blueprint, budget, response, survey};
+use super::{blueprint, budget, conflicts, response, survey};
 
 /// Takes the report over, and ends the run with it.
 pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
@@ -25,6 +25,9 @@ pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
         if let Some(note) = draft.open().and_then(note) {
             report.body = with_note(&report.body, &note);
         }
+    }
+    if let Some(note) = draft.open().and_then(conflicts::note) {
+        report.body = format!("{}\n\n{note}\n", report.body.trim_end());
     }
     if !words.is_empty() {
         let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));

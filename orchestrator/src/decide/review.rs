@@ -152,7 +152,7 @@ fn under_review(run: &RunState) -> Result<(QuestionId, About), String> {
 const fn is_verdict(about: &About) -> bool {
     match about {
         About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
-        About::Task(_) | About::Goal | About::Step(_) => false,
+        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
     }
 }
 

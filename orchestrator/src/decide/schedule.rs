@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::place;
-use super::{auction, budget, deadline, groups, replan, review, survey, work};
+use super::{auction, budget, conflicts, deadline, groups, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -78,7 +78,8 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
             // What members have begun comes before what nobody has.
             let members = groups::ready_members(run).cloned();
             let leaves = members.chain(survey::ready_leaves(run)).map(TaskId::Leaf);
-            let due = reflections.chain(leaves).filter(|task| budget::affords(run, task));
+            let settling = conflicts::to_settle(run).into_iter();
+            let due = reflections.chain(settling).chain(leaves).filter(|task| budget::affords(run, task));
             let due: Vec<TaskId> = due.collect();
             if run.planning.is_replanning() {
                 let is_next = due.is_empty() && !survey::anything_in_work(run) && !replan::is_used_up(run);
@@ -156,7 +157,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let specialists = match task {
         TaskId::Plan => draft.specialists(),
         TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => draft.specialists(),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => &[],
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => &[],
     };
     let Some(run) = draft.open() else { return };
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
@@ -201,7 +202,9 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
 fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
     match task {
         TaskId::Plan => run.limits.for_planners(),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => run.limits.clone(),
+        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
+            run.limits.clone()
+        }
     }
 }
 
@@ -217,9 +220,15 @@ fn goal_told(run: &RunState, task: &TaskId) -> String {
     let text = &run.goal.text;
     match (&run.goal.blueprint, task) {
         (Some(filled), TaskId::Write) => filled.goal_of_report(text),
-        (_, TaskId::Write | TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_)) => {
-            text.clone()
-        }
+        (
+            _,
+            TaskId::Write
+            | TaskId::Plan
+            | TaskId::Leaf(_)
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_),
+        ) => text.clone(),
     }
 }
 
@@ -227,7 +236,7 @@ fn goal_told(run: &RunState, task: &TaskId) -> String {
 fn model(run: &RunState, task: &TaskId) -> Option<String> {
     let of_member = match task {
         TaskId::Leaf(index) => groups::model(run, index),
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => None,
     };
     of_member.or_else(|| run.goal.model.clone())
 }
@@ -239,6 +248,7 @@ fn role(run: &RunState, task: &TaskId) -> Option<Role> {
         TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
         TaskId::Reflect(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
+        TaskId::Settle(number) => Some(run.settling.get(number)?.task.role.clone()),
         TaskId::Write => Some(Role::Writer),
     }
 }

@@ -5,7 +5,7 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
 use super::draft::Draft;
-use super::{blueprint, budget, groups, replan, response, schedule, survey};
+use super::{blueprint, budget, conflicts, groups, replan, response, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(draft: &mut Draft<'_>) {
@@ -26,6 +26,7 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
             break;
         }
     }
+    conflicts::give_up(draft, "nothing more could be done about it");
     let Some(run) = draft.open() else { return };
     if survey::results(run).is_empty() {
         let reason = nothing_to_write(run);
@@ -45,6 +46,7 @@ fn is_settled(run: &RunState) -> bool {
         && !blueprint::waits_for_approval(run)
         && !survey::anything_in_work(run)
         && !survey::anything_waits(run)
+        && !conflicts::waits_for_person(run)
         && schedule::due(run).is_empty()
 }
 

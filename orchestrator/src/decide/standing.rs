@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{ObservationStatus, StepDigest};
+use muster_shared::ids::AgentId;
 use muster_shared::run::RunState;
-use muster_shared::standing::{AgentStanding, RunStanding, ToolTally};
+use muster_shared::standing::{AgentStanding, RunStanding, Tally, ToolTally};
 
 /// Steps that end a task call no tool.
 const SUBMIT: &str = muster_shared::flow::Action::SUBMIT;
@@ -12,15 +13,9 @@ const SUBMIT: &str = muster_shared::flow::Action::SUBMIT;
 /// What the run tells of its agents and tools; nothing when nothing was done. Role and model of an agent are known to
 /// whoever keeps it.
 pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
-    let agents: Vec<AgentStanding> = run
-        .tallies
-        .iter()
-        .map(|(agent, tally)| AgentStanding {
-            agent: agent.clone(),
-            role: String::new(),
-            model: String::new(),
-            tally: *tally,
-        })
+    let agents: Vec<AgentStanding> = tallies(run)
+        .into_iter()
+        .map(|(agent, tally)| AgentStanding { agent, role: String::new(), model: String::new(), tally })
         .collect();
     let mut tools: BTreeMap<String, ToolTally> = BTreeMap::new();
     let outcomes = run.tasks.values().filter_map(|task| task.outcome.as_ref());
@@ -32,6 +27,17 @@ pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
     }
     let ended_at = run.ended_at.unwrap_or(run.decided_at);
     Some(RunStanding { run: run.id, ended_at, agents, tools }.bounded())
+}
+
+/// What the work of each agent came to, with what became of its claims.
+fn tallies(run: &RunState) -> BTreeMap<AgentId, Tally> {
+    let mut all = run.tallies.clone();
+    for (agent, count) in run.conflict_counts() {
+        let tally = all.entry(agent).or_default();
+        tally.conflicts_won = tally.conflicts_won.saturating_add(u64::from(count.won));
+        tally.conflicts_lost = tally.conflicts_lost.saturating_add(u64::from(count.lost));
+    }
+    all
 }
 
 fn count(tools: &mut BTreeMap<String, ToolTally>, step: &StepDigest) {

@@ -9,7 +9,7 @@ use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::{GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState};
 
-use super::budget;
+use super::{budget, conflicts};
 
 /// How many offers of a run each queue holds, taken by an agent or not.
 #[must_use]
@@ -144,8 +144,9 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
     }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
     let without = |index: &TaskIndex, needed: &TaskIndex| run.responses.goes_without(index, needed);
+    let may = |index: &TaskIndex| (!hold || free(index)) && !conflicts::holds(run, plan, index);
     let ready = order::ready_without(plan, &run.statuses(), without).into_iter();
-    let mut ready: Vec<TaskIndex> = ready.filter(|index| !hold || free(index)).collect();
+    let mut ready: Vec<TaskIndex> = ready.filter(may).collect();
     ready.sort_by_key(|index| std::cmp::Reverse(plan.priority(index)));
     ready
 }

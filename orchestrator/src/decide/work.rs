@@ -7,7 +7,7 @@ use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
-use super::{groups, replan, survey};
+use super::{conflicts, groups, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -30,6 +30,7 @@ pub(super) fn work(
         TaskId::Leaf(index) => execute(run, index),
         TaskId::Reflect(index) => reflect(run, index),
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
+        TaskId::Settle(number) => settle(run, *number),
         TaskId::Write => Some(write(run)),
     }
 }
@@ -99,7 +100,9 @@ pub(super) fn lessons(run: &RunState) -> Vec<String> {
     let notes = run.reflections.values().flat_map(|reflection| &reflection.on_tools);
     let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
     let mut lessons: Vec<String> = Vec::new();
-    for lesson in earlier.chain(of_plan).chain(of_tools).chain(survey::decided_against(run)) {
+    for lesson in
+        earlier.chain(of_plan).chain(of_tools).chain(survey::decided_against(run)).chain(conflicts::told(run))
+    {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
         }
@@ -152,12 +155,32 @@ fn refine(
     })
 }
 
+/// A small task that helps to settle a conflict: told what its sides gave, as they gave it.
+fn settle(run: &RunState, number: u32) -> Option<Work> {
+    let settling = run.settling.get(&number)?;
+    let conflict = run.conflicts.get(&settling.conflict)?;
+    let mut inputs = survey::results(run);
+    inputs.retain(|leaf| conflict.side(&leaf.index).is_some());
+    let state = run.tasks.get(&TaskId::Settle(number));
+    Some(Work::Execute {
+        member: None,
+        task: PlanTask::clone(&settling.task),
+        inputs,
+        parents: Vec::new(),
+        progress: progress_tree(run),
+        lessons: Vec::new(),
+        failed_before: state.and_then(|state| state.reasons.last().cloned()),
+        left_out: Vec::new(),
+    })
+}
+
 fn write(run: &RunState) -> Work {
     Work::Write {
         results: survey::results(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
         stale: survey::stale(run),
+        conflicts: conflicts::brief(run),
     }
 }
 

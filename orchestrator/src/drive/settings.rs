@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, ContextLimits, Goal, Granularity, Pattern, Peers, People, Planning,
-    ReflectionLevel, Responses, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Conflicts, ContextLimits, Goal, Granularity, Pattern, Peers, People,
+    Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,8 @@ const MOST_FAILURES: u32 = 10_000;
 fn first(all: &[String], most: usize) -> Vec<String> {
     all.iter().take(most).cloned().collect()
 }
+/// Most conflicts of one run that are settled: each is part of its state.
+const MOST_CONFLICTS: u32 = 200;
 
 /// Nobody gains from more than this; each keeps one run from taking more than its share of the fleet.
 const CEILING: RunLimits = RunLimits {
@@ -105,6 +107,7 @@ const CEILING: RunLimits = RunLimits {
     pattern: Pattern::Hierarchical,
     pattern_critical: None,
     committee: Committees::USUAL,
+    conflicts: Conflicts::TOLD,
 };
 
 /// No more models than a committee has members.
@@ -180,6 +183,13 @@ impl OrchestratorSettings {
             pattern: wanted.pattern,
             pattern_critical: wanted.pattern_critical,
             committee: committee(&wanted.committee),
+            conflicts: Conflicts {
+                tolerance_percent: wanted.conflicts.tolerance_percent.min(100),
+                max_redos: wanted.conflicts.max_redos.min(CEILING.max_generations),
+                max_conflicts: wanted.conflicts.max_conflicts.min(MOST_CONFLICTS),
+                settle_within_ms: wanted.conflicts.settle_within_ms.clamp(1, LONGEST_RUN_MS),
+                ..wanted.conflicts.clone()
+            },
         }
     }
 

@@ -30,20 +30,23 @@ pub struct Conflicts {
 
 impl Default for Conflicts {
     fn default() -> Self {
-        Self {
-            policy: ConflictStep::USUAL.to_vec(),
-            tolerance_percent: 5,
-            authority: Vec::new(),
-            arbiter: Role::Worker,
-            compare_texts: false,
-            max_redos: 1,
-            max_conflicts: 20,
-            settle_within_ms: 10 * 60 * 1000,
-        }
+        Self { policy: ConflictStep::USUAL.to_vec(), ..Self::TOLD }
     }
 }
 
 impl Conflicts {
+    /// Conflicts are only told.
+    pub const TOLD: Self = Self {
+        policy: Vec::new(),
+        tolerance_percent: 5,
+        authority: Vec::new(),
+        arbiter: Role::Worker,
+        compare_texts: false,
+        max_redos: 1,
+        max_conflicts: 20,
+        settle_within_ms: 10 * 60 * 1000,
+    };
+
     /// Whether nothing was said about conflicts.
     #[must_use]
     pub fn is_usual(&self) -> bool {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::auction::AuctionRules;
 use super::budget::Budget;
 use super::child::Parent;
+use super::conflicts::Conflicts;
 use super::context::ContextLimits;
 use super::conversation::Turn;
 use super::group::Committees;
@@ -306,6 +307,9 @@ pub struct RunLimits {
     /// What holds of committees.
     #[serde(skip_serializing_if = "Committees::is_usual")]
     pub committee: Committees,
+    /// What is done about results that contradict each other (O3).
+    #[serde(skip_serializing_if = "Conflicts::is_usual")]
+    pub conflicts: Conflicts,
 }
 
 /// How large the tasks of a plan are to be (P3).
@@ -412,6 +416,7 @@ impl Default for RunLimits {
             pattern: Pattern::Hierarchical,
             pattern_critical: None,
             committee: Committees::default(),
+            conflicts: Conflicts::default(),
         }
     }
 }

@@ -61,6 +61,6 @@ pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
 };
-pub use task::{LeafRef, ReplanBrief, TaskOffered, TaskStatus, Work};
+pub use task::{ConflictBrief, LeafRef, ReplanBrief, TaskOffered, TaskStatus, Work};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};

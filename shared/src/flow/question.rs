@@ -89,6 +89,8 @@ pub enum About {
     Failure(TaskIndex),
     /// Whether a step of the run's blueprint may begin.
     Step(String),
+    /// What holds where results contradict each other.
+    Conflict(u32),
 }
 
 impl About {
@@ -96,7 +98,7 @@ impl About {
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {
         match self {
-            Self::Task(_) | Self::Step(_) => false,
+            Self::Task(_) | Self::Step(_) | Self::Conflict(_) => false,
             Self::Goal | Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) => true,
         }
     }
@@ -112,6 +114,7 @@ impl fmt::Display for About {
             Self::Confidence(task) => write!(f, "confidence in {task}"),
             Self::Failure(task) => write!(f, "the failure of {task}"),
             Self::Step(step) => write!(f, "step {step}"),
+            Self::Conflict(id) => write!(f, "conflict {id}"),
         }
     }
 }

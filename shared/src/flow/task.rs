@@ -259,7 +259,24 @@ pub enum Work {
         /// Leaves whose results were made from one that has changed since, and how.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stale: Vec<(TaskIndex, String)>,
+        /// Where results contradict each other, and what became of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<ConflictBrief>,
     },
+}
+
+/// What a writer is told of results that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ConflictBrief {
+    /// What they are about.
+    pub subject: String,
+    /// Who claimed what, one line each.
+    pub claimed: Vec<String>,
+    /// What holds, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<String>,
+    /// How that is known, or why it is not.
+    pub why: String,
 }
 
 /// What a planner is told of a plan that failed.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::conflicts::{ConflictState, Settling};
 use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
@@ -39,6 +40,7 @@ pub struct Inherited {
     /// What had been learnt.
     pub reflections: BTreeMap<TaskIndex, Reflection>,
     /// What each refinement was to be for.
+    #[serde(deserialize_with = "crate::number_keys::read")]
     pub wanted: BTreeMap<u32, Vec<String>>,
     /// Changes of plan.
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
@@ -51,6 +53,20 @@ pub struct Inherited {
     /// Tasks whose results were made from one that had changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stale: BTreeMap<TaskIndex, String>,
+    /// Results that contradicted each other.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "crate::number_keys::read"
+    )]
+    pub conflicts: BTreeMap<u32, ConflictState>,
+    /// Small tasks that helped to settle that.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "crate::number_keys::read"
+    )]
+    pub settling: BTreeMap<u32, Settling>,
     /// What became of its plans.
     #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
     pub planning: PlanHistory,
@@ -79,6 +95,8 @@ impl Inherited {
             groups: run.groups.clone(),
             lessons: run.lessons.clone(),
             stale: run.stale.clone(),
+            conflicts: run.conflicts.clone(),
+            settling: run.settling.clone(),
             planning: run.planning.clone(),
             peers: run.peers.clone(),
         })
@@ -104,6 +122,8 @@ impl Inherited {
             groups,
             lessons,
             stale,
+            conflicts,
+            settling,
             planning,
             peers,
         } = self.clone();
@@ -119,6 +139,8 @@ impl Inherited {
             groups,
             lessons,
             stale,
+            conflicts,
+            settling,
             planning,
             peers,
             forked: Some(from),

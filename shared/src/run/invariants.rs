@@ -221,7 +221,12 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
     }
     let open = after.tasks.iter().filter_map(|(task, state)| match task {
         TaskId::Leaf(index) if index.is_member() && !state.status.is_ended() => Some(index),
-        TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+        TaskId::Leaf(_)
+        | TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write => None,
     });
     for member in open.filter(|_| after.forked.is_none()) {
         ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;

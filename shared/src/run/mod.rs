@@ -5,6 +5,7 @@
 //! the run's state only when a decision names it.
 
 pub mod apply;
+pub mod conflicts;
 pub mod conversation;
 pub mod event;
 pub mod fork;
@@ -18,6 +19,7 @@ pub mod standstill;
 pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};
+pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Settling, SettlingFor};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
     Released, Request, RunEvent, Started, StopReason, ToolStarted,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::conflicts::{ConflictState, Settling};
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
 use super::group::Group;
@@ -134,6 +135,12 @@ pub struct RunState {
     /// What was done about failures.
     #[serde(default, skip_serializing_if = "ResponseHistory::is_empty")]
     pub responses: ResponseHistory,
+    /// Results that contradict each other, and what became of that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conflicts: BTreeMap<u32, ConflictState>,
+    /// Small tasks outside the plan that help to settle conflicts, by their number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settling: BTreeMap<u32, Settling>,
     /// What became of its plans.
     #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
     pub planning: PlanHistory,
@@ -184,7 +191,12 @@ impl RunState {
     pub fn statuses(&self) -> Statuses {
         let leaf = |(task, state): (&TaskId, &TaskState)| match task {
             TaskId::Leaf(index) if !index.is_member() => Some((index.clone(), state.status_in_plan())),
-            TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => None,
+            TaskId::Leaf(_)
+            | TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write => None,
         };
         self.tasks.iter().filter_map(leaf).collect()
     }

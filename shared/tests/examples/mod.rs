@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
+use muster_shared::conflict::Side;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
-    ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite, CorpusRef, DecidedBy, Dissent,
-    Ending, FailureKind, Finding, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall,
-    Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan,
-    PlanDraft, PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report,
-    Response, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
-    Thought, ToolNote, Usage, Verdict, View, Wait, Work,
+    Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
+    CorpusRef, DecidedBy, Dissent, Ending, FailureKind, Finding, Finite, Goal, HelpRequest, Information,
+    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
+    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation,
+    Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Step, StepDigest, StoredMessage,
+    TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::{
-    Checked, ChildEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released, Request,
-    RunEvent, RunStatus, Started, StopReason, TaskState, ToolStarted,
+    Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
+    Request, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState, ToolStarted,
 };
 use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
@@ -102,6 +103,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("context", Body::Context(ContextUpdate { run: run(), key: "facts".to_owned(), value }));
     add("call", Body::Call(call()));
     add("bid", Body::Bid(bid()));
+    add("decided_conflict", Body::Decided(contradicting()));
     add("decided_auction", Body::Decided(auctioned()));
     let hash = "ab".repeat(32);
     add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
@@ -436,6 +438,55 @@ fn bid() -> Bid {
         cost_micros: 350,
         confidence: 80,
         note: "it lies at hand".to_owned(),
+    }
+}
+
+/// Two results that contradict each other.
+fn contradicting() -> Decided {
+    let claim = |percent| Claim {
+        subject: "chance of rain, Paris".to_owned(),
+        value: ClaimValue::Number { value: Finite::new(percent).unwrap(), unit: "%".to_owned() },
+        confidence: 80,
+        evidence: vec![Citation { path: "a.md".to_owned(), line: 3, quote: String::new() }],
+        method: "read off the forecast".to_owned(),
+    };
+    let sides = vec![Side::new(index("1-1"), claim(30.0)), Side::new(index("1-2"), claim(15.0))];
+    let asked = Settling {
+        conflict: 1,
+        purpose: SettlingFor::Method(index("1-1")),
+        task: Box::new(plan_task("Show how")),
+    };
+    let verdict = muster_shared::conflict::Verdict {
+        value: sides[0].claim.value.clone(),
+        by: ConflictStep::Methods,
+        why: "the other had the wrong days".to_owned(),
+        winners: vec![index("1-1")],
+        losers: vec![index("1-2")],
+        evidence: Vec::new(),
+    };
+    let until = Millis(1_700_000_600_000);
+    Decided {
+        events: vec![
+            RunEvent::ConflictFound {
+                id: 1,
+                subject: "chance of rain, Paris".to_owned(),
+                sides,
+                certain: true,
+                until,
+            },
+            RunEvent::ConflictExamined {
+                id: 1,
+                step: Some(ConflictStep::Methods),
+                tasks: BTreeMap::from([(1, asked)]),
+            },
+            RunEvent::VerificationAdded { id: 1, task: index("1-3"), plan: plan() },
+            RunEvent::ConflictResolved {
+                id: 1,
+                end: ConflictEnd::Settled(verdict),
+                redone: vec![index("1-2")],
+            },
+        ],
+        ..decided()
     }
 }
 
@@ -835,6 +886,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 failed: vec![(index("1-2"), "Compare".to_owned(), "gave up".to_owned())],
                 uncovered: vec!["the depth limit".to_owned()],
                 stale: Vec::new(),
+                conflicts: Vec::new(),
             },
         ),
     ]
@@ -998,6 +1050,8 @@ fn inherited() -> Inherited {
         lessons: Vec::new(),
         groups: BTreeMap::new(),
         stale: BTreeMap::new(),
+        conflicts: BTreeMap::new(),
+        settling: BTreeMap::new(),
         planning: muster_shared::run::PlanHistory::default(),
         peers: muster_shared::run::PeerTalk::default(),
     }

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{Action, Product, Step, TaskOffered, Thought, Work};
-use muster_shared::ids::Role;
+use muster_shared::flow::{Action, Product, Step, TaskOffered, TaskResult, Thought, Work};
+use muster_shared::ids::{Role, TaskId};
 use serde_json::Value;
 
 mod arithmetic;
+mod claims;
 mod facets;
 mod lessons;
 mod observed;
@@ -64,6 +65,8 @@ impl OfflineMind {
             Work::Plan { replan: Some(brief), .. } => replanner::anew(offer, brief),
             Work::Plan { draft: Some(plan), lessons, .. } => replanner::improve(plan, lessons, &offer.limits),
             Work::Plan { .. } => planner::next(offer),
+            // Rules cannot judge who is right: a side stands by its claim, and nobody else has one.
+            Work::Execute { .. } if matches!(offer.task, TaskId::Settle(_)) => no_judge(),
             Work::Execute { task, inputs, .. } => match task.role {
                 Role::Researcher | Role::Specialist(_) => researcher::next(offer, task, steps),
                 Role::Worker | Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => {
@@ -76,11 +79,17 @@ impl OfflineMind {
             Work::Refine { plan, reflections, results, operations_left, .. } => {
                 refiner::next(offer, plan, reflections, results, *operations_left)
             }
-            Work::Write { results, failed, uncovered, stale: _ } => {
+            Work::Write { results, failed, uncovered, stale: _, conflicts: _ } => {
                 writer::next(offer, results, failed, uncovered)
             }
         }
     }
+}
+
+fn no_judge() -> OfflineMove {
+    let conclusion = "No language model was used, and rules cannot judge which value holds.".to_owned();
+    let result = TaskResult { conclusion: conclusion.clone(), ..TaskResult::default() };
+    OfflineMove::submit(thought(conclusion, "", "Say so."), &Product::Result(result))
 }
 
 impl OfflineMove {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use muster_shared::flow::{Advice, Citation, Finding, PlanTask, Product, Step, TaskOffered, TaskResult};
+use muster_shared::flow::{
+    Advice, Citation, Claim, Finding, PlanTask, Product, Step, TaskOffered, TaskResult,
+};
 
 use super::facets::Asked;
 use super::observed::{Block, Observed, read_call, search_call};
@@ -10,7 +12,7 @@ use super::question::{Question, Wanted, question};
 use super::rank::{Answer, Chosen, choose};
 use super::statements::{Kind, Statement, begins_with_a_pointer, statements};
 use super::text::{capitalise, related, shorten, stem, stem_set};
-use super::{OfflineMove, thought};
+use super::{OfflineMove, claims, thought};
 
 /// Most searches of one task.
 const MAX_SEARCHES: usize = 3;
@@ -206,7 +208,7 @@ fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
         }),
         findings,
         unanswered,
-        claims: Vec::new(),
+        claims: answer.chosen.iter().filter_map(claims::claim).take(Claim::MOST).collect(),
         data: None,
     };
     let text = match result.findings.len() {
@@ -260,7 +262,7 @@ fn said(statement: &Statement) -> String {
     format!("{heading}: {}", statement.text)
 }
 
-fn confidence(coverage: f64) -> u8 {
+pub(super) fn confidence(coverage: f64) -> u8 {
     // Never certain: words were matched, not understood.
     (coverage * 100.0).clamp(5.0, 95.0) as u8
 }

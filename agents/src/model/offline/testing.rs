@@ -376,6 +376,7 @@ fn write(
         failed: Vec::new(),
         uncovered: last.values().flat_map(|reflection| reflection.uncovered.clone()).collect(),
         stale: Vec::new(),
+        conflicts: Vec::new(),
     };
     match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Report(report) => report,

@@ -16,7 +16,7 @@ use super::{groups, partial, survey};
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
-pub(super) use redo::{catch_up, redo};
+pub(super) use redo::{begin_again, catch_up, redo};
 pub(super) use skip::skip;
 
 /// Stops the run. A run that has ended stays as it is.
@@ -79,7 +79,11 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
     let members = match (draft.open(), task) {
         (Some(run), TaskId::Leaf(index)) => run.group_in_work(index).into_iter().flat_map(Group::everybody),
-        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) | (None, _) => {
+        (
+            Some(_),
+            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+        )
+        | (None, _) => {
             return interrupt_one(draft, task, reason);
         }
     };

@@ -39,7 +39,7 @@ pub(super) fn begun_below(run: &RunState, plan: &Plan, task: &TaskIndex) -> BTre
 }
 
 /// Opens these leaves again, what used their results, the reflections on both, and the report.
-pub(super) fn begin_again(draft: &mut Draft<'_>, leaves: &BTreeSet<TaskIndex>, reason: &str) {
+pub(in crate::decide) fn begin_again(draft: &mut Draft<'_>, leaves: &BTreeSet<TaskIndex>, reason: &str) {
     let users = draft.open().map(|run| users(run, leaves)).unwrap_or_default();
     let named: Vec<String> = leaves.iter().map(TaskIndex::to_string).collect();
     let follows = format!("what it used is done again ({}): {reason}", named.join(", "));

@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 
 use super::super::draft::Draft;
 use super::super::effect::Effect;
-use super::super::{control, groups, survey};
+use super::super::{conflicts, control, groups, survey};
 use super::{GRACE, in_words};
 
 /// The most that is kept for writing, in percent: without time for anything else there is nothing to write.
@@ -102,6 +102,8 @@ fn conclude(draft: &mut Draft<'_>) {
             format!("no task gave a result within {span}; ask for less, or raise limits.executing_deadline"),
         );
     }
+    conflicts::give_up(draft, OVER);
+    let Some(run) = draft.open() else { return };
     let (held, waiting) = (in_hand(run), never_done(run));
     for (task, generation) in held {
         let agent = draft.open().and_then(|run| run.tasks.get(&task)).and_then(|state| state.agent.clone());
@@ -118,7 +120,7 @@ fn conclude(draft: &mut Draft<'_>) {
 fn in_hand(run: &RunState) -> Vec<(TaskId, Generation)> {
     let executed = |task: &TaskId| match task {
         TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => true,
+        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => true,
     };
     let held = run.tasks.iter().filter(|(task, state)| executed(task) && state.status.is_in_work());
     held.map(|(task, state)| (task.clone(), state.generation)).collect()

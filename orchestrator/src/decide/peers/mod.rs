@@ -42,9 +42,10 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest,
     let asker = match (draft.open(), task) {
         (None, _) => return,
         (Some(run), TaskId::Leaf(asker)) => within_limits(run, request).map(|()| asker),
-        (Some(_), TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write) => {
-            Err("only a task of the plan can ask its peers".to_owned())
-        }
+        (
+            Some(_),
+            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+        ) => Err("only a task of the plan can ask its peers".to_owned()),
     };
     let found = match asker {
         Ok(asker) => see_to(draft, asker, request, agent.as_ref()),

@@ -4,6 +4,7 @@ mod auctions;
 mod blueprints;
 mod budget;
 mod children;
+mod conflicts;
 mod control;
 mod deadlines;
 mod fleet;

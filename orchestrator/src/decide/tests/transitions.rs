@@ -145,7 +145,9 @@ impl Stand {
                     Some(plan) if !plan.is_leaf(index) && state.status != TaskStatus::Split => return None,
                     Some(_) | None => "leaf",
                 },
-                TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => "other task",
+                TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
+                    "other task"
+                }
             };
             Some((task.clone(), (kind, state.status, state.generation, state.attempt)))
         });

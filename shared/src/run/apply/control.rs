@@ -111,7 +111,7 @@ pub(super) fn reopen(
     match task {
         TaskId::Leaf(index) => drop(state.stale.remove(index)),
         TaskId::Reflect(index) => drop(state.reflections.remove(index)),
-        TaskId::Plan | TaskId::Refine(_) | TaskId::Write => {}
+        TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {}
     }
     back_to_executing(state, now);
     Ok(())

@@ -50,6 +50,14 @@ pub enum ApplyError {
         /// What the run was busy with.
         phase: Phase,
     },
+    /// A conflict that is not there, or is not being settled, or has another number.
+    #[error("{event} is about conflict {id}, which is not the one that is due")]
+    NoSuchConflict {
+        /// The conflict.
+        id: u32,
+        /// What happened.
+        event: &'static str,
+    },
     /// A pause of a run that is paused, or the end of one that is not.
     #[error("{event} cannot happen while the run is {}paused", if *paused { "" } else { "not " })]
     WrongPause {

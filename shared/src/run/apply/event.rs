@@ -7,6 +7,7 @@ use super::super::planning::{GivenUp, Iterated};
 use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
 use super::auction;
+use super::conflict;
 use super::control;
 use super::error::ApplyError;
 use super::groups;
@@ -80,6 +81,8 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         peers: super::super::peers::PeerTalk::default(),
         stale: std::collections::BTreeMap::new(),
         responses: super::super::responses::ResponseHistory::default(),
+        conflicts: std::collections::BTreeMap::new(),
+        settling: std::collections::BTreeMap::new(),
         planning: super::super::planning::PlanHistory::default(),
         tallies: std::collections::BTreeMap::new(),
         auctions: std::collections::BTreeMap::new(),
@@ -243,6 +246,19 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         }
         RunEvent::TaskReopened { task, reason } => control::reopen(state, name, task, reason, now)?,
         RunEvent::TaskStale { task, reason } => control::mark_stale(state, name, task, reason)?,
+        RunEvent::ConflictFound { id, subject, sides, certain, until } => {
+            require_phase(state, &[Phase::Executing], name)?;
+            conflict::found(state, name, (*id, subject), (sides, *certain), (*until, now))?;
+        }
+        RunEvent::ConflictExamined { id, step, tasks } => {
+            conflict::examined(state, name, (*id, *step), tasks)?;
+        }
+        RunEvent::VerificationAdded { id, task, plan } => {
+            conflict::verification(state, name, (*id, task), plan)?;
+        }
+        RunEvent::ConflictResolved { id, end, redone } => {
+            conflict::resolved(state, name, *id, (end, redone))?;
+        }
         RunEvent::RunPaused { reason } => control::pause(state, name, reason, now)?,
         RunEvent::RunResumed { reason: _, deadline } => control::resume(state, name, *deadline, now)?,
         RunEvent::GoalEdited { task, goal, reason: _ } => {

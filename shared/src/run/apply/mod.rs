@@ -6,6 +6,7 @@
 
 mod agent;
 mod auction;
+mod conflict;
 mod control;
 mod error;
 mod event;

@@ -25,6 +25,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         TaskId::Leaf(index) if index.is_member() => state.members_in_work().any(|member| member == index),
         TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
         TaskId::Reflect(index) => state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index)),
+        TaskId::Settle(number) => state.settling.contains_key(number),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
     };
     if !known {

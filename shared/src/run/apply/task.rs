@@ -104,9 +104,12 @@ pub(super) fn executable<'a>(
         TaskId::Leaf(index) if !state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) => {
             Err(unknown())
         }
-        TaskId::Leaf(_) | TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write => {
-            state.tasks.get_mut(task).ok_or_else(unknown)
-        }
+        TaskId::Leaf(_)
+        | TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write => state.tasks.get_mut(task).ok_or_else(unknown),
     }
 }
 

@@ -8,13 +8,15 @@ use uuid::Uuid;
 
 use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
+use crate::conflict::Side;
 use crate::flow::{
-    About, Bid, ContextAuthor, FailureKind, Goal, Observation, OnTimeout, Pattern, PeerAnswer, Plan,
-    PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Verdict, View,
-    Wait,
+    About, Bid, ConflictStep, ContextAuthor, FailureKind, Goal, Observation, OnTimeout, Pattern, PeerAnswer,
+    Plan, PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Verdict,
+    View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
+use crate::run::conflicts::{ConflictEnd, Settling};
 use crate::run::fork::{Inherited, Origin};
 use crate::time::Millis;
 
@@ -427,6 +429,53 @@ pub enum RunEvent {
         task: TaskIndex,
         /// What changed.
         reason: String,
+    },
+    /// Results contradict each other, or another one takes part where they do.
+    ConflictFound {
+        /// Which conflict of the run, from 1; that of an open one when another result takes part in it.
+        id: u32,
+        /// What they are about.
+        subject: String,
+        /// Who claims what of it.
+        sides: Vec<Side>,
+        /// Whether a rule says that they contradict each other; else a model has to compare them first.
+        certain: bool,
+        /// When the time to settle it is up.
+        until: Millis,
+    },
+    /// Somebody is asked about a conflict: the sides for their methods, or a judge.
+    ConflictExamined {
+        /// The conflict.
+        id: u32,
+        /// The step of the policy; nothing when it is to be found out whether there is a contradiction at all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        step: Option<ConflictStep>,
+        /// The small tasks that ask, by their number in the run; none when nobody can be asked.
+        #[serde(
+            default,
+            skip_serializing_if = "BTreeMap::is_empty",
+            deserialize_with = "crate::number_keys::read"
+        )]
+        tasks: BTreeMap<u32, Settling>,
+    },
+    /// The plan has a task more, which finds out what holds.
+    VerificationAdded {
+        /// The conflict.
+        id: u32,
+        /// The task.
+        task: TaskIndex,
+        /// The plan as it stands now.
+        plan: Plan,
+    },
+    /// A conflict ended: settled, or not, or it is none any more.
+    ConflictResolved {
+        /// The conflict.
+        id: u32,
+        /// How.
+        end: ConflictEnd,
+        /// The tasks that are done again because they lost.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redone: Vec<TaskIndex>,
     },
     /// Nothing is offered until the run is resumed.
     RunPaused {

@@ -1,0 +1,195 @@
+//! Results that contradict each other: found when a leaf ends, settled step by step by the policy of the run, and said
+//! in the report. What holds, and what comes next, is decided by [`muster_shared::conflict`]; here it is put into the
+//! run's terms: tasks, questions, deadlines.
+
+mod answers;
+mod ask;
+mod found;
+mod report;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use muster_shared::conflict::{Known, Next, Tolerance, Verdict, next};
+use muster_shared::flow::{About, Plan};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::plan::order;
+use muster_shared::run::{ConflictEnd, ConflictState, RunEvent, RunState, Settling, TEAMS_SINCE};
+use muster_shared::time::Millis;
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::{control, survey};
+use answers::{Asked, answers, compared};
+
+pub(super) use found::after_leaf;
+pub(super) use report::{brief, note, notes, told};
+
+/// Of the time that the run has left, the most that settling one conflict may take, in percent.
+const MOST_OF_THE_REST: u64 = 50;
+
+/// Whether results of this run are held against each other.
+const fn is_on(run: &RunState) -> bool {
+    run.event_version >= TEAMS_SINCE
+}
+
+const fn tolerance(run: &RunState) -> Tolerance {
+    Tolerance { percent: run.limits.conflicts.tolerance_percent }
+}
+
+/// When the time is up to settle what is found now.
+fn until(run: &RunState, now: Millis) -> Millis {
+    let left = run.deadline.0.saturating_sub(now.0);
+    now.after(Duration::from_millis(run.limits.conflicts.settle_within_ms.min(left / 100 * MOST_OF_THE_REST)))
+}
+
+/// When the next conflict has to be settled.
+pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
+    run.open_conflicts().map(|(_, conflict)| conflict.until).min()
+}
+
+/// Whether a leaf has to wait: what it uses is in dispute.
+pub(super) fn holds(run: &RunState, plan: &Plan, leaf: &TaskIndex) -> bool {
+    let mut disputed = run.open_conflicts().flat_map(|(_, conflict)| &conflict.sides).peekable();
+    if disputed.peek().is_none() {
+        return false;
+    }
+    let needed = order::dependencies(plan, leaf);
+    disputed.any(|side| needed.contains(&side.task))
+}
+
+/// The small tasks that help to settle what is open, as far as they were not offered yet.
+pub(super) fn to_settle(run: &RunState) -> Vec<TaskId> {
+    let open =
+        |settling: &Settling| run.conflicts.get(&settling.conflict).is_some_and(ConflictState::is_open);
+    let tasks = run.settling.iter().filter(|(_, settling)| open(settling));
+    let tasks = tasks.map(|(number, _)| TaskId::Settle(*number));
+    tasks.filter(|task| survey::is_unoffered(run, task)).collect()
+}
+
+/// Whether a person is asked about an open conflict.
+pub(super) fn waits_for_person(run: &RunState) -> bool {
+    run.open_questions().any(|(_, asked)| matches!(asked.about, About::Conflict(_)))
+}
+
+/// Goes on with every open conflict as far as that can be decided now.
+pub(super) fn pursue(draft: &mut Draft<'_>) {
+    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+    let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
+    for id in open {
+        // No step is taken twice, so this comes to an end.
+        while go_on(draft, id) {}
+    }
+}
+
+/// Leaves open what nothing can be done about any more.
+pub(super) fn give_up(draft: &mut Draft<'_>, why: &str) {
+    let Some(run) = draft.open() else { return };
+    let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
+    for id in open {
+        end(draft, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
+    }
+}
+
+/// Takes the next step; whether another may follow at once.
+fn go_on(draft: &mut Draft<'_>, id: u32) -> bool {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return false };
+    let Some(conflict) = run.conflicts.get(&id).filter(|conflict| conflict.is_open()) else { return false };
+    let over = if let Some(why) = found::gone(run, conflict) {
+        Some(ConflictEnd::Gone(why))
+    } else if conflict.until <= now {
+        Some(ConflictEnd::Unsettled("the time to settle it was up".to_owned()))
+    } else if conflict.certain {
+        None
+    } else {
+        match compared(run, id) {
+            Asked::Not => return ask::compare(draft, id),
+            Asked::Pending => return false,
+            Asked::Answered(Some(true)) => None,
+            Asked::Answered(Some(false) | None) => {
+                Some(ConflictEnd::Gone("a model found no contradiction".to_owned()))
+            }
+        }
+    };
+    if let Some(over) = over {
+        end(draft, id, over, Vec::new());
+        return false;
+    }
+    follow_policy(draft, id)
+}
+
+fn follow_policy(draft: &mut Draft<'_>, id: u32) -> bool {
+    let Some(run) = draft.open() else { return false };
+    let Some(conflict) = run.conflicts.get(&id) else { return false };
+    let Some(answers) = answers(run, id, conflict) else { return false };
+    let limits = &run.limits.conflicts;
+    let known = Known {
+        policy: &limits.policy,
+        tolerance: tolerance(run),
+        authority: &limits.authority,
+        answers: &answers,
+    };
+    match next(&conflict.sides, &known) {
+        Next::Ask(step) => return ask::ask(draft, id, step),
+        Next::Settled(verdict) => settled(draft, id, verdict),
+        Next::Unsettled => {
+            let why =
+                if limits.policy.is_empty() { "conflicts are only told" } else { "no way to settle it told" };
+            end(draft, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
+        }
+    }
+    false
+}
+
+/// Records a verdict, and has those who lost do their task again, told of it.
+fn settled(draft: &mut Draft<'_>, id: u32, verdict: Verdict) {
+    let Some(run) = draft.open() else { return };
+    let Some(conflict) = run.conflicts.get(&id) else { return };
+    let redone = to_do_again(run, conflict, &verdict);
+    let reason = format!(
+        "what it claimed of {:?} does not hold: it is {} (settled by {}: {}). Do it again with that taken into account",
+        conflict.subject, verdict.value, verdict.by, verdict.why
+    );
+    end(draft, id, ConflictEnd::Settled(verdict), redone.iter().cloned().collect());
+    if !redone.is_empty() {
+        control::begin_again(draft, &redone, &reason);
+    }
+}
+
+/// Those who lost and may do their task again: not more often than the limits say, and only what still stands.
+fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> BTreeSet<TaskIndex> {
+    let before =
+        |task: &TaskIndex| run.conflicts.values().filter(|other| other.redone.contains(task)).count();
+    let may = |task: &&TaskIndex| {
+        let stands = conflict.side(task).is_some_and(|side| found::stands(run, side));
+        stands && u32::try_from(before(task)).unwrap_or(u32::MAX) < run.limits.conflicts.max_redos
+    };
+    verdict.losers.iter().filter(may).cloned().collect()
+}
+
+/// Ends a conflict; who is still busy with it is told to stop.
+fn end(draft: &mut Draft<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>) {
+    let Some(run) = draft.open() else { return };
+    let mine = run.settling.iter().filter(|(_, settling)| settling.conflict == id);
+    let mine = mine.map(|(number, _)| TaskId::Settle(*number));
+    let is_busy = |task: &TaskId| run.tasks.get(task).is_some_and(|state| !state.status.is_ended());
+    let busy: Vec<TaskId> = mine.filter(is_busy).collect();
+    let question = run.open_questions().find(|(_, asked)| asked.about == About::Conflict(id));
+    let question = question.map(|(id, _)| id);
+    for task in busy {
+        let Some(state) = draft.open().and_then(|run| run.tasks.get(&task)) else { continue };
+        let reason = "the conflict that it was for has ended".to_owned();
+        if state.status.is_in_work() {
+            let (generation, agent) = (state.generation, state.agent.clone());
+            let task = task.clone();
+            draft.effect(Effect::CancelTask { task, generation, agent, reason: reason.clone() });
+        }
+        draft.emit(RunEvent::TaskAborted { task, reason });
+    }
+    if let Some(id) = question {
+        let reason = "the conflict that it was about has ended".to_owned();
+        draft.emit(RunEvent::QuestionWithdrawn { id, reason });
+    }
+    draft.emit(RunEvent::ConflictResolved { id, end, redone });
+}

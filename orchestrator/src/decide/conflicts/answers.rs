@@ -1,0 +1,163 @@
+//! What came of asking: what the small tasks gave, what the plan's own task found, what a person said.
+
+use std::collections::BTreeMap;
+
+use muster_shared::conflict::{Answer, Subject, Word, read_value};
+use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, Product, TaskResult, TaskStatus};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
+
+use super::super::survey;
+use super::ask::LEAVE_OPEN;
+
+/// What came of asking.
+pub(super) enum Asked<T> {
+    Not,
+    Pending,
+    Answered(T),
+}
+
+/// What came of the steps that ask somebody; nothing while an answer is still to come.
+pub(super) fn answers(
+    run: &RunState,
+    id: u32,
+    conflict: &ConflictState,
+) -> Option<BTreeMap<ConflictStep, Answer>> {
+    let asked = [
+        (ConflictStep::Methods, methods(run, id, conflict)),
+        (ConflictStep::Arbiter, judged(run, id, conflict)),
+        (ConflictStep::Verify, verified(run, conflict)),
+        (ConflictStep::Person, said(run, id)),
+    ];
+    let mut answers = BTreeMap::new();
+    for (step, asked) in asked {
+        match asked {
+            Asked::Pending => return None,
+            Asked::Answered(answer) => drop(answers.insert(step, answer)),
+            Asked::Not => {}
+        }
+    }
+    Some(answers)
+}
+
+/// The small tasks for a conflict.
+pub(super) fn settling(run: &RunState, id: u32) -> impl Iterator<Item = (TaskId, &Settling)> {
+    let mine = run.settling.iter().filter(move |(_, settling)| settling.conflict == id);
+    mine.map(|(number, settling)| (TaskId::Settle(*number), settling))
+}
+
+fn has_ended(run: &RunState, task: &TaskId) -> bool {
+    run.tasks.get(task).is_none_or(|state| state.status.is_ended())
+}
+
+/// What a small task gave, if it did.
+pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResult> {
+    let state = run.tasks.get(task).filter(|state| state.status == TaskStatus::Completed)?;
+    match state.outcome.as_ref()?.product.as_ref()? {
+        Product::Result(result) => Some(result),
+        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+    }
+}
+
+/// What a result claims of the subject of a conflict; what it claims at all when that is one thing only.
+pub(super) fn claim_on<'a>(conflict: &ConflictState, result: &'a TaskResult) -> Option<&'a Claim> {
+    let subject = conflict.subject();
+    let same = |claim: &&Claim| Subject::of(&claim.subject) == subject;
+    result.claims.iter().find(same).or_else(|| match result.claims.as_slice() {
+        [only] => Some(only),
+        [] | [_, ..] => None,
+    })
+}
+
+/// How a value was come by, by what is said of it.
+pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
+    let said = claim.map(|claim| claim.method.as_str()).filter(|method| !method.is_empty());
+    said.unwrap_or(&result.conclusion).chars().take(Claim::MAX_TEXT).collect()
+}
+
+/// Whether a model says that claims contradict each other that are words.
+pub(super) fn compared(run: &RunState, id: u32) -> Asked<Option<bool>> {
+    let asked = settling(run, id).find(|(_, settling)| settling.purpose == SettlingFor::Compare);
+    let Some((task, _)) = asked else { return Asked::Not };
+    if !has_ended(run, &task) {
+        return Asked::Pending;
+    }
+    let said = given(run, &task).and_then(|result| {
+        let claimed = result.claims.iter().map(|claim| claim.value.clone());
+        let concluded = read_value(result.conclusion.split(['.', ',']).next().unwrap_or_default(), "");
+        claimed.chain(concluded).find_map(|value| match value {
+            ClaimValue::Verdict(verdict) => Some(verdict),
+            ClaimValue::Number { .. }
+            | ClaimValue::Date(_)
+            | ClaimValue::Category(_)
+            | ClaimValue::Text(_) => None,
+        })
+    });
+    Asked::Answered(said)
+}
+
+fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
+    if !conflict.steps.contains(&ConflictStep::Methods) {
+        return Asked::Not;
+    }
+    let mut words: BTreeMap<TaskIndex, Word> = BTreeMap::new();
+    for (task, settling) in settling(run, id) {
+        let SettlingFor::Method(side) = &settling.purpose else { continue };
+        if !has_ended(run, &task) {
+            return Asked::Pending;
+        }
+        if let Some(result) = given(run, &task) {
+            let claim = claim_on(conflict, result);
+            let value = claim.map(|claim| claim.value.clone());
+            words.insert(side.clone(), Word { value, method: method(claim, result) });
+        }
+    }
+    Asked::Answered(Answer::Words(words))
+}
+
+fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
+    if !conflict.steps.contains(&ConflictStep::Arbiter) {
+        return Asked::Not;
+    }
+    let asked = settling(run, id).find(|(_, settling)| settling.purpose == SettlingFor::Arbiter);
+    let Some((task, _)) = asked else { return Asked::Answered(Answer::Value(None)) };
+    if !has_ended(run, &task) {
+        return Asked::Pending;
+    }
+    Asked::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(conflict, result))))
+}
+
+fn verified(run: &RunState, conflict: &ConflictState) -> Asked<Answer> {
+    if !conflict.steps.contains(&ConflictStep::Verify) {
+        return Asked::Not;
+    }
+    let Some(task) = &conflict.verified_by else { return Asked::Answered(Answer::Value(None)) };
+    let leaves = || run.plan.iter().flat_map(|plan| plan.leaves_of(task));
+    let ended = |leaf: &TaskIndex| run.planned(leaf).is_none_or(|state| state.status.is_ended());
+    if !leaves().all(ended) {
+        return Asked::Pending;
+    }
+    let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
+    Asked::Answered(Answer::Value(results.find_map(|result| value_in(conflict, result))))
+}
+
+fn value_in(conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
+    let claim = claim_on(conflict, result)?;
+    Some((claim.value.clone(), method(Some(claim), result)))
+}
+
+fn said(run: &RunState, id: u32) -> Asked<Answer> {
+    let asked = run.questions.values().rev().find(|asked| asked.about == About::Conflict(id));
+    let Some(asked) = asked else { return Asked::Not };
+    let answer = match &asked.end {
+        None => return Asked::Pending,
+        Some(QuestionEnd::Withdrawn(_)) => None,
+        Some(QuestionEnd::Answered(reply)) => reply.by.as_ref().zip(reply.text.as_deref()),
+    };
+    let value = answer.filter(|(_, text)| *text != LEAVE_OPEN).and_then(|(by, text)| {
+        // The tasks that claim it stand behind it.
+        let value = text.rsplit_once(" (").map_or(text, |(value, _)| value);
+        Some((read_value(value, "")?, format!("{by} says so")))
+    });
+    Asked::Answered(Answer::Value(value))
+}

@@ -1,0 +1,104 @@
+//! Which claims are held against each other, and when a conflict is one.
+
+use muster_shared::conflict::{Found, Side, Subject, detect};
+use muster_shared::flow::{Claim, Plan, TaskStatus};
+use muster_shared::ids::{Generation, TaskIndex};
+use muster_shared::run::{ConflictState, Phase, RunEvent, RunState};
+
+use super::super::draft::Draft;
+use super::super::survey;
+use super::{is_on, tolerance, until};
+
+/// Looks for contradictions to what a leaf claims that has just ended well.
+pub(in crate::decide) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex) {
+    let Some(run) = draft.open().filter(|run| is_on(run) && run.phase == Phase::Executing) else { return };
+    if survey::result_of(run, index).is_none_or(|result| result.claims.is_empty()) {
+        return;
+    }
+    let compares_texts = run.limits.conflicts.compare_texts;
+    let found = detect(&standing(run), tolerance(run));
+    for found in found.into_iter().filter(|found| found.certain || compares_texts) {
+        record(draft, found);
+    }
+}
+
+fn record(draft: &mut Draft<'_>, found: Found) {
+    let now = draft.now();
+    let Some(run) = draft.open() else { return };
+    let same = |conflict: &ConflictState| conflict.subject().as_ref() == Some(&found.subject);
+    let mut known = run.conflicts.values().filter(|conflict| same(conflict));
+    if known.any(|known| takes_part(&known.sides) == takes_part(&found.sides)) {
+        return;
+    }
+    let open = run.open_conflicts().find(|(_, conflict)| same(conflict)).map(|(id, _)| id);
+    let most = usize::try_from(run.limits.conflicts.max_conflicts).unwrap_or(usize::MAX);
+    let id = match open {
+        Some(id) => id,
+        None if run.conflicts.len() >= most => return,
+        None => run.conflicts.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
+    };
+    let until = until(run, now);
+    let Found { sides, certain, .. } = found;
+    let subject = sides.first().map(|side| side.claim.subject.clone()).unwrap_or_default();
+    draft.emit(RunEvent::ConflictFound { id, subject, sides, certain, until });
+}
+
+/// Which generations of which tasks take part.
+fn takes_part(sides: &[Side]) -> Vec<(&TaskIndex, Generation)> {
+    sides.iter().map(|side| (&side.task, side.generation)).collect()
+}
+
+/// All that is claimed by leaves that ended well, and was not overruled.
+pub(super) fn standing(run: &RunState) -> Vec<Side> {
+    let mut sides = Vec::new();
+    for (index, task) in run.plan.iter().flat_map(Plan::leaves) {
+        let Some(state) = run.planned(index) else { continue };
+        let Some(result) = survey::result(state) else { continue };
+        sides.extend(result.claims.iter().take(Claim::MOST).map(|claim| Side {
+            task: index.clone(),
+            generation: state.generation,
+            agent: state.ended_by.clone(),
+            role: Some(task.role.clone()),
+            claim: claim.clone(),
+        }));
+    }
+    sides.retain(|side| !is_verifier(run, &side.task) && !is_overruled(run, side));
+    sides
+}
+
+/// What a task finds that was added to settle a conflict decides it, and is no side of it.
+fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
+    let mut verifiers = run.conflicts.values().filter_map(|conflict| conflict.verified_by.as_ref());
+    verifiers.any(|by| by == task || task.is_below(by))
+}
+
+fn is_overruled(run: &RunState, side: &Side) -> bool {
+    let subject = Subject::of(&side.claim.subject);
+    run.conflicts.values().any(|conflict| {
+        let lost = conflict.verdict().is_some_and(|verdict| verdict.losers.contains(&side.task));
+        let same = conflict.side(&side.task).is_some_and(|known| known.generation == side.generation);
+        lost && same && conflict.subject() == subject
+    })
+}
+
+/// Whether a side is still what its task gave.
+pub(super) fn stands(run: &RunState, side: &Side) -> bool {
+    run.planned(&side.task)
+        .is_some_and(|state| state.status == TaskStatus::Completed && state.generation == side.generation)
+}
+
+/// Why a conflict is none any more: those who contradicted each other are being done again, or were left out.
+pub(super) fn gone(run: &RunState, conflict: &ConflictState) -> Option<String> {
+    let (still, changed): (Vec<&Side>, Vec<&Side>) =
+        conflict.sides.iter().partition(|side| stands(run, side));
+    if changed.is_empty() {
+        return None;
+    }
+    let still: Vec<Side> = still.into_iter().cloned().collect();
+    let compares_texts = run.limits.conflicts.compare_texts;
+    let mut left = detect(&still, tolerance(run)).into_iter();
+    (!left.any(|found| found.certain || compares_texts)).then(|| {
+        let changed: Vec<String> = changed.into_iter().map(|side| side.task.to_string()).collect();
+        format!("{} changed meanwhile", changed.join(", "))
+    })
+}

@@ -1,0 +1,324 @@
+//! Results that contradict each other: found, settled step by step, done again, and said in the report.
+
+use muster_shared::conflict::read_value;
+use muster_shared::flow::{
+    Citation, Claim, ConflictStep, Conflicts, Ending, Outcome, Product, RunLimits, TaskDraft, TaskOffered,
+    TaskResult, TaskStatus, Work,
+};
+use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::{ConflictEnd, ConflictState, Input, RunEvent, RunStatus};
+use muster_shared::time::Millis;
+
+use super::fleet::{Fleet, done, failed, good, leaf, plan};
+use super::tables::{open, status};
+
+const SUBJECT: &str = "chance of rain, Paris, 21 to 22 November";
+
+/// Two that look at the same, a third that uses both.
+fn tasks() -> Vec<TaskDraft> {
+    vec![leaf("the analysis", &[]), leaf("the chart", &[]), leaf("the summary", &["1", "2"])]
+}
+
+fn claim(value: &str, method: &str) -> Claim {
+    Claim {
+        subject: SUBJECT.to_owned(),
+        value: read_value(value, "").unwrap(),
+        confidence: 0,
+        evidence: vec![Citation { path: "rain.csv".to_owned(), line: 3, quote: String::new() }],
+        method: method.to_owned(),
+    }
+}
+
+fn claiming(claims: Vec<Claim>) -> Outcome {
+    done(Product::Result(TaskResult { conclusion: "so it is".to_owned(), claims, ..TaskResult::default() }))
+}
+
+fn says(value: &str) -> Outcome {
+    claiming(vec![claim(value, "")])
+}
+
+fn limits(policy: &[ConflictStep]) -> RunLimits {
+    let conflicts = Conflicts { policy: policy.to_vec(), ..Conflicts::default() };
+    RunLimits { reflection: muster_shared::flow::ReflectionLevel::None, conflicts, ..RunLimits::default() }
+}
+
+fn begun(policy: &[ConflictStep]) -> Fleet {
+    begun_with(limits(policy), tasks())
+}
+
+fn begun_with(limits: RunLimits, tasks: Vec<TaskDraft>) -> Fleet {
+    let mut fleet = Fleet::submitted(limits);
+    do_so(&mut fleet, "plan", plan(tasks));
+    fleet
+}
+
+fn do_so(fleet: &mut Fleet, task: &str, outcome: Outcome) {
+    let offer = fleet.find(task);
+    fleet.start(&offer);
+    fleet.end(&offer, outcome);
+}
+
+fn conflict(fleet: &Fleet, id: u32) -> &ConflictState {
+    &fleet.run().conflicts[&id]
+}
+
+fn is_settled_by(fleet: &Fleet, id: u32) -> Option<ConflictStep> {
+    conflict(fleet, id).verdict().map(|verdict| verdict.by)
+}
+
+fn finish(fleet: &mut Fleet) -> String {
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    fleet.run().report.as_ref().unwrap().body.clone()
+}
+
+#[test]
+fn a_wrong_range_of_dates_is_found_by_asking_for_methods_and_done_again() {
+    let mut fleet = begun(&ConflictStep::USUAL);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    assert_eq!(open(&fleet), ["settle-1", "settle-2"], "both are asked, and what uses them waits");
+    do_so(&mut fleet, "settle-1", claiming(vec![claim("30 %", "rows of 21 to 22 November")]));
+    assert!(conflict(&fleet, 1).is_open());
+    do_so(&mut fleet, "settle-2", claiming(vec![claim("30 %", "had taken the rows of October")]));
+
+    assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Methods));
+    assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
+    assert_eq!(open(&fleet), ["2"], "only who lost does it again");
+    let again = fleet.find("2");
+    let Work::Execute { failed_before: Some(told), .. } = &again.work else { panic!("{:?}", again.work) };
+    assert!(told.contains("30 %") && told.contains("rows of October"), "{told}");
+    do_so(&mut fleet, "2", says("30 %"));
+    assert_eq!(fleet.run().conflicts.len(), 1, "they agree now");
+    let body = finish(&mut fleet);
+    assert!(!body.contains("contradict"), "{body}");
+    let counts = fleet.run().conflict_counts();
+    assert_eq!(counts.values().map(|count| (count.won, count.lost)).collect::<Vec<_>>(), [(1, 1)]);
+}
+
+#[test]
+fn each_policy_settles_in_its_own_way() {
+    let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "counted") }]);
+    let from = |value: &str, path: &str| {
+        let evidence = vec![Citation { path: path.to_owned(), line: 1, quote: String::new() }];
+        claiming(vec![Claim { evidence, ..claim(value, "counted") }])
+    };
+    for (step, one, other) in [
+        (ConflictStep::Confidence, sure("30 %", 90), sure("15 %", 40)),
+        (ConflictStep::Authority, from("30 %", "official/rain.csv"), from("15 %", "blog.md")),
+    ] {
+        let mut limits = limits(&[step]);
+        limits.conflicts.authority = vec!["official/*".to_owned()];
+        let mut fleet = begun_with(limits, tasks());
+        do_so(&mut fleet, "1", one);
+        do_so(&mut fleet, "2", other);
+        assert_eq!(is_settled_by(&fleet, 1), Some(step));
+        assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)], "{step}");
+    }
+}
+
+#[test]
+fn a_third_result_makes_a_majority() {
+    let three = vec![leaf("a", &[]), leaf("b", &[]), leaf("c", &[])];
+    let mut fleet = begun_with(limits(&[ConflictStep::Arbiter, ConflictStep::Majority]), three);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    assert_eq!(open(&fleet), ["3", "settle-1"]);
+    do_so(&mut fleet, "3", says("31 %"));
+    assert_eq!(conflict(&fleet, 1).sides.len(), 3, "it takes part in what is open");
+    do_so(&mut fleet, "settle-1", claiming(Vec::new()));
+    assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Majority), "the judge cannot tell");
+    assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
+}
+
+#[test]
+fn a_judge_chooses_among_the_sides() {
+    let mut fleet = begun(&[ConflictStep::Arbiter]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    let Work::Execute { task, inputs, .. } = fleet.find("settle-1").work else { panic!() };
+    assert!(task.goal.contains("1: 30 %") && task.goal.contains("2: 15 %"), "{}", task.goal);
+    assert_eq!(inputs.len(), 2, "it is told what the sides gave");
+    do_so(&mut fleet, "settle-1", claiming(vec![claim("15 %", "the table says so")]));
+    assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Arbiter));
+    assert_eq!(open(&fleet), ["1"]);
+}
+
+#[test]
+fn a_task_is_added_that_finds_out_what_holds() {
+    let mut fleet = begun(&[ConflictStep::Verify]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    let added = conflict(&fleet, 1).verified_by.clone().unwrap().to_string();
+    assert_eq!(open(&fleet), [added.clone()]);
+    do_so(&mut fleet, &added, claiming(vec![claim("50 %", "counted anew")]));
+    assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Verify));
+    assert_eq!(open(&fleet), ["1", "2"], "both were wrong");
+}
+
+#[test]
+fn a_person_says_what_holds_or_leaves_it_open() {
+    for (answer, settled) in [("1", true), ("3", false)] {
+        let mut fleet = begun(&[ConflictStep::Person]);
+        do_so(&mut fleet, "1", says("30 %"));
+        do_so(&mut fleet, "2", says("15 %"));
+        let (id, asked) = fleet.run().open_questions().next().unwrap();
+        assert_eq!(asked.question.choices.len(), 3, "{:?}", asked.question);
+        assert!(open(&fleet).is_empty(), "what uses them waits");
+        let text = answer.to_owned();
+        fleet.ask(7, |request| Input::Answer { question: id, text, request });
+        assert_eq!(conflict(&fleet, 1).verdict().is_some(), settled);
+        assert_eq!(open(&fleet).len(), 1);
+    }
+}
+
+#[test]
+fn what_is_not_settled_is_marked_in_the_report() {
+    let mut fleet = begun(&[]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
+    fleet.work(|offer| {
+        if let Work::Write { conflicts, .. } = &offer.work {
+            assert_eq!(conflicts.len(), 1, "the writer is told");
+        }
+        good(offer, &tasks())
+    });
+    let body = fleet.run().report.as_ref().unwrap().body.clone();
+    assert!(body.contains("not settled") && body.contains("30 %") && body.contains("15 %"), "{body}");
+}
+
+#[test]
+fn a_conflict_that_is_not_settled_in_time_is_left_open() {
+    let mut fleet = begun(&[ConflictStep::Arbiter]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    fleet.now = Millis(conflict(&fleet, 1).until.0 + 1);
+    fleet.turn(vec![Input::Timer]);
+    let Some(ConflictEnd::Unsettled(why)) = &conflict(&fleet, 1).end else { panic!("it is open") };
+    assert!(why.contains("time"), "{why}");
+    assert_eq!(status(&fleet, "settle-1"), TaskStatus::Aborted);
+    assert!(finish(&mut fleet).contains("not settled"));
+}
+
+#[test]
+fn who_is_asked_and_fails_leaves_the_next_step() {
+    let mut fleet = begun(&[ConflictStep::Arbiter, ConflictStep::Majority]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    do_so(&mut fleet, "settle-1", failed(Ending::Escalate, "I cannot tell"));
+    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
+    assert!(finish(&mut fleet).contains("not settled"));
+}
+
+#[test]
+fn who_loses_again_is_not_done_again_for_ever() {
+    let mut fleet = begun(&[ConflictStep::Confidence]);
+    let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
+    do_so(&mut fleet, "1", sure("30 %", 90));
+    do_so(&mut fleet, "2", sure("15 %", 40));
+    do_so(&mut fleet, "2", sure("15 %", 40));
+    assert_eq!(fleet.run().conflicts.len(), 2);
+    assert!(conflict(&fleet, 2).redone.is_empty());
+    let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
+    assert!(lessons.iter().any(|lesson| lesson.contains("30 % holds, not what 2 claims")), "{lessons:?}");
+    assert!(finish(&mut fleet).contains("30 % holds"), "what was overruled and stayed is marked");
+}
+
+#[test]
+fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_after() {
+    let pair = vec![leaf("research", &[]), leaf("validate", &["1"])];
+    let mut fleet = begun_with(limits(&[ConflictStep::Confidence]), pair);
+    let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
+    do_so(&mut fleet, "1", sure("yes", 40));
+    do_so(&mut fleet, "2", sure("no", 95));
+    assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(1)]);
+    assert_eq!(open(&fleet), ["1"]);
+    do_so(&mut fleet, "1", sure("no", 80));
+    assert_eq!(open(&fleet), ["2"], "what it was checked against has changed");
+    do_so(&mut fleet, "2", sure("no", 95));
+    assert_eq!(fleet.run().conflicts.len(), 1);
+}
+
+#[test]
+fn a_side_that_changes_meanwhile_ends_the_conflict() {
+    let mut fleet = begun(&[ConflictStep::Arbiter]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    fleet.ask(9, |request| Input::Redo { task: TaskIndex::top(2), request });
+    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Gone(_))), "{:?}", conflict(&fleet, 1));
+    do_so(&mut fleet, "2", says("15 %"));
+    assert!(conflict(&fleet, 2).is_open(), "it claims the same again");
+}
+
+#[test]
+fn words_are_compared_by_a_model_where_that_is_wanted() {
+    let words = ["it rained all day long and all night", "not a single drop fell in that week"];
+    for wanted in [false, true] {
+        let mut limits = limits(&[]);
+        limits.conflicts.compare_texts = wanted;
+        let mut fleet = begun_with(limits, tasks());
+        for (task, text) in ["1", "2"].into_iter().zip(words) {
+            do_so(&mut fleet, task, says(text));
+        }
+        assert_eq!(fleet.run().conflicts.len(), usize::from(wanted));
+        if wanted {
+            let contradict = Claim { value: read_value("yes", "").unwrap(), ..claim("1", "") };
+            do_so(&mut fleet, "settle-1", claiming(vec![contradict]));
+            assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
+        }
+    }
+}
+
+#[test]
+fn runs_of_older_events_know_no_conflicts() {
+    let mut fleet = Fleet::new();
+    let goal = Box::new(muster_shared::flow::Goal::new("Which limits are there?"));
+    let limits = RunLimits {
+        planning: muster_shared::flow::Planning::Always,
+        max_replans: 0,
+        ..limits(&ConflictStep::USUAL)
+    };
+    let secret = "ab".repeat(32);
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version: 2, lessons: Vec::new() }]);
+    do_so(&mut fleet, "plan", plan(tasks()));
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    assert!(fleet.run().conflicts.is_empty());
+    let found = |event: &&RunEvent| matches!(event, RunEvent::ConflictFound { .. });
+    assert!(!fleet.events().iter().any(found));
+}
+
+/// Whatever the order in which results come, the same task is done again.
+#[test]
+fn the_order_of_results_changes_no_verdict() {
+    let three = || vec![leaf("a", &[]), leaf("b", &[]), leaf("c", &[])];
+    let answer = |offer: &TaskOffered| -> Outcome {
+        match (&offer.task, &offer.work) {
+            (TaskId::Leaf(index), _) if *index == TaskIndex::top(2) && offer.generation.0 == 1 => {
+                says("15 %")
+            }
+            (TaskId::Leaf(_), _) => says("30 %"),
+            (TaskId::Settle(_), Work::Execute { task, .. }) if task.goal.contains("Task 2 claimed") => {
+                claiming(vec![claim("30 %", "had looked at October")])
+            }
+            (TaskId::Settle(_), _) => claiming(vec![claim("30 %", "counted")]),
+            (_, _) => good(offer, &three()),
+        }
+    };
+    for first in 0..3 {
+        let mut fleet = Fleet::submitted(limits(&ConflictStep::USUAL));
+        let mut turn = first;
+        fleet.work_in_order(
+            |open| {
+                turn += 1;
+                turn % open
+            },
+            answer,
+        );
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        let redone: Vec<&TaskIndex> =
+            fleet.run().conflicts.values().flat_map(|conflict| &conflict.redone).collect();
+        assert_eq!(redone, [&TaskIndex::top(2)], "{first}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Results of a run that contradict each other: what was found, what was done about it, and how it ended (O3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::state::RunState;
+use crate::conflict::{Side, Subject, Verdict};
+use crate::flow::{ConflictStep, PlanTask};
+use crate::ids::{AgentId, TaskIndex};
+use crate::time::Millis;
+
+/// Claims of different tasks that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ConflictState {
+    /// What they are about, in the words of a claim.
+    pub subject: String,
+    /// The claims.
+    pub sides: Vec<Side>,
+    /// Whether a rule says that they contradict each other; else a model has to compare them first.
+    pub certain: bool,
+    /// When it was found.
+    pub found_at: Millis,
+    /// When the time to settle it is up.
+    pub until: Millis,
+    /// The steps of the policy that were taken and ask somebody.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub steps: BTreeSet<ConflictStep>,
+    /// The task of the plan that finds out what holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_by: Option<TaskIndex>,
+    /// How it ended; nothing while it is being settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ConflictEnd>,
+    /// The tasks that are done again because they lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redone: Vec<TaskIndex>,
+}
+
+impl ConflictState {
+    /// Whether it is being settled.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// What it is about, in the form in which subjects are compared.
+    #[must_use]
+    pub fn subject(&self) -> Option<Subject> {
+        Subject::of(&self.subject)
+    }
+
+    /// The side of a task.
+    #[must_use]
+    pub fn side(&self, task: &TaskIndex) -> Option<&Side> {
+        self.sides.iter().find(|side| side.task == *task)
+    }
+
+    /// The verdict, if there is one.
+    #[must_use]
+    pub const fn verdict(&self) -> Option<&Verdict> {
+        match &self.end {
+            Some(ConflictEnd::Settled(verdict)) => Some(verdict),
+            Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_)) | None => None,
+        }
+    }
+
+    /// Who claims what, in a line.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let sides: Vec<String> = self.sides.iter().map(ToString::to_string).collect();
+        format!("{}: {}", self.subject, sides.join("; "))
+    }
+}
+
+/// How a conflict ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConflictEnd {
+    /// It is known what holds.
+    Settled(Verdict),
+    /// It is not, and why. The report says so.
+    Unsettled(String),
+    /// There is no contradiction, or none any more, and why.
+    Gone(String),
+}
+
+/// A small task outside the plan that helps to settle a conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Settling {
+    /// The conflict.
+    pub conflict: u32,
+    /// What it is for.
+    pub purpose: SettlingFor,
+    /// What is to be done, and by which role.
+    pub task: Box<PlanTask>,
+}
+
+/// What a task is for that helps to settle a conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettlingFor {
+    /// To say whether claims contradict each other that are words.
+    Compare,
+    /// To show how this task came to its value.
+    Method(TaskIndex),
+    /// To judge which side is right.
+    Arbiter,
+}
+
+/// How often an agent was right and wrong where results contradicted each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConflictCount {
+    /// Verdicts for what it claimed.
+    pub won: u32,
+    /// Verdicts against it.
+    pub lost: u32,
+}
+
+impl RunState {
+    /// The conflicts that are being settled.
+    pub fn open_conflicts(&self) -> impl Iterator<Item = (u32, &ConflictState)> {
+        self.conflicts.iter().filter(|(_, conflict)| conflict.is_open()).map(|(id, conflict)| (*id, conflict))
+    }
+
+    /// How often each agent won and lost.
+    #[must_use]
+    pub fn conflict_counts(&self) -> BTreeMap<AgentId, ConflictCount> {
+        let mut counts: BTreeMap<AgentId, ConflictCount> = BTreeMap::new();
+        for conflict in self.conflicts.values() {
+            let Some(verdict) = conflict.verdict() else { continue };
+            for side in &conflict.sides {
+                let Some(agent) = &side.agent else { continue };
+                let count = counts.entry(agent.clone()).or_default();
+                if verdict.winners.contains(&side.task) {
+                    count.won = count.won.saturating_add(1);
+                } else if verdict.losers.contains(&side.task) {
+                    count.lost = count.lost.saturating_add(1);
+                }
+            }
+        }
+        counts
+    }
+}

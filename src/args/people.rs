@@ -57,20 +57,20 @@ pub(crate) struct AnswerArgs {
 Examples:
   muster context last
   muster context last limit --json
-  muster context last --set limit=20             # a new value
-  muster context last --set limit=25 --version 1 # a value that has version 1")]
+  muster context last --write limit=20          # a new value
+  muster context last --write limit=25 --seen 1 # a value that has version 1")]
 pub(crate) struct ContextArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
     /// Only this key; all that begin with it when it ends with `*`.
-    #[arg(conflicts_with = "set")]
+    #[arg(conflicts_with = "write")]
     pub(crate) key: Option<String>,
     /// Write this value: JSON, else a text.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_value)]
-    pub(crate) set: Option<(String, Value)>,
+    pub(crate) write: Option<(String, Value)>,
     /// The version that you saw.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "set")]
-    pub(crate) version: u32,
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "write")]
+    pub(crate) seen: u32,
 }
 
 /// Reads a key and its value: JSON where it is that, else a text.

@@ -16,7 +16,7 @@ use crate::{output, render};
 
 /// Shows values of the shared context, or writes one.
 pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failure> {
-    let Some((key, value)) = args.set.clone() else {
+    let Some((key, value)) = args.write.clone() else {
         let reading = Reading::open(app).await?;
         let shown = show(&reading, args).await;
         reading.close().await;
@@ -24,7 +24,7 @@ pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failu
     };
     let value = redacted(app, value);
     let target = Target::find(app, &args.order.run).await?;
-    let (run, version, reason) = (target.run, args.version, args.order.reason.clone());
+    let (run, version, reason) = (target.run, args.seen, args.order.reason.clone());
     target.order(&args.order, Command::SetContext { run, key, value, version, reason, id: None }).await
 }
 

@@ -26,8 +26,8 @@ pub(super) struct Target {
     bus: Bus,
     /// The run.
     pub(super) run: RunId,
-    /// What its record tells.
-    pub(super) state: RunState,
+    /// What its record tells. Large: commands hold it while they wait.
+    pub(super) state: Box<RunState>,
 }
 
 /// What became of a command.
@@ -66,7 +66,7 @@ impl Target {
             // The run itself says what is wrong.
             0 => Ok(found),
             1 => {
-                let state = asking.remove(0);
+                let state = Box::new(asking.remove(0));
                 within::check_above(&found.bus, &state).await?;
                 Ok(Self { run: state.id, state, ..found })
             }
@@ -85,7 +85,7 @@ impl Target {
     async fn read(app: &App, run: &str) -> Result<Self, Failure> {
         let bus = app.connect("cli").await?;
         let run = select::run(&bus, run).await?;
-        let state = select::fold(run, &select::entries(&bus, run).await?)?;
+        let state = Box::new(select::fold(run, &select::entries(&bus, run).await?)?);
         Ok(Self { bus, run, state })
     }
 
@@ -109,7 +109,7 @@ impl Target {
         let until = Instant::now() + args.wait;
         let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await.map_err(bus_failure)?;
         bus.commands().send(&command.with_id(id), Encoding::default()).await.map_err(bus_failure)?;
-        let mut watch = Watch { record, state: Some(state) };
+        let mut watch = Watch { record, state: Box::new(Some(*state)) };
         let recorded =
             watch.until_recorded(id, until).await.ok_or_else(|| not_recorded(run, args.wait))??;
         if let Some(reason) = refusal(&recorded.events, id) {
@@ -119,7 +119,7 @@ impl Target {
         if recorded.events.iter().any(|event| matches!(event, RunEvent::RunPaused { .. })) {
             watch.until_put_down(until).await;
         }
-        tell(args, watch.state.as_ref(), run, id, &recorded)
+        tell(args, watch.state.as_ref().as_ref(), run, id, &recorded)
     }
 }
 
@@ -153,7 +153,7 @@ fn tell(
 /// The record of a run while it is followed.
 struct Watch {
     record: BoxStream<'static, Result<Entry, Unreadable>>,
-    state: Option<RunState>,
+    state: Box<Option<RunState>>,
 }
 
 impl Watch {
@@ -169,7 +169,9 @@ impl Watch {
             {
                 return Some(Ok(Recorded { seq: entry.seq, events }));
             }
-            if let Some(state) = self.state.as_ref().filter(|state| state.status.is_ended()) {
+            if let Some(state) =
+                self.state.as_ref().as_ref().filter(|state: &&RunState| state.status.is_ended())
+            {
                 return Some(Err(has_ended(state)));
             }
         }
@@ -177,7 +179,12 @@ impl Watch {
 
     /// Waits until agents have put down what they had in hand, as long as there is time.
     async fn until_put_down(&mut self, until: Instant) {
-        while self.state.as_ref().is_some_and(|state| at_work(state) > 0 && state.paused.is_some()) {
+        while self
+            .state
+            .as_ref()
+            .as_ref()
+            .is_some_and(|state: &RunState| at_work(state) > 0 && state.paused.is_some())
+        {
             if !matches!(self.next(until).await, Some(Ok(_))) {
                 return;
             }

@@ -66,7 +66,7 @@ pub(super) async fn take_commands(office: Arc<Office>) -> Result<(), BusError> {
             Ok(Some(command)) => {
                 let office = Arc::clone(&office);
                 office.clone().in_hand.spawn(async move {
-                    if let Err(error) = handle(&office, command).await {
+                    if let Err(error) = Box::pin(handle(&office, command)).await {
                         tracing::warn!(%error, "a command could not be acknowledged; it will be given out again");
                     }
                     drop(hand);
@@ -86,7 +86,7 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
     if office.is_set_aside(run) {
         return taken.hand_back(CROWDED).await;
     }
-    match while_held(&taken, answer_to(office, &taken)).await? {
+    match while_held(&taken, Box::pin(answer_to(office, &taken))).await? {
         Answer::Recorded => taken.done().await,
         Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await

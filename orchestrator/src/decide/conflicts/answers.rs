@@ -63,7 +63,7 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
 pub(super) fn claim_on<'a>(conflict: &ConflictState, result: &'a TaskResult) -> Option<&'a Claim> {
     let subject = conflict.subject();
     let same = |claim: &&Claim| Subject::of(&claim.subject) == subject;
-    result.claims.iter().find(same).or_else(|| match result.claims.as_slice() {
+    result.claims.iter().find(same).or(match result.claims.as_slice() {
         [only] => Some(only),
         [] | [_, ..] => None,
     })

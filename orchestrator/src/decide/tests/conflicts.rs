@@ -150,7 +150,7 @@ fn a_task_is_added_that_finds_out_what_holds() {
     do_so(&mut fleet, "1", says("30 %"));
     do_so(&mut fleet, "2", says("15 %"));
     let added = conflict(&fleet, 1).verified_by.clone().unwrap().to_string();
-    assert_eq!(open(&fleet), [added.clone()]);
+    assert_eq!(open(&fleet), std::slice::from_ref(&added));
     do_so(&mut fleet, &added, claiming(vec![claim("50 %", "counted anew")]));
     assert_eq!(is_settled_by(&fleet, 1), Some(ConflictStep::Verify));
     assert_eq!(open(&fleet), ["1", "2"], "both were wrong");

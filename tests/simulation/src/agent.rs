@@ -210,6 +210,12 @@ impl Agent {
             return;
         }
         let step = job.journal.steps + 1;
+        // No call is made that the budget does not allow.
+        if job.offer.budget.model_calls.is_some_and(|most| u64::from(step) > most) {
+            let steps = job.journal.steps;
+            let ended = products::ended(Ending::BudgetExhausted, None, steps, steps);
+            return self.write(slot, AgentEvent::Outcome(ended), io);
+        }
         let (run, task, generation) = (job.offer.run, job.offer.task.clone(), job.offer.generation);
         io.note(Note::Asked { run, task, generation, step, known: job.journal.last });
         job.stage = Stage::Thinking;
@@ -222,6 +228,12 @@ impl Agent {
     fn answered(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
         let step = job.journal.steps + 1;
+        if let Some(awaited) = products::wait(self.seed, &job.offer).filter(|awaited| awaited.step == step) {
+            let Outcome { usage, .. } = products::ended(Ending::Cancelled, None, job.journal.steps, step);
+            let wait = Some(Box::new(awaited));
+            let waits = Released { reason: "it waits".to_owned(), parked: true, usage, wait };
+            return self.write(slot, AgentEvent::Released(waits), io);
+        }
         if step > products::steps(self.seed, &job.offer) {
             let outcome = products::outcome(self.seed, &job.offer, job.journal.steps);
             return self.write(slot, AgentEvent::Outcome(outcome), io);

@@ -111,6 +111,10 @@ impl Broker {
                 self.put(Line::Timers, Item::Timer(run), free_at);
                 Handled::done()
             }
+            Request::Command(run, order) => {
+                self.put(Line::Commands, Item::Command(run, order), now);
+                Handled::done()
+            }
             Request::ClearTimer(run) => {
                 self.clear_timer(run);
                 Handled::done()

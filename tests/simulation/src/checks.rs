@@ -10,6 +10,7 @@ use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply,
 
 use crate::agenda::Time;
 use crate::asks::Asks;
+use crate::family::Family;
 use crate::folds;
 use crate::io::Note;
 use crate::random::Random;
@@ -20,6 +21,7 @@ pub(crate) struct Checks {
     states: BTreeMap<RunId, Option<RunState>>,
     ended: BTreeSet<RunId>,
     asks: Asks,
+    family: Family,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
     broken: Vec<String>,
 }
@@ -38,6 +40,22 @@ impl Checks {
         self.ended.contains(&run)
     }
 
+    /// How often each kind of event was decided.
+    pub(crate) const fn seen(&self) -> &BTreeMap<&'static str, u64> {
+        &self.family.seen
+    }
+
+    /// Whether all runs have ended that were begun.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.states.keys().all(|run| self.ended.contains(run))
+    }
+
+    /// These runs, and all that were begun besides.
+    pub(crate) fn runs(&self, asked: &[RunId]) -> Vec<RunId> {
+        let all: BTreeSet<RunId> = asked.iter().chain(self.states.keys()).copied().collect();
+        all.into_iter().collect()
+    }
+
     /// The run as it stands, with all that is in the record.
     pub(crate) fn state(&self, run: RunId) -> Option<&RunState> {
         self.states.get(&run)?.as_ref()
@@ -51,7 +69,7 @@ impl Checks {
             self.decided_alike(head, decided, batch);
         }
         for entry in batch {
-            self.fold(entry);
+            self.fold(entry, now);
             match &entry.event {
                 RecordEvent::Decided(decided) => self.ends_once(entry, decided),
                 RecordEvent::Agent(key, event) => {
@@ -92,6 +110,7 @@ impl Checks {
                 self.broken.push(format!("no acknowledged event is missing: {seq}"));
             }
         }
+        self.broken.extend(self.family.finish(&self.states));
         for run in runs {
             if !self.ended.contains(run) {
                 let how = self.state(*run).map_or_else(|| "was never created".to_owned(), how_it_stands);
@@ -118,7 +137,7 @@ impl Checks {
         }
     }
 
-    fn fold(&mut self, entry: &Entry) {
+    fn fold(&mut self, entry: &Entry, now: Time) {
         let state = self.states.entry(entry.run).or_default();
         let before = state.clone();
         if let Err(error) = apply(state, entry) {
@@ -129,6 +148,9 @@ impl Checks {
             && let Err(broken) = invariants::check_all(before, entry, after)
         {
             self.broken.extend(broken);
+        }
+        if let Some(after) = &*state {
+            self.broken.extend(self.family.appended(before.as_ref(), entry, after, now));
         }
     }
 

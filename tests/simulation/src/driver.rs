@@ -2,19 +2,20 @@
 //! others wrote first it reads again, and when nobody knows whether a write landed, it looks.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use muster_orchestrator::decide::{Effect, in_work};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{Queue, RunId, TaskId};
-use muster_shared::run::{Decided, Input};
+use muster_shared::run::{Decided, Input, Request as Asked};
 use muster_shared::time::Millis;
-use muster_shared::wire::ControlMessage;
+use muster_shared::wire::{Command, ControlMessage};
 use uuid::Uuid;
 
 use crate::Sabotage;
 use crate::agenda::Time;
 use crate::io::{Io, Note};
-use crate::messages::{Answer, Line, Request};
+use crate::messages::{Answer, Line, Order, Request};
 use crate::owner::{Call, FIRST_WAIT, Owner};
 use crate::turn::{Book, Draft, Mail, Ticket, Turn};
 
@@ -258,12 +259,16 @@ impl Owner {
                         io.ask(Request::Done { line, item });
                     }
                 }
+                Effect::Command { command } => {
+                    if let Some(order) = order(command) {
+                        io.ask(Request::Command(command.run(), Rc::new(order)));
+                    }
+                }
                 // Dead letters are for people, and nobody here asks peers.
                 Effect::Inform { .. }
                 | Effect::Bury { .. }
                 | Effect::KeepLessons { .. }
-                | Effect::KeepStanding { .. }
-                | Effect::Command { .. } => {}
+                | Effect::KeepStanding { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));
@@ -344,6 +349,37 @@ impl Owner {
         later(&Turn::sort(inbox), io);
         self.wake_others(run, io);
     }
+}
+
+/// What a run asks of another.
+fn order(command: &Command) -> Option<Order> {
+    let request = |id: Option<Uuid>, reason: &str| Asked {
+        id: id.unwrap_or_default(),
+        by: "a run".to_owned(),
+        reason: reason.to_owned(),
+    };
+    let input = match command {
+        Command::Attend { goal, .. } => return Some(Order::Submit((**goal).clone())),
+        Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
+        Command::Cancel { reason, id, .. } => {
+            Input::Cancel { reason: reason.clone(), by: "a run".to_owned(), id: *id }
+        }
+        Command::Pause { reason, id, .. } => Input::Pause { request: request(*id, reason) },
+        Command::Resume { reason, deadline_ms, id, .. } => {
+            Input::Resume { request: request(*id, reason), deadline_ms: *deadline_ms }
+        }
+        // No run asks these of another.
+        Command::Submit { .. }
+        | Command::Fork { .. }
+        | Command::Skip { .. }
+        | Command::Redo { .. }
+        | Command::Edit { .. }
+        | Command::Approve { .. }
+        | Command::Reject { .. }
+        | Command::Answer { .. }
+        | Command::SetContext { .. } => return None,
+    };
+    Some(Order::Control(input))
 }
 
 /// Where a try of a task stands in its queue: its acknowledgement begins with the item.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use muster_shared::flow::Usage;
 use muster_shared::run::{
-    AgentEvent, ApplyError, Entry, Input, RecordEvent, RunState, Snapshot, apply, apply_late,
+    AgentEvent, ApplyError, Entry, Input, RecordEvent, RunEvent, RunState, Snapshot, apply, apply_late,
 };
 use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::{decode_unbounded, encode};
@@ -79,6 +79,14 @@ pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
         match &entry.event {
             RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => used += outcome.usage,
             RecordEvent::Agent(_, AgentEvent::Released(released)) => used += released.usage,
+            // What a child used was used by its parent.
+            RecordEvent::Decided(decided) => {
+                for event in &decided.events {
+                    if let RunEvent::ChildEnded { end, .. } = event {
+                        used += end.usage;
+                    }
+                }
+            }
             _ => {}
         }
     }

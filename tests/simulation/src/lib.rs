@@ -3,8 +3,9 @@
 //!
 //! What is real here is what a run's fate depends on: `decide`, `apply` and the invariants. Around them stand models
 //! of what surrounds them in a fleet: the broker with its fences, queues, leases and timers (`broker`), the way an
-//! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). Faults (`faults`) strike them
-//! all; after every entry of the record, the rules in `checks` are looked at.
+//! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). People (`people`) answer what they
+//! are asked, and fork runs. Faults (`faults`) strike them all; after every entry of the record, the rules in `checks`
+//! and `family` are looked at.
 
 mod agenda;
 mod agent;
@@ -12,6 +13,7 @@ mod asks;
 mod broker;
 mod checks;
 mod driver;
+mod family;
 mod fate;
 mod faults;
 mod folds;
@@ -21,6 +23,7 @@ mod journal;
 mod messages;
 mod network;
 mod owner;
+mod people;
 mod process;
 mod products;
 mod queue;

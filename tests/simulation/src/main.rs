@@ -1,5 +1,6 @@
 //! Runs many seeds, or one with its whole history.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -96,6 +97,7 @@ struct Total {
     events: u64,
     faults: muster_simulation::Faults,
     ended: [u64; 3],
+    decided: BTreeMap<&'static str, u64>,
     broken: Vec<Broken>,
 }
 
@@ -114,11 +116,14 @@ impl Total {
         for (all, one) in self.ended.iter_mut().zip(summary.ended) {
             *all += one;
         }
+        for (name, count) in &summary.decided {
+            *self.decided.entry(name).or_default() += count;
+        }
     }
 
     fn join(&mut self, other: Self) {
-        let Self { entries, events, faults, ended, broken } = other;
-        self.add(&Summary { entries, events, faults, ended });
+        let Self { entries, events, faults, ended, decided, broken } = other;
+        self.add(&Summary { entries, events, faults, ended, decided });
         self.broken.extend(broken);
     }
 }

@@ -43,6 +43,15 @@ pub(crate) enum Order {
     Control(Input),
 }
 
+impl Order {
+    fn brief(&self) -> String {
+        match self {
+            Self::Submit(goal) => format!("work on {:?}", goal.text),
+            Self::Control(request) => input(request),
+        }
+    }
+}
+
 /// What a process asks of the broker.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
@@ -90,6 +99,8 @@ pub(crate) enum Request {
     },
     SetTimer(RunId, Millis),
     ClearTimer(RunId),
+    /// Asks something of a run.
+    Command(RunId, Rc<Order>),
     Control(ControlMessage),
 }
 
@@ -160,6 +171,7 @@ impl Request {
             Self::Done { line, item } => format!("is done with {item} of {}", at(line)),
             Self::Back { line, item, after } => format!("gives {item} back to {} for {after} ms", at(line)),
             Self::Control(message) => format!("tells all: {message:?}"),
+            Self::Command(run, order) => format!("asks of {}: {}", run.short(), order.brief()),
             other => format!("{other:?}"),
         }
     }
@@ -178,6 +190,8 @@ fn input(input: &Input) -> String {
         Input::Agent { seq } => seq.to_string(),
         Input::Goal { .. } => "goal".to_owned(),
         Input::Refuse { .. } => "refuse".to_owned(),
+        Input::Fork { from, .. } => format!("fork of {} at {}", from.run.short(), from.at),
+        Input::ChildEnded { child, end } => format!("{} ended {:?}", child.short(), end.status),
         other => format!("{other:?}"),
     }
 }

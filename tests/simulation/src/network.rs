@@ -72,6 +72,7 @@ impl World {
 
     pub(crate) fn appended(&mut self, batch: &[Rc<Entry>]) {
         self.checks.appended(batch, self.now);
+        self.asked(batch);
         let signals = batch.iter().any(|entry| is_signal(entry));
         for place in (0..self.places.len()).filter(|_| signals) {
             if self.scenario.is_orchestrator(place) && self.places[place].process.is_some() {

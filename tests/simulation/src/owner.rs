@@ -72,7 +72,7 @@ impl Owner {
                 let input = match &*order {
                     Order::Submit(goal) => Input::Goal {
                         goal: Box::new(goal.clone()),
-                        limits: self.limits.clone(),
+                        limits: goal.limits.clone().unwrap_or_else(|| self.limits.clone()),
                         secret: "ab".repeat(32),
                         event_version: EVENT_VERSION,
                         lessons: Vec::new(),

@@ -1,12 +1,16 @@
 //! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
 
 use muster_shared::flow::{
-    Action, Advice, Ending, Finding, Observation, ObservationStatus, Outcome, Plan, PlanDraft, Product,
-    RefineOperation, Reflection, Report, Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Work,
+    Action, Advice, Awaited, ChildGoal, Ending, Finding, Observation, ObservationStatus, Outcome, Plan,
+    PlanDraft, Product, Question, RefineOperation, Reflection, Report, Step, TaskDraft, TaskOffered,
+    TaskResult, Thought, Usage, Wait, Work,
 };
-use muster_shared::ids::TaskIndex;
+use muster_shared::ids::{Generation, QuestionId, RunId, TaskIndex};
 
 use crate::random::Random;
+
+/// A task that was offered so many times does not wait any more.
+const MOST_WAITS: Generation = Generation(4);
 
 fn random(seed: u64, offer: &TaskOffered, what: &str) -> Random {
     Random::of(seed, &format!("{}/{}/{}/{what}", offer.run, offer.task, offer.generation))
@@ -18,6 +22,45 @@ pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
         Work::Execute { .. } => u32::try_from(random(seed, offer, "steps").below(4)).unwrap_or(0),
         Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => 0,
     }
+}
+
+/// What the task waits for, and in which step. One that was answered may wait again; one that was begun often goes on.
+pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
+    let Work::Execute { task, .. } = &offer.work else { return None };
+    let mut random = random(seed, offer, "wait");
+    if offer.generation > MOST_WAITS || !random.chance(140) {
+        return None;
+    }
+    let wait = match random.below(10) {
+        0..=3 => Wait::Answer(question(&mut random)),
+        4..=6 => Wait::Task(Box::new(part(&mut random))),
+        // Some ask for what they are working on, which is refused.
+        7 => Wait::Run(Box::new(ChildGoal { goal: task.goal.clone(), blueprint: None })),
+        n => Wait::Run(Box::new(ChildGoal { goal: format!("look closer {n}"), blueprint: None })),
+    };
+    Some(Awaited { step: u32::try_from(random.between(1, 2)).unwrap_or(1), wait })
+}
+
+fn question(random: &mut Random) -> Question {
+    Question {
+        default: random.chance(500).then(|| "as usual".to_owned()),
+        within_ms: random.chance(500).then(|| random.between(1_000, 60_000)),
+        ..Question::new("Which one?")
+    }
+}
+
+fn part(random: &mut Random) -> TaskDraft {
+    let number = 200 + random.below(5);
+    let [part] = [plain(vec![task(number, random)])];
+    part.into_iter().next().unwrap_or_default()
+}
+
+/// What somebody answers to a question, if they do, and after which time.
+pub(crate) fn reply(seed: u64, run: RunId, id: QuestionId) -> Option<(u64, &'static str)> {
+    let mut random = Random::of(seed, &format!("{run}/question {id}"));
+    let texts = ["yes", "yes", "approve", "leave out the second", "no", "stop", " "];
+    let text = random.pick(&texts).copied().unwrap_or("yes");
+    random.chance(700).then(|| (random.between(200, 40_000), text))
 }
 
 /// Whether the tool of a step has a lasting effect.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_shared::flow::{Chair, Committees, Goal, RunLimits};
+use muster_shared::flow::{Budget, Chair, Committees, Goal, OnTimeout, People, ReviewPolicy, RunLimits};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskIndex};
 use muster_shared::run::{Input, Request};
 use uuid::Uuid;
@@ -32,8 +32,10 @@ pub(crate) struct Scenario {
     pub(crate) places: Vec<Kind>,
     pub(crate) runs: Vec<RunId>,
     pub(crate) commands: Vec<(Time, RunId, Order)>,
+    /// When somebody forks a run: the run, and what the new one is called.
+    pub(crate) forks: Vec<(Time, RunId, RunId)>,
     slots: Rc<BTreeMap<Queue, u32>>,
-    limits: RunLimits,
+    pub(crate) limits: RunLimits,
 }
 
 impl Scenario {
@@ -56,7 +58,9 @@ impl Scenario {
         let id = |n: u64| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | u128::from(n)));
         let runs: Vec<RunId> = (1..=count).map(id).collect();
         let commands = runs.iter().flat_map(|run| commands(*run, random)).collect();
-        Self { places, runs, commands, slots: Rc::new(slots), limits: limits(random) }
+        let forks =
+            if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
+        Self { forks, places, runs, commands, slots: Rc::new(slots), limits: limits(random) }
     }
 
     /// A new process for a place.
@@ -96,6 +100,12 @@ fn limits(random: &mut Random) -> RunLimits {
         max_generations: u32::try_from(random.between(1, 5)).unwrap_or(3),
         max_refinements: u32::try_from(random.below(3)).unwrap_or(0),
         task_deadline_ms: random.between(60_000, 180_000),
+        budget: Budget {
+            model_calls: random.chance(250).then(|| random.between(4, 80)),
+            ..Budget::default()
+        },
+        max_nesting: u32::try_from(random.below(3)).unwrap_or(1),
+        people: people(random),
         run_deadline_ms: if random.chance(100) { random.between(10_000, 60_000) } else { 3_600_000 },
         committee: Committees {
             chair: *random.pick(&[Chair::Never, Chair::Tie, Chair::NoMajority]).unwrap_or(&Chair::Never),
@@ -104,6 +114,23 @@ fn limits(random: &mut Random) -> RunLimits {
             ..Committees::USUAL
         },
         ..RunLimits::default()
+    }
+}
+
+fn people(random: &mut Random) -> People {
+    let ask = ["ada", "grace"].into_iter().map(str::to_owned).collect();
+    People {
+        review: if random.chance(100) { ReviewPolicy::Ask } else { ReviewPolicy::Auto },
+        answer_within_ms: random.between(2_000, 90_000),
+        on_timeout: match random.below(10) {
+            0 => OnTimeout::Abort,
+            1..=3 => OnTimeout::AskAnother,
+            _ => OnTimeout::Proceed,
+        },
+        ask: if random.chance(300) { ask } else { Vec::new() },
+        pause_at: if random.chance(60) { vec!["1".to_owned()] } else { Vec::new() },
+        pause_on_failure: random.chance(60),
+        ..People::default()
     }
 }
 

@@ -114,7 +114,9 @@ impl Turn {
     }
 
     pub(crate) fn begins_run(&self) -> bool {
-        self.commands.iter().any(|input| matches!(input, Input::Goal { .. } | Input::Refuse { .. }))
+        self.commands
+            .iter()
+            .any(|input| matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. }))
     }
 
     pub(crate) fn inputs(&self) -> Vec<Input> {

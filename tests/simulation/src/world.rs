@@ -1,6 +1,6 @@
 //! The world of one seed: its clock, its network, and the fate of its processes.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use muster_shared::ids::{AgentId, RunId, Seq};
@@ -35,6 +35,8 @@ pub struct Summary {
     pub faults: Faults,
     /// Runs that ended with a report, failed, and were stopped.
     pub ended: [u64; 3],
+    /// How often each kind of event was decided.
+    pub decided: BTreeMap<&'static str, u64>,
 }
 
 /// What came of a seed in which a rule was broken.
@@ -50,13 +52,34 @@ pub struct Broken {
 
 #[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Event {
-    Arrives { from: Life, call: u64, request: Request },
-    Answered { to: Life, call: u64, answer: Option<Answer> },
-    Woken { who: Life, token: u64 },
-    Told { who: Life, message: Rc<ControlMessage> },
-    Lost { who: Life, agent: AgentId },
-    Follows { who: Life },
+    Arrives {
+        from: Life,
+        call: u64,
+        request: Request,
+    },
+    Answered {
+        to: Life,
+        call: u64,
+        answer: Option<Answer>,
+    },
+    Woken {
+        who: Life,
+        token: u64,
+    },
+    Told {
+        who: Life,
+        message: Rc<ControlMessage>,
+    },
+    Lost {
+        who: Life,
+        agent: AgentId,
+    },
+    Follows {
+        who: Life,
+    },
     Ordered(RunId, Rc<crate::messages::Order>),
+    /// Somebody forks a run.
+    Forked(RunId, RunId),
     Struck(Blow),
     Starts(usize),
     Thaws(Life),
@@ -86,6 +109,8 @@ pub(crate) struct World {
     /// Calls that wait for their answer.
     pub(crate) open: BTreeSet<u64>,
     pub(crate) scenario: Scenario,
+    /// How many runs are still to be forked.
+    pub(crate) forks_left: usize,
     pub(crate) weather: Weather,
     pub(crate) places: Vec<Place>,
     pub(crate) broker: Broker,
@@ -119,6 +144,7 @@ impl World {
             agenda: Agenda::new(),
             numbers: 0,
             open: BTreeSet::new(),
+            forks_left: scenario.forks.len(),
             scenario,
             weather,
             places,
@@ -133,31 +159,39 @@ impl World {
 
     pub(crate) fn run(mut self) -> Result<Summary, Box<Broken>> {
         self.set_up();
-        let mut until = self.weather.until + BOUND;
-        let mut all_ended = false;
+        let bound = self.weather.until + BOUND;
+        let mut ended_at = None;
         while let Some((at, event)) = self.agenda.next() {
+            let until = ended_at.map_or(bound, |ended: Time| bound.min(ended + AFTERWARDS));
             if at > until || !self.checks.broken().is_empty() {
                 break;
             }
             self.now = at;
             self.summary.events += 1;
             self.happen(event);
-            if !all_ended && self.scenario.runs.iter().all(|run| self.checks.has_ended(*run)) {
-                all_ended = true;
-                until = until.min(self.now + AFTERWARDS);
-            }
+            // Whoever was begun late is waited for as well.
+            ended_at = if self.have_ended() { ended_at.or(Some(at)) } else { None };
         }
         self.finish()
     }
 
+    /// Whether all runs have ended that were asked for, and all that these began.
+    fn have_ended(&self) -> bool {
+        self.forks_left == 0
+            && self.scenario.runs.iter().all(|run| self.checks.has_ended(*run))
+            && self.checks.all_ended()
+    }
+
     fn finish(mut self) -> Result<Summary, Box<Broken>> {
         if self.checks.broken().is_empty() {
-            self.checks.finish(self.broker.log(), &self.scenario.runs, &mut self.random);
+            let runs = self.checks.runs(&self.scenario.runs);
+            self.checks.finish(self.broker.log(), &runs, &mut self.random);
         }
         if !self.checks.broken().is_empty() {
             let rules = self.checks.broken().to_vec();
             return Err(Box::new(Broken { seed: self.seed, rules, history: self.history }));
         }
+        self.summary.decided = self.checks.seen().clone();
         self.summary.entries = self.broker.log().len() as u64;
         for run in &self.scenario.runs {
             match self.checks.state(*run).map(|run| run.status) {
@@ -184,6 +218,9 @@ impl World {
                 self.agenda.enter(again, Event::Ordered(run, Rc::clone(&order)));
             }
             self.agenda.enter(at, Event::Ordered(run, order));
+        }
+        for (at, from, run) in std::mem::take(&mut self.scenario.forks) {
+            self.agenda.enter(at, Event::Forked(from, run));
         }
         for (at, blow) in std::mem::take(&mut self.weather.blows) {
             self.agenda.enter(at, Event::Struck(blow));
@@ -222,6 +259,7 @@ impl World {
                 self.broker.put(Line::Commands, Item::Command(run, order), self.now);
                 self.after_broker();
             }
+            Event::Forked(from, run) => self.forked(from, run),
             Event::Struck(blow) => self.struck(blow),
             Event::Starts(place) => self.starts(place),
             Event::Thaws(who) => self.thaws(who),

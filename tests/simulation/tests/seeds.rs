@@ -5,6 +5,8 @@
 
 #![allow(clippy::panic, clippy::print_stderr)]
 
+use std::collections::BTreeMap;
+
 use muster_simulation::{Fault, Faults, Options, Sabotage, Summary, run, run_explained};
 
 /// Seeds of one part.
@@ -14,12 +16,15 @@ const LINES: usize = 200;
 
 fn part(number: u64) {
     let mut faults = Faults::default();
-    let (mut entries, mut ended) = (0, [0; 3]);
+    let (mut entries, mut ended, mut decided) = (0, [0; 3], BTreeMap::new());
     for seed in number * PART..(number + 1) * PART {
         match run_explained(seed, Options::default()) {
             Ok(summary) => {
                 faults.add(&summary.faults);
                 entries += summary.entries;
+                for (name, count) in summary.decided {
+                    *decided.entry(name).or_insert(0) += count;
+                }
                 ended = [0, 1, 2].map(|at| ended[at] + summary.ended[at]);
             }
             Err(broken) => {
@@ -34,6 +39,18 @@ fn part(number: u64) {
     }
     assert!(entries > 20 * PART, "the histories are too short to show anything: {entries} entries");
     assert!(ended.iter().all(|count| *count > 0), "completed, failed and stopped: {ended:?}");
+    for name in [
+        "task_waits",
+        "task_answered",
+        "task_delegated",
+        "child_begun",
+        "child_ended",
+        "question_asked",
+        "question_answered",
+        "run_forked",
+    ] {
+        assert!(decided.contains_key(name), "{name} never happened");
+    }
     for fault in Fault::ALL {
         assert!(faults.of(fault) > 0, "{} never happened", fault.name());
     }

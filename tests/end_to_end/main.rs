@@ -1,6 +1,7 @@
 //! Fleets of real processes on a real NATS server, driven from the command line as a person would.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod auctions;
 mod bad_input;
 mod blueprints;
 mod budgets;
@@ -9,6 +10,7 @@ mod chaos;
 mod children;
 mod citizens;
 mod cluster;
+mod conflicts;
 mod control;
 mod deaths;
 mod documents;

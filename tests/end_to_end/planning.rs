@@ -53,11 +53,13 @@ fn a_refused_plan_is_asked_for_again_with_the_reason_and_a_failed_one_is_made_an
             done("The pilots remember a weir.")
         }
         "reflector" => learnt("It went as it could."),
-        "writer" if request.holds("a weir") => written("# Silt\n\nClear the weir."),
+        "writer" if request.holds("a weir") => {
+            written("# Silt\n\nThe old harbour silted up at a weir. Clear it.")
+        }
         who => panic!("{who} asks: {:?}", request.messages),
     });
     let ended = ask(&folder, GOAL, &[]);
-    assert_eq!(ended.report(&folder), "# Silt\n\nClear the weir.");
+    assert_eq!(ended.report(&folder), "# Silt\n\nThe old harbour silted up at a weir. Clear it.");
     assert_eq!(
         ["1", "2", "3", "4"].map(|task| ended.status(task)),
         ["completed", "failed", "not there", "completed"]

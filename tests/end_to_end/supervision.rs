@@ -51,8 +51,8 @@ fn what_dies_too_often_is_given_up_and_it_says_so() {
         given_up()
     })
     .unwrap();
-    let log = fleet.folder().logs();
-    assert!(log.contains("given up"), "it says so:\n{log}");
+    // The state is written before it is told.
+    wait_until("it says so", LIMIT, || fleet.folder().logs().contains("given up")).unwrap();
 }
 
 #[test]

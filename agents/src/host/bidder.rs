@@ -12,7 +12,7 @@ use super::kit::Kit;
 use super::lead::Seats;
 
 /// What a task is taken to last before any has ended, in milliseconds: long, so that somebody who knows goes first.
-const UNKNOWN_MS: u64 = 60_000;
+const UNKNOWN_MS: u64 = 10_000;
 
 /// How much the newest task counts against those before it, in percent.
 const NEWEST: u64 = 30;

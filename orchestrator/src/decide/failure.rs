@@ -53,6 +53,8 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let most = groups::tries(run, task).unwrap_or_else(|| tries(failure.ending, &run.limits));
     let tried_out = out_of_time || failures >= most || replan::ends_tries(run, task, failures);
     let Failure { kind, ending, outcome, part, reason } = failure;
+    // Whoever gives up, or says that a person has to decide, did not give a part that would do.
+    let part = part.filter(|_| !matches!(ending, Ending::Escalate | Ending::GaveUp));
     let circumstances = Circumstances { out_of_time, part: part.as_deref() };
     // Who does a task with others is tried as its pattern has it.
     let by_pattern = is_member(task) || groups::tries(run, task).is_some();

@@ -42,7 +42,13 @@ pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
         groups::begin(draft, &due, queue);
     }
     let Some(run) = draft.open() else { return };
-    let due: Vec<TaskId> = due(run).into_iter().filter(|task| !groups::is_for_members(run, task)).collect();
+    let (shared, due): (Vec<TaskId>, Vec<TaskId>) =
+        due(run).into_iter().partition(|task| groups::is_for_members(run, task));
+    if is_new {
+        // Members begin with the next decision, which has to follow at once though nothing is offered now.
+        let queues: Vec<Queue> = shared.iter().filter_map(|task| role(run, task)).map(Queue::Role).collect();
+        queues.into_iter().for_each(|queue| draft.postpone(queue));
+    }
     draft.limit_offers(most_offers(due.len(), is_new));
     for task in due {
         offer(draft, &task);

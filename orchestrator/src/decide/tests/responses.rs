@@ -204,18 +204,32 @@ fn a_more_capable_model_tries_what_others_failed() {
 #[test]
 fn a_part_is_taken_when_there_will_be_no_more_and_the_report_says_so() {
     let part = TaskResult { conclusion: "half of it".into(), ..TaskResult::default() };
-    let gave_up = || Outcome {
+    let blocked = || Outcome {
         product: Some(Product::Result(part.clone())),
-        ..failed(Ending::GaveUp, "the other half is not there")
+        ..failed(Ending::Blocked, "the other half is not there")
     };
     let mut fleet = planned_with(RunLimits::default());
-    fail(&mut fleet, "1", gave_up());
+    fail(&mut fleet, "1", blocked());
     assert_eq!(fleet.find("1").generation, Generation(2), "first it is tried once more");
-    fail(&mut fleet, "1", gave_up());
+    fail(&mut fleet, "1", blocked());
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     fleet.work(|offer| good(offer, &tasks()));
     let body = &fleet.run().report.as_ref().unwrap().body;
     assert!(body.contains("1 counts only in part") && body.contains("the other half is not there"), "{body}");
+}
+
+#[test]
+fn whoever_gives_up_gave_no_part_that_would_do() {
+    let part = TaskResult { conclusion: "half of it".into(), ..TaskResult::default() };
+    for ending in [Ending::GaveUp, Ending::Escalate] {
+        let outcome =
+            || Outcome { product: Some(Product::Result(part.clone())), ..failed(ending, "it is too much") };
+        let mut fleet = planned_with(RunLimits::default());
+        while fleet.run().planned(&"1".parse().unwrap()).is_some_and(|state| !state.status.is_ended()) {
+            fail(&mut fleet, "1", outcome());
+        }
+        assert_eq!(status(&fleet, "1"), TaskStatus::Failed, "{ending:?}: what is left of it may be split");
+    }
 }
 
 #[test]

@@ -59,6 +59,11 @@ fn a_plan_that_is_brought_is_carried_out_or_refused_before_anything_starts() {
     let mut fleet = begun(Goal { plan: brought(tasks), ..Goal::new(GOAL) });
     fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &result));
     assert_eq!(fleet.status(), RunStatus::Completed);
+    // Nothing but a task for members is due with the first decision: the next one has to follow.
+    let shared = TaskDraft { pattern: Some("committee:2".into()), ..leaf("apples", &[]) };
+    let mut fleet = begun(Goal { plan: brought(vec![shared]), ..Goal::new(GOAL) });
+    fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &result));
+    assert_eq!(fleet.status(), RunStatus::Completed);
     let knot = vec![leaf("apples", &["pears"]), leaf("pears", &["apples"])];
     let fleet = begun(Goal { plan: brought(knot), ..Goal::new(GOAL) });
     assert_eq!(fleet.status(), RunStatus::Failed);

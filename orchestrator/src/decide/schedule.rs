@@ -25,8 +25,9 @@ const MOST_SINGLY: usize = 10;
 /// generation, so that a queue that only seems free is not flooded.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 
-/// How long an offer to one agent may wait for it before it goes elsewhere.
-const ADDRESSED_LOST_AFTER: Duration = Duration::from_secs(2);
+/// How long an offer to one agent may wait for it before it goes elsewhere. Not less than for others: a server that is
+/// killed is back within seconds, and what is made again at the moment it is taken may be paid for twice.
+const ADDRESSED_LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// How often that time is doubled at most.
 const MOST_DOUBLINGS: u32 = 6;

@@ -114,19 +114,19 @@ fn a_leaf_goes_where_the_fleet_says_and_the_record_says_why() {
 }
 
 #[test]
-fn an_offer_that_its_agent_does_not_take_goes_to_another_after_two_seconds() {
+fn an_offer_that_its_agent_does_not_take_goes_to_another_after_five_seconds() {
     let first = First::of(&[1, 2]);
     let mut fleet = fleet(&first, &[(1, 1), (2, 1)], &["apples"]);
     let before = fleet.find("1");
-    assert_eq!(next_review(fleet.run()), Some(fleet.now.after(Duration::from_secs(2))));
-    wait(&mut fleet, Duration::from_millis(1_999));
+    assert_eq!(next_review(fleet.run()), Some(fleet.now.after(Duration::from_secs(5))));
+    wait(&mut fleet, Duration::from_millis(4_999));
     assert_eq!(fleet.find("1"), before);
     wait(&mut fleet, Duration::from_millis(1));
     let after = fleet.find("1");
     assert_eq!((after.generation, after.queue.clone()), (Generation(2), own(2)));
     let avoid = &state(&fleet, &after).avoid;
     assert_eq!((avoid.len(), &avoid[0].agent), (1, &agent(1)));
-    wait(&mut fleet, Duration::from_secs(2));
+    wait(&mut fleet, Duration::from_secs(5));
     assert_eq!(fleet.find("1").queue, queue(Role::Worker), "both were asked in vain: whoever of its role");
     replay(ID, &fleet.record).unwrap();
 }

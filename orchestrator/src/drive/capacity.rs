@@ -80,7 +80,10 @@ struct Inner {
 
 impl Place for Capacity {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
-        self.lock().roster.place(wanted)
+        // What asks for nothing in particular goes to whoever is free first: an offer to one agent that has to be made
+        // again, because it died or the server did, may be paid for twice.
+        let asks = !wanted.needs.is_empty() || !wanted.tools.is_empty() || !wanted.avoid.is_empty();
+        (asks || wanted.awarded.is_some()).then(|| self.lock().roster.place(wanted))?
     }
 }
 

@@ -143,6 +143,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn server(&self) -> Result<ServerInfo, BusError>;
     /// The error that ended this connection for good, once there is one.
     fn fatal(&self) -> watch::Receiver<Option<BusError>>;
+    /// How often the connection broke and was made again.
+    fn connections(&self) -> u64;
     /// Largest message, in bytes.
     fn max_payload(&self) -> usize;
 

@@ -167,6 +167,13 @@ impl Record {
         self.core.backend.append(RUNS, messages, options).await
     }
 
+    /// How often the connection to the bus broke and was made again. What was true over one connection may have
+    /// changed before the next.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.core.backend.connections()
+    }
+
     /// All entries after a position, up to the last at the time of the call.
     ///
     /// # Errors

@@ -38,8 +38,8 @@ impl Drop for Work {
     }
 }
 
-/// Does a task and settles with its queue.
-pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) {
+/// Does a task and settles with its queue; tells how it ended.
+pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) -> Verdict {
     if is_superseded(kit.bus(), &task).await {
         tracing::debug!(run = %task.offer.run, task = %task.offer.task, "dropping an offer that was made again");
         return settle(task, Verdict::Closed).await;
@@ -63,7 +63,7 @@ pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) {
         Ok(verdict) => verdict,
         Err(broken) => close(&kit, &task, &starter, broken).await,
     };
-    settle(task, verdict).await;
+    settle(task, verdict).await
 }
 
 async fn work(
@@ -116,7 +116,7 @@ fn panic_text(broken: JoinError) -> String {
 }
 
 /// An acknowledgement that comes late still removes a task: who lost it says nothing.
-async fn settle(task: TakenTask, verdict: Verdict) {
+async fn settle(task: TakenTask, verdict: Verdict) -> Verdict {
     let settled = match verdict {
         Verdict::Closed | Verdict::Parked => task.done().await,
         Verdict::Released => task.hand_back(Duration::ZERO).await,
@@ -126,4 +126,5 @@ async fn settle(task: TakenTask, verdict: Verdict) {
     if let Err(error) = settled {
         tracing::debug!(%error, "the queue gives the task out again when its time is up");
     }
+    verdict
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Message, StreamHandler};
 use futures::stream::BoxStream;
 use muster_bus::{Announced, TakenTask};
+use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{Generation, RunId, TaskId};
 use muster_shared::wire::ControlMessage;
 use tokio::sync::watch;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Reach;
 use super::kit::Kit;
 use super::slot::{Assign, Slot};
+use crate::react::close::Verdict;
 use crate::react::interrupt::Interrupt;
 use crate::react::mailbox::Mailbox;
 
@@ -32,6 +34,14 @@ struct InHand {
     generation: Generation,
     interrupt: watch::Sender<Option<Interrupt>>,
     mailbox: Mailbox,
+    /// The same task, given out to this process once more.
+    again: Option<TakenTask>,
+}
+
+impl InHand {
+    fn is(&self, offer: &TaskOffered) -> bool {
+        (self.run, &self.task, self.generation) == (offer.run, &offer.task, offer.generation)
+    }
 }
 
 /// Knows which slot does what.
@@ -50,10 +60,10 @@ pub(super) struct Host {
 #[rtype(result = "()")]
 pub(super) struct Arrived(pub(super) TakenTask);
 
-/// A slot is free again.
+/// A slot is free again, and how its task ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Freed(pub(super) usize);
+pub(super) struct Freed(pub(super) usize, pub(super) Verdict);
 
 /// Give everything in hand to other agents at the end of the step in hand.
 #[derive(Message)]
@@ -128,6 +138,12 @@ impl Handler<Arrived> for Host {
     type Result = ();
 
     fn handle(&mut self, Arrived(task): Arrived, _: &mut Self::Context) {
+        // A server that was killed forgets what it gave out a moment before, and a process that stood still is given
+        // what it still has: two slots at one task would pay for it twice.
+        if let Some(held) = self.in_hand.values_mut().find(|held| held.is(&task.offer)) {
+            held.again = Some(task);
+            return;
+        }
         let stopping = self.stop.is_cancelled();
         let Some(number) = self.free.pop().filter(|_| !stopping) else {
             // The other queue's task came first: somebody else takes this one.
@@ -141,7 +157,8 @@ impl Handler<Arrived> for Host {
         let (run, id, generation) = (offer.run, offer.task.clone(), offer.generation);
         match self.slots[number].try_send(Assign { task, reach }) {
             Ok(()) => {
-                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt, mailbox });
+                let again = None;
+                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt, mailbox, again });
             }
             Err(error) => {
                 let (actix::dev::SendError::Full(Assign { task, .. })
@@ -165,9 +182,13 @@ fn hand_back(task: TakenTask) {
 impl Handler<Freed> for Host {
     type Result = ();
 
-    fn handle(&mut self, Freed(number): Freed, _: &mut Self::Context) {
-        if self.in_hand.remove(&number).is_some() {
+    fn handle(&mut self, Freed(number, verdict): Freed, _: &mut Self::Context) {
+        if let Some(held) = self.in_hand.remove(&number) {
             self.free.push(number);
+            // Whatever else became of it was said for all times it was given out.
+            if let (Some(task), Verdict::Lost) = (held.again, verdict) {
+                hand_back(task);
+            }
         }
         self.tell();
     }

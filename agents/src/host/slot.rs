@@ -39,7 +39,8 @@ impl Handler<Assign> for Slot {
 
     fn handle(&mut self, Assign { task, reach }: Assign, context: &mut Self::Context) {
         let work = guard(Arc::clone(&self.kit), task, reach);
-        let freed = work.into_actor(self).map(|(), slot, _| slot.host.do_send(Freed(slot.number)));
+        let freed =
+            work.into_actor(self).map(|verdict, slot, _| slot.host.do_send(Freed(slot.number, verdict)));
         context.spawn(freed);
     }
 }

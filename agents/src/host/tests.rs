@@ -15,6 +15,7 @@ use muster_shared::wire::{ControlMessage, LiveKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod held;
 mod park;
 mod uncertain;
 mod wait;

@@ -260,7 +260,8 @@ const fn may_be_paid(kind: &ModelErrorKind) -> bool {
         | ModelErrorKind::Unauthorized
         | ModelErrorKind::BadRequest
         | ModelErrorKind::ContextTooLong
-        | ModelErrorKind::BudgetExhausted => false,
+        | ModelErrorKind::BudgetExhausted
+        | ModelErrorKind::Superseded => false,
     }
 }
 

@@ -42,6 +42,8 @@ pub enum ModelErrorKind {
     Cancelled,
     /// What the task may use does not allow the call, so it was not made.
     BudgetExhausted,
+    /// The task is in other hands by now, so the call was not made.
+    Superseded,
 }
 
 impl ModelErrorKind {
@@ -60,6 +62,7 @@ impl ModelErrorKind {
             Self::Refused => "refused",
             Self::Cancelled => "cancelled",
             Self::BudgetExhausted => "budget_exhausted",
+            Self::Superseded => "superseded",
         }
     }
 }
@@ -109,7 +112,8 @@ impl ModelError {
             | ModelErrorKind::ContextTooLong
             | ModelErrorKind::Refused
             | ModelErrorKind::Cancelled
-            | ModelErrorKind::BudgetExhausted => false,
+            | ModelErrorKind::BudgetExhausted
+            | ModelErrorKind::Superseded => false,
         }
     }
 
@@ -128,7 +132,8 @@ impl ModelError {
             | ModelErrorKind::BadAnswer
             | ModelErrorKind::Refused
             | ModelErrorKind::Cancelled
-            | ModelErrorKind::BudgetExhausted => None,
+            | ModelErrorKind::BudgetExhausted
+            | ModelErrorKind::Superseded => None,
         }
     }
 }

@@ -24,6 +24,16 @@ pub trait Gate: Send {
     }
 }
 
+/// Tells whether a task is still in the hands of whoever is about to pay for a call.
+#[async_trait]
+pub trait Tenure: Send + Sync {
+    /// Looks whether it is. Quick where nobody can have taken it.
+    ///
+    /// # Errors
+    /// When it is in other hands, or nobody can tell; in words.
+    async fn holds(&self) -> Result<(), String>;
+}
+
 /// A gate that is always open.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Open;

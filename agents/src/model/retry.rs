@@ -161,7 +161,10 @@ fn falls_back(error: &ModelError) -> bool {
         | ModelErrorKind::ContextTooLong
         | ModelErrorKind::BadAnswer
         | ModelErrorKind::Refused => true,
-        ModelErrorKind::BadRequest | ModelErrorKind::Cancelled | ModelErrorKind::BudgetExhausted => false,
+        ModelErrorKind::BadRequest
+        | ModelErrorKind::Cancelled
+        | ModelErrorKind::BudgetExhausted
+        | ModelErrorKind::Superseded => false,
     }
 }
 

@@ -8,7 +8,7 @@ use muster_shared::flow::{Budget, Usage};
 
 use super::budget::{Leave, Meter, Shortfall, USUAL_ANSWER};
 use super::chat::{ChatAnswer, ChatRequest, ModelError, ModelErrorKind};
-use super::gate::Gate;
+use super::gate::{Gate, Tenure};
 use super::pacing::Pacer;
 use super::pricing::Pricing;
 use super::purse::{Purse, PurseError};
@@ -32,6 +32,8 @@ pub struct Turnstile {
     common: Common,
     /// Told when a call has to wait for its turn.
     waits: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Looked at last, right before a call is made.
+    tenure: Option<Arc<dyn Tenure>>,
     /// The call that was admitted and has not ended.
     under_way: Option<UnderWay>,
     /// Most tokens of the answer of the last call, where something bounded it.
@@ -65,6 +67,12 @@ impl Turnstile {
     #[must_use]
     pub fn telling(self, waits: Box<dyn Fn() + Send + Sync>) -> Self {
         Self { waits: Some(waits), ..self }
+    }
+
+    /// Makes no call any more once the task is in other hands.
+    #[must_use]
+    pub fn held_by(self, tenure: Arc<dyn Tenure>) -> Self {
+        Self { tenure: Some(tenure), ..self }
     }
 
     /// Whether the next call will be the last that the budget allows.
@@ -130,6 +138,11 @@ impl Turnstile {
         turn.map_err(|too_long| ModelError::new(limited, target, too_long.to_string()))
     }
 
+    async fn still_holds(&self, target: &str) -> Result<(), ModelError> {
+        let Some(tenure) = &self.tenure else { return Ok(()) };
+        tenure.holds().await.map_err(|why| ModelError::new(ModelErrorKind::Superseded, target, why))
+    }
+
     /// The turn of the call under way did not come: nothing was used.
     fn close_unsent(&mut self) {
         if let Some(call) = self.under_way.take() {
@@ -168,9 +181,13 @@ impl Gate for Turnstile {
         let target = target.to_owned();
         let call = UnderWay { target, bytes, input: leave.input, expected, set_aside, sent: false };
         let call = self.under_way.insert(call).target.clone();
-        if let Err(too_long) = self.wait_for_turn(&call, expected).await {
+        let leave_to_send = match self.wait_for_turn(&call, expected).await {
+            Ok(()) => self.still_holds(&call).await,
+            too_long => too_long,
+        };
+        if let Err(refused) = leave_to_send {
             self.close_unsent();
-            return Err(too_long);
+            return Err(refused);
         }
         if let Some(call) = &mut self.under_way {
             call.sent = true;

@@ -5,6 +5,7 @@ mod act;
 mod consult;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::response::TOO_LONG;
@@ -19,6 +20,7 @@ use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
 use super::decide::{Chosen, NextStep, decide, exhausted};
 use super::equipment::Equipment;
 use super::history::{History, cut, in_brief};
+use super::hold::Hold;
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, Opening, Starter};
 use super::mailbox::Mailbox;
@@ -55,7 +57,7 @@ where
     if let Some(outcome) = history.ended_before() {
         return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
     }
-    let handing_over = interrupt.clone();
+    let (handing_over, hold) = (interrupt.clone(), journal.hold());
     let (pending, notes, told) = (Vec::new(), Vec::new(), Vec::new());
     let (wasted, gate) = (Usage::default(), Turnstile::default());
     let (contract, breach) = (None, None);
@@ -68,6 +70,7 @@ where
         told,
         wasted,
         gate,
+        hold,
         handing_over,
         voice,
         contract,
@@ -162,6 +165,8 @@ struct Course<'a> {
     wasted: Usage,
     /// Asked before every call.
     gate: Turnstile,
+    /// Tells whether the task is still ours.
+    hold: Arc<Hold>,
     /// Tells when the task is to be handed over.
     handing_over: Interrupts,
     voice: Voice,
@@ -190,7 +195,8 @@ impl Course<'_> {
             self.breach = Some(breach);
             return Ok(End { submission, chosen: None, clock: Clock::start() });
         }
-        self.gate = equipment.gate(self.offer, self.history.usage()).telling(self.voice.waiter());
+        let gate = equipment.gate(self.offer, self.history.usage());
+        self.gate = gate.telling(self.voice.waiter()).held_by(Arc::<Hold>::clone(&self.hold));
         let mut bench = Bench { equipment, conversation: None };
         if let Some(end) = self.finish_begun(journal, &mut bench).await? {
             return Ok(end);
@@ -423,6 +429,9 @@ impl Course<'_> {
                     ended(Ending::AgentFailed, reason)
                 }
                 Err(Failure::Journal(error)) => return Conclusion::Nothing(error),
+                Err(Failure::Model(error)) if error.kind == ModelErrorKind::Superseded => {
+                    return Conclusion::Nothing(self.hold.lost());
+                }
                 Err(Failure::Model(error)) if error.kind == ModelErrorKind::BudgetExhausted => {
                     let so_far = best_so_far(&self.history, self.offer, error.message);
                     (so_far.ending(Ending::BudgetExhausted), None, Clock::start())

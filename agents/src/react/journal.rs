@@ -1,22 +1,20 @@
 //! Writing what happens to a task into the record, behind the fence: whoever writes after somebody else wrote
 //! learns of it and stops.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_bus::{AppendError, BusError, Record, RecordFilter};
+use muster_bus::{AppendError, BusError, Record};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{Generation, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Started};
+use muster_shared::run::{AgentEvent, AgentKey, RecordEvent, Started};
 
 use super::history::History;
+use super::hold::Hold;
+use super::place::{MAX_PAUSE, PAUSE, Place};
 
 /// How often a task is looked up anew when somebody wrote in between, before it counts as somebody else's.
 const OPENINGS: u32 = 3;
-/// The first wait after a write that failed; it doubles up to [`MAX_PAUSE`].
-const PAUSE: Duration = Duration::from_millis(50);
-/// Short, so that whoever was cut off writes what it has before somebody else is given its task.
-const MAX_PAUSE: Duration = Duration::from_millis(250);
-
 /// Why nothing more can be written about a task.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -38,11 +36,10 @@ pub enum JournalError {
 
 /// The writer of one generation of one task.
 pub struct Journal {
-    record: Record,
-    offer_key: (muster_shared::ids::RunId, AgentKey),
+    place: Place,
     encoding: muster_shared::wire::Encoding,
     last: Seq,
-    patience: Duration,
+    hold: Arc<Hold>,
 }
 
 /// A task that was looked up in the record.
@@ -78,12 +75,13 @@ impl Journal {
         starter: &Starter,
         patience: Duration,
     ) -> Result<Opening, JournalError> {
-        let offer_key = (offer.run, starter.key.clone());
-        let mut this = Self { record, offer_key, encoding: offer.encoding, last: Seq(0), patience };
+        let place = Place::new(record, offer.run, starter.key.clone(), patience);
+        let hold = Arc::new(Hold::new(place.clone()));
+        let mut this = Self { place, encoding: offer.encoding, last: Seq(0), hold };
         let before = this.before(offer).await?;
         let mut history = before.clone();
         if starter.delivered > 1 {
-            history = history.and_then(this.entries(Seq(0)).await?);
+            history = history.and_then(this.place.entries(Seq(0)).await?);
         }
         for _ in 0..OPENINGS {
             if history.is_closed() {
@@ -92,11 +90,19 @@ impl Journal {
             this.last = history.last();
             match this.append(&started(&history, starter)).await {
                 Ok(()) => return Ok(Opening::Ours(Box::new((this, history)))),
-                Err(JournalError::Lost) => history = before.clone().and_then(this.entries(Seq(0)).await?),
+                Err(JournalError::Lost) => {
+                    history = before.clone().and_then(this.place.entries(Seq(0)).await?)
+                }
                 Err(error) => return Err(error),
             }
         }
         Err(JournalError::Lost)
+    }
+
+    /// What tells whether the task is still ours.
+    #[must_use]
+    pub fn hold(&self) -> Arc<Hold> {
+        Arc::clone(&self.hold)
     }
 
     /// Writes an event and waits until it is stored. A bus that cannot be reached is waited for within limits.
@@ -106,45 +112,51 @@ impl Journal {
     pub async fn append(&mut self, event: &AgentEvent) -> Result<(), JournalError> {
         let begun = Instant::now();
         let mut pause = PAUSE;
+        // Whether an earlier attempt may have been stored though nobody said so.
+        let mut may_stand = false;
         loop {
-            let (run, key) = &self.offer_key;
-            match self.record.append_agent(*run, key, self.last, event, self.encoding).await {
+            let (asked, Place { record, run, key, .. }) = (self.hold.now(), &self.place);
+            match record.append_agent(*run, key, self.last, event, self.encoding).await {
                 Ok(seq) => {
                     self.last = seq;
+                    self.hold.confirm(seq, asked);
                     return Ok(());
                 }
                 Err(AppendError::TooLarge { bytes, most }) => {
                     return Err(JournalError::TooLarge { bytes, most });
                 }
-                Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {
-                    if self.look(event).await? {
+                Err(error @ (AppendError::Conflict | AppendError::Ambiguous { .. })) => {
+                    may_stand |= matches!(error, AppendError::Ambiguous { .. });
+                    if self.look(event, may_stand).await? {
+                        self.hold.confirm(self.last, asked);
                         return Ok(());
                     }
                 }
-                Err(AppendError::Bus(error)) => self.may_wait(error, begun)?,
+                Err(AppendError::Bus(error)) => {
+                    self.place.may_wait(error, begun)?;
+                    may_stand = true;
+                }
             }
-            if begun.elapsed() > self.patience {
-                let what = "a write to the record".to_owned();
-                return Err(JournalError::Bus(BusError::TimedOut { what, limit: self.patience }));
+            if begun.elapsed() > self.place.patience {
+                let (what, limit) = ("a write to the record".to_owned(), self.place.patience);
+                return Err(JournalError::Bus(BusError::TimedOut { what, limit }));
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
-    /// Looks what was written since: whether our event landed after all. What else we wrote (a write that was
-    /// given up half-way) moves our place; what others wrote ends our part. Whoever starts has written nothing yet:
-    /// what stands there under its name is another slot's of the same process, and has to be read first.
-    async fn look(&mut self, event: &AgentEvent) -> Result<bool, JournalError> {
-        let entries = self.entries(self.last).await?;
+    /// Looks what was written since: whether our event landed after all, if it `may_stand` there. What else we wrote (a
+    /// write that was given up half-way) moves our place; what others wrote ends our part. Whoever starts has written
+    /// nothing yet: what stands there under its name is another slot's of the same process, and has to be read first.
+    async fn look(&mut self, event: &AgentEvent, may_stand: bool) -> Result<bool, JournalError> {
+        let entries = self.place.entries(self.last).await?;
         let starts = matches!(event, AgentEvent::Started(_));
         let mut landed = false;
         for entry in entries {
             let RecordEvent::Agent(key, written) = &entry.event else { continue };
-            landed = key == &self.offer_key.1 && written == event;
-            let ends_ours =
-                matches!(written, AgentEvent::Started(_) | AgentEvent::Outcome(_) | AgentEvent::Released(_));
-            if !landed && (starts || key.agent != self.offer_key.1.agent || ends_ours) {
+            landed = may_stand && key == &self.place.key && written == event;
+            if !landed && (starts || self.place.ends_part(key, written)) {
                 return Err(JournalError::Lost);
             }
             self.last = entry.seq;
@@ -157,36 +169,9 @@ impl Journal {
         let mut history = History::default();
         let Some(first) = offer.continues else { return Ok(history) };
         for generation in (first.0..offer.generation.0).map(Generation) {
-            history = history.going_on_from(self.entries_of(generation, Seq(0)).await?);
+            history = history.going_on_from(self.place.entries_of(generation, Seq(0)).await?);
         }
         Ok(history)
-    }
-
-    async fn entries(&self, after: Seq) -> Result<Vec<Entry>, JournalError> {
-        self.entries_of(self.offer_key.1.generation, after).await
-    }
-
-    async fn entries_of(&self, generation: Generation, after: Seq) -> Result<Vec<Entry>, JournalError> {
-        let (run, key) = &self.offer_key;
-        let filter = RecordFilter::Task { run: *run, task: key.task.clone(), generation };
-        let begun = Instant::now();
-        let mut pause = PAUSE;
-        loop {
-            match self.record.read(&filter, after).await {
-                Ok(entries) => return Ok(entries),
-                Err(error) => self.may_wait(error, begun)?,
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
-        }
-    }
-
-    fn may_wait(&self, error: BusError, begun: Instant) -> Result<(), JournalError> {
-        if error.is_transient() && begun.elapsed() < self.patience {
-            tracing::debug!(%error, "the record cannot be reached; trying again");
-            return Ok(());
-        }
-        Err(JournalError::Bus(error))
     }
 }
 

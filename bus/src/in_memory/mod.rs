@@ -104,6 +104,10 @@ impl Backend for InMemory {
         self.fatal.subscribe()
     }
 
+    fn connections(&self) -> u64 {
+        0
+    }
+
     fn max_payload(&self) -> usize {
         MAX_MESSAGE_BYTES
     }

@@ -50,6 +50,11 @@ impl Link {
         self.epoch.subscribe()
     }
 
+    /// How often the connection was made again.
+    pub(super) fn connections(&self) -> u64 {
+        *self.epoch.borrow()
+    }
+
     /// The error that made this connection useless, if any.
     pub(super) fn check(&self) -> Result<(), BusError> {
         self.fatal.borrow().clone().map_or(Ok(()), Err)

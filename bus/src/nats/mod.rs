@@ -128,6 +128,10 @@ impl Backend for Nats {
         self.link.fatal()
     }
 
+    fn connections(&self) -> u64 {
+        self.link.connections()
+    }
+
     fn max_payload(&self) -> usize {
         self.client.max_payload()
     }

@@ -27,6 +27,7 @@ pub(crate) fn report(verdict: &Verdict) -> String {
             ),
         ),
         ("finished model calls repeated", verdict.repeated_calls.to_string()),
+        ("calls sent when woken in the middle", verdict.calls_on_waking.to_string()),
         ("agent killed, its task runs elsewhere", spread(verdict.recovery.agent)),
         ("orchestrator killed, its runs go on", spread(verdict.recovery.orchestrator)),
         ("nats-server killed, the next entry", spread(verdict.recovery.server)),

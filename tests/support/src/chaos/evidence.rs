@@ -12,7 +12,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent, Run
 use serde::Serialize;
 
 use super::recovery::Spreads;
-use super::torment::{Faults, Victim};
+use super::torment::{Faults, Torment};
 use super::traffic::{Seen, connect, hash};
 use super::{model, recovery};
 use crate::model_server::LogEntry;
@@ -21,6 +21,9 @@ use crate::model_server::LogEntry;
 const READS: u32 = 10;
 /// Pause before the record is read once more.
 const PAUSE: Duration = Duration::from_secs(1);
+/// For so long after it was woken a process may send what it was about to send when it was frozen: it looked whether its
+/// task was still its own, and nobody can look and send in one.
+const WAKING_MILLIS: u64 = 100;
 /// Most findings of a kind that are kept in words.
 const KEPT: usize = 20;
 
@@ -39,6 +42,8 @@ pub struct Verdict {
     pub doubled: usize,
     /// Model calls whose answer was in the record when they were made again.
     pub repeated_calls: usize,
+    /// Such calls that a process was about to send when it was frozen, and sent when it was woken.
+    pub calls_on_waking: usize,
     /// Model calls that were made.
     pub calls: usize,
     /// Model calls whose answer is in the record.
@@ -60,27 +65,22 @@ impl Verdict {
         self.wrong.is_empty()
             && self.reported == self.runs
             && (self.lost, self.doubled, self.repeated_calls) == (0, 0, 0)
+            && self.calls_on_waking <= self.faults.frozen
     }
 
     pub(super) fn of(
         url: &str,
         seen: &Seen,
-        victims: &[Victim],
+        torment: &Torment,
         log: &[LogEntry],
         begun: SystemTime,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let entries = runtime.block_on(read(url))?;
-        Ok(Self::judge(&entries, seen, victims, log, begun))
+        Ok(Self::judge(&entries, seen, torment, log, begun))
     }
 
-    fn judge(
-        entries: &[Entry],
-        seen: &Seen,
-        victims: &[Victim],
-        log: &[LogEntry],
-        begun: SystemTime,
-    ) -> Self {
+    fn judge(entries: &[Entry], seen: &Seen, torment: &Torment, log: &[LogEntry], begun: SystemTime) -> Self {
         let mut verdict = Self { entries: entries.len(), calls: log.len(), ..Self::default() };
         verdict.runs = seen.runs.len() + seen.unsent.len();
         verdict.calls_needed = verdict.runs * model::CALLS;
@@ -95,8 +95,8 @@ impl Verdict {
         for run in seen.runs.keys() {
             verdict.judge_run(*run, by_run.get(run).map(Vec::as_slice).unwrap_or_default());
         }
-        verdict.look_for_repetitions(entries, log, begun);
-        verdict.recovery = recovery::measure(&by_run, entries, victims);
+        verdict.look_for_repetitions(entries, log, begun, torment.wakings());
+        verdict.recovery = recovery::measure(&by_run, entries, torment.victims());
         verdict
     }
 
@@ -156,7 +156,15 @@ impl Verdict {
     }
 
     /// A call is repeated when the same question, as far into its task, comes again after its answer was stored.
-    fn look_for_repetitions(&mut self, entries: &[Entry], log: &[LogEntry], begun: SystemTime) {
+    fn look_for_repetitions(
+        &mut self,
+        entries: &[Entry],
+        log: &[LogEntry],
+        begun: SystemTime,
+        wakings: &[SystemTime],
+    ) {
+        let wakings: Vec<u64> = wakings.iter().map(|at| millis(*at)).collect();
+        let on_waking = |at| wakings.iter().any(|woken| (*woken..*woken + WAKING_MILLIS).contains(&at));
         let stored = stored_calls(entries);
         self.calls_in_record = stored.len();
         let began = millis(begun);
@@ -166,7 +174,10 @@ impl Verdict {
             let at = began + u64::try_from(request.at.as_millis()).unwrap_or(u64::MAX);
             let earlier = asked.entry(place(entry)).or_default();
             let known = earlier.iter().find_map(|(number, _)| Some((*number, stored.get(number)?)));
-            if let Some((number, answer)) = known.filter(|(_, answer)| answer.at.0 < at) {
+            let repeated = known.filter(|(_, answer)| answer.at.0 < at);
+            if repeated.is_some() && on_waking(at) {
+                self.calls_on_waking += 1;
+            } else if let Some((number, answer)) = repeated {
                 self.repeated_calls += 1;
                 self.say(format!(
                     "call {} at {at} repeats call {number}, whose answer was in the record: {}",

@@ -90,7 +90,7 @@ impl Ordeal {
         }
         torment.end(cluster.as_mut());
         let seen = traffic.finish();
-        let verdict = Verdict::of(&fleet.url(), &seen, torment.victims(), &server.log(), begun)?;
+        let verdict = Verdict::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
         Ok(Verdict { faults: torment.faults(), ..verdict })
     }
 

@@ -72,6 +72,8 @@ pub(super) struct Torment {
     victims: Vec<Victim>,
     /// Frozen processes, and after how many further faults they are woken.
     frozen: Vec<(u32, u32)>,
+    /// When frozen processes were woken.
+    wakings: Vec<SystemTime>,
     /// The server of a cluster that was killed last, and since when it is away or, if that is over, back.
     server: Option<(usize, Away)>,
 }
@@ -86,8 +88,8 @@ enum Away {
 impl Torment {
     pub(super) fn new(seed: u64, targets: Targets) -> Self {
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let (faults, victims, frozen) = (Faults::default(), Vec::new(), Vec::new());
-        Self { random, targets, faults, victims, frozen, server: None }
+        let (faults, victims, frozen, wakings) = (Faults::default(), Vec::new(), Vec::new(), Vec::new());
+        Self { random, targets, faults, victims, frozen, wakings, server: None }
     }
 
     /// Waits a while, then does something to some process.
@@ -193,6 +195,7 @@ impl Torment {
         self.frozen.retain_mut(|(pid, rounds)| {
             *rounds = rounds.saturating_sub(1);
             if *rounds == 0 {
+                self.wakings.push(SystemTime::now());
                 send(*pid, Signal::SIGCONT);
             }
             *rounds > 0
@@ -205,6 +208,7 @@ impl Torment {
             self.bring_back(cluster, Duration::ZERO);
         }
         for (pid, _) in self.frozen.drain(..) {
+            self.wakings.push(SystemTime::now());
             send(pid, Signal::SIGCONT);
         }
     }
@@ -215,6 +219,10 @@ impl Torment {
 
     pub(super) fn victims(&self) -> &[Victim] {
         &self.victims
+    }
+
+    pub(super) fn wakings(&self) -> &[SystemTime] {
+        &self.wakings
     }
 
     /// A number below `most`, by xorshift.

@@ -17,8 +17,13 @@ fn a_second_researcher_joins_and_takes_tasks_while_a_tap_watches() {
     // One slot each: two research tasks at once need both researchers.
     let fleet = folder.up(&["--set", "agent.slots.researcher=1"]).unwrap();
     let folder = fleet.folder();
-    let mut tap =
-        folder.command(&["tap", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let seen = folder.path().join("seen.jsonl");
+    let mut tap = folder
+        .command(&["tap", "--json"])
+        .stdout(std::fs::File::create(&seen).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut second = folder
         .command(&["--set", "agent.slots.researcher=1", "agent", "researcher"])
         .stderr(Stdio::null())
@@ -38,16 +43,21 @@ fn a_second_researcher_joins_and_takes_tasks_while_a_tap_watches() {
         .filter(|entry| entry["role"] == "researcher")
         .map(|entry| entry["event"]["pid"].as_u64().unwrap())
         .collect();
+    // Heartbeats come every few seconds, a run may be over sooner.
+    let subjects = ["run.", "evt.", "live.", "cmd.", "hb."].map(|subject| format!("\"subject\":\"{subject}"));
+    let tapped = || std::fs::read_to_string(&seen).unwrap_or_default();
+    let all_seen = wait_until("every kind of subject is in the tap", LIMIT, || {
+        let text = tapped();
+        subjects.iter().all(|subject| text.contains(subject))
+    });
     tap.kill().unwrap();
-    let seen = tap.wait_with_output().unwrap().stdout;
+    tap.wait().unwrap();
     second.kill().unwrap();
     second.wait().unwrap();
     joined.unwrap();
     assert_eq!(researchers.len(), 2, "both researchers did tasks: {researchers:?}");
 
-    let seen = String::from_utf8_lossy(&seen);
-    for subject in ["run.", "evt.", "live.", "cmd.", "hb."] {
-        assert!(seen.contains(&format!("\"subject\":\"{subject}")), "{subject} is in the tap");
-    }
+    all_seen.unwrap();
+    let seen = tapped();
     assert!(!seen.contains("unreadable"), "everything was decoded:\n{seen}");
 }

@@ -24,17 +24,17 @@ limits: {slots: 1}
 Be most exact about hops.
 ";
 
-fn submit(arguments: &Value) -> Reply {
+pub(super) fn submit(arguments: &Value) -> Reply {
     Reply::call("submit", arguments)
 }
 
-fn done(conclusion: &str) -> Reply {
+pub(super) fn done(conclusion: &str) -> Reply {
     submit(
         &json!({"thought": "That is it.", "ending": "done", "reason": "so it is", "conclusion": conclusion}),
     )
 }
 
-fn act(name: &str, mut arguments: Value) -> Reply {
+pub(super) fn act(name: &str, mut arguments: Value) -> Reply {
     arguments["thought"] = json!(format!("I use {name}."));
     Reply::call(name, &arguments)
 }
@@ -45,13 +45,22 @@ fn script(
     others: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
 ) -> Script {
     let task = |(name, goal): &(&str, &str)| json!({"name": name, "goal": goal, "role": "worker"});
-    let tasks: Vec<Value> = tasks.iter().map(task).collect();
+    script_of(tasks.iter().map(task).collect(), others)
+}
+
+/// The same with tasks as a planner writes them.
+pub(super) fn script_of(
+    tasks: Vec<Value>,
+    others: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
+) -> Script {
     Script::answering(move |request| {
         let system = request.system();
         if system.contains("You are the planner") {
             submit(&json!({"thought": "So.", "goal": "Look at loops.", "tasks": tasks}))
         } else if system.contains("You are the reflector") {
             submit(&json!({"thought": "Seen.", "summary": "Seen."}))
+        } else if system.contains("You are the refiner") {
+            submit(&json!({"thought": "Fine.", "operations": []}))
         } else if system.contains("You are the writer") {
             submit(&json!({"thought": "So.", "title": "Loops", "body": "# Loops\n\nFive.", "unanswered": []}))
         } else {
@@ -60,20 +69,20 @@ fn script(
     })
 }
 
-fn up(server: &ModelServer, folder: Folder, more: &[&str]) -> Fleet {
+pub(super) fn up(server: &ModelServer, folder: Folder, more: &[&str]) -> Fleet {
     let folder = folder.with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
     let settings = ["agent.model=openai/scripted", "agent.limits.max_steps=80", "limits.max_steps=80"];
     let usual = settings.map(|setting| ["--set", setting]).concat();
     folder.up(&[more, &usual[..]].concat()).unwrap()
 }
 
-fn ask(folder: &Folder) -> Child {
+pub(super) fn ask(folder: &Folder) -> Child {
     let run = ["run", "What limits loops?", "--planning", "always", "--json", "--deadline", "60s"];
     folder.command(&run).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// The trace of the run, which must have ended well and be decided alike when it is replayed.
-fn ended(folder: &Folder, asker: Child) -> Vec<Value> {
+pub(super) fn ended(folder: &Folder, asker: Child) -> Vec<Value> {
     let output = asker.wait_with_output().unwrap();
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
     let told = || format!("{}\n{}", folder.output(&["trace", "last"]).unwrap_or_default(), folder.logs());
@@ -84,7 +93,7 @@ fn ended(folder: &Folder, asker: Child) -> Vec<Value> {
 }
 
 /// What each step of a task did, and what it observed.
-fn steps<'a>(trace: &'a [Value], task: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(super) fn steps<'a>(trace: &'a [Value], task: &'a str) -> Vec<(&'a str, &'a str)> {
     let of_task = of_kind(trace, "step").filter(move |entry| entry["task"] == task);
     let text = |value: &'a Value| value.as_str().unwrap_or_default();
     of_task

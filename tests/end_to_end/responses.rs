@@ -1,0 +1,115 @@
+//! What is done about failures, seen in the trace: a task whose tool fails is told to do without it, a question that is too
+//! long goes to a larger model, and too many failures end in a report of what there is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use muster_support::fleet::wait_until;
+use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
+use serde_json::{Value, json};
+
+use super::help::{act, ask, done, ended, script_of, submit, up};
+use super::support::{folder, of_kind};
+
+fn task(name: &str, goal: &str, on: &[&str]) -> Value {
+    json!({"name": name, "goal": goal, "role": "worker", "depends_on": on})
+}
+
+fn gives_up(reason: &str) -> Reply {
+    submit(&json!({"thought": "It is no use.", "ending": "give_up", "reason": reason}))
+}
+
+fn is_about(request: &CapturedRequest, goal: &str) -> bool {
+    request.messages.get(1).is_some_and(|message| message.text.contains(goal))
+}
+
+/// What was done about failures: of which task, which failure, which response, and the model that tries it.
+fn answers(trace: &[Value]) -> Vec<Value> {
+    let events = of_kind(trace, "decided").filter_map(|entry| entry["event"]["events"].as_array()).flatten();
+    let answered = events.filter(|event| event["event"] == "failure_answered");
+    let said = |event: &Value| json!([event["task"], event["failure"], event["response"], event["model"]]);
+    answered.map(said).collect()
+}
+
+#[test]
+fn a_task_whose_tool_fails_is_told_to_do_without_it() {
+    let server = ModelServer::start(script_of(vec![task("count", "Count the hops.", &[])], |request| {
+        // It is told what failed, and to do without it.
+        let told =
+            request.holds("the calculator fails. Do it without the tool that failed, or in another way");
+        match (told, request.turns()) {
+            (false, 0) => act("calculator", json!({"expression": "1 / 0"})),
+            (false, _) => gives_up("the calculator fails"),
+            (true, _) => done("Five, counted by hand."),
+        }
+    }))
+    .unwrap();
+    let fleet = up(&server, folder(), &[]);
+    let folder = fleet.folder();
+    let trace = ended(folder, ask(folder));
+    assert_eq!(answers(&trace), [json!(["1", "tool_failed", "other_tool", null])]);
+    let traced = folder.output(&["trace", "last"]).unwrap();
+    assert!(traced.contains("1: a tool failed; tried without that tool"), "{traced}");
+}
+
+#[test]
+fn a_question_that_is_too_long_goes_to_a_larger_model() {
+    let server = ModelServer::start(script_of(vec![task("count", "Count the hops.", &[])], |request| {
+        if request.model == "larger" {
+            return done("Five.");
+        }
+        let body = json!({"error": {"code": "context_length_exceeded", "message": "maximum context length"}});
+        Reply::fault(Fault::Status { code: 400, retry_after: None, body: Some(body.to_string()) })
+    }))
+    .unwrap();
+    let larger = ["--set", "limits.responses.stronger_models=openai/larger"];
+    let fleet = up(&server, folder(), &larger);
+    let folder = fleet.folder();
+    let trace = ended(folder, ask(folder));
+    assert_eq!(answers(&trace), [json!(["1", "question_too_long", "other_model", "openai/larger"])]);
+    let asked = server.log().iter().filter(|entry| entry.request.model == "larger").count();
+    assert!(asked >= 1, "the larger model did the task");
+    let traced = folder.output(&["trace", "last"]).unwrap();
+    let line = "1: the question was too long for the model; another model tries it: openai/larger";
+    assert!(traced.contains(line), "{traced}");
+}
+
+#[test]
+fn too_many_failures_end_in_a_report_of_what_there_is() {
+    let tasks = vec![
+        task("count", "Count the hops.", &[]),
+        task("name", "Name the ways.", &[]),
+        task("sum up", "Sum it up.", &["2"]),
+    ];
+    let used_up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&used_up);
+    let server = ModelServer::start(script_of(tasks, move |request| {
+        if is_about(request, "Count the hops.") {
+            gives_up("nobody can count them")
+        } else if seen.load(Ordering::SeqCst) || is_about(request, "Sum it up.") {
+            done("There are three ways.")
+        } else {
+            // It is at work until the others have failed.
+            let expression = format!("{} + 1", request.turns());
+            act("calculator", json!({"expression": expression})).with_delay(Duration::from_millis(150))
+        }
+    }))
+    .unwrap();
+    let fleet = up(&server, folder(), &["--set", "limits.responses.error_budget=1"]);
+    let folder = fleet.folder();
+    let asker = ask(folder);
+    let is_used_up = || {
+        let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap_or_default();
+        trace.iter().any(|entry| entry.to_string().contains("error_budget_used_up"))
+    };
+    wait_until("the error budget is used up", Duration::from_secs(30), is_used_up).unwrap();
+    used_up.store(true, Ordering::SeqCst);
+    ended(folder, asker);
+    let traced = folder.output(&["trace", "last"]).unwrap();
+    assert!(traced.contains("error budget used up after 1 failures: nothing more is begun"), "{traced}");
+    let shown = folder.json(&["show", "last", "--json"]).unwrap().to_string();
+    assert!(shown.contains("as many failures as it may have (1)"), "{shown}");
+    let sums = server.log().iter().filter(|entry| is_about(&entry.request, "Sum it up.")).count();
+    assert_eq!(sums, 0, "what was not begun was left out");
+}

@@ -19,19 +19,10 @@ pub(crate) const NONCE: &str = "0f1e2d3c4b5a";
 
 pub(crate) fn plan_task(role: Role) -> PlanTask {
     PlanTask {
-        name: "Find the limit".into(),
-        goal: "What limits delegation loops?".into(),
-        role,
         criticism: "May be called something else.".into(),
         milestones: vec!["searched".into()],
         expected_output: "a sentence".into(),
-        needs: Vec::new(),
-        tools: Vec::new(),
-        depends_on: Vec::new(),
-        critical: false,
-        max_steps: None,
-        priority: 0,
-        pattern: None,
+        ..PlanTask::new("Find the limit", "What limits delegation loops?", role)
     }
 }
 

@@ -1,14 +1,17 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching,
-//! workload, documents.
+//! auction, crowd, workload, documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::panic)]
 
+mod auction;
+mod crowd;
 mod delegation;
 mod documents;
 mod idle;
 mod matching;
 mod print;
+mod runs;
 mod up;
 mod workload;
 
@@ -17,11 +20,13 @@ use print::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 6] = [
+const ALL: [Measurement; 8] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
     ("matching", matching::measure),
+    ("auction", auction::measure),
+    ("crowd", crowd::measure),
     ("workload", workload::measure),
     ("documents", documents::measure),
 ];

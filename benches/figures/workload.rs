@@ -1,23 +1,18 @@
 //! The yardstick workload W against the scripted model server.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use muster_bus::{Bus, BusSettings, RecordFilter};
-use muster_shared::flow::{Goal, RunLimits};
-use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunEvent};
-use muster_shared::secret::Redactor;
-use muster_shared::wire::{Command, Encoding};
+use muster_bus::Bus;
+use muster_shared::flow::RunLimits;
+use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use muster_support::bare::model_loop;
-use muster_support::fleet::{Fleet, Folder};
+use muster_support::fleet::Fleet;
 use muster_support::model_server::ModelServer;
 use muster_support::process::consumption;
 use muster_support::workload::{CALLS_IN_A_ROW, Speech, script};
-use uuid::Uuid;
 
 use crate::print::{Figure, median, mib, ms, ratio};
+use crate::runs::{self, connect, run_with};
 
 /// How long the slow model takes for each answer.
 const DELAY: Duration = Duration::from_millis(50);
@@ -41,12 +36,7 @@ pub(crate) fn measure() -> Vec<Figure> {
 }
 
 fn fleet(server: &ModelServer, sync_always: bool) -> Fleet {
-    let folder = Folder::new(env!("CARGO_BIN_EXE_muster"))
-        .unwrap()
-        .with("OPENAI_API_KEY", "key-of-the-scripted-server")
-        .with("OPENAI_BASE_URL", server.openai_url());
-    let sync = format!("server.sync_always={sync_always}");
-    folder.up(&["--set", &sync, "--set", "agent.model=openai/scripted"]).unwrap()
+    runs::fleet(server, &["--set", &format!("server.sync_always={sync_always}")])
 }
 
 fn fast_model(runtime: &tokio::runtime::Runtime, server: &ModelServer, sync_always: bool) -> Vec<Figure> {
@@ -179,36 +169,10 @@ fn own_times(entries: &[Entry]) -> Vec<Duration> {
     times
 }
 
-async fn connect(url: &str) -> Bus {
-    let who: AgentId = "bench".parse().unwrap();
-    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
-    Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.unwrap()
-}
-
-/// One run of W, from the goal to the report; gives its record.
+/// One run of W; gives its record.
 async fn run(bus: &Bus) -> Vec<Entry> {
-    let id = RunId::from_uuid(Uuid::now_v7());
     let limits = RunLimits { max_width: 8, ..RunLimits::default() };
-    let goal = Box::new(Goal { limits: Some(limits), ..Goal::new("Work out the eight sums.") });
-    let mut entries = bus.record().follow(&RecordFilter::Run(id), Seq(0)).await.unwrap();
-    bus.commands().send(&Command::Submit { run: id, goal }, Encoding::MessagePack).await.unwrap();
-    let mut seen = Vec::new();
-    loop {
-        let entry =
-            tokio::time::timeout(Duration::from_secs(60), entries.next()).await.unwrap().unwrap().unwrap();
-        let ended = matches!(&entry.event, RecordEvent::Decided(decided) if decided.events.iter().any(ends));
-        seen.push(entry);
-        if ended {
-            return seen;
-        }
-    }
-}
-
-fn ends(event: &RunEvent) -> bool {
-    match event {
-        RunEvent::RunFailed { reason } | RunEvent::RunAborted { reason, .. } => panic!("W failed: {reason}"),
-        event => matches!(event, RunEvent::RunCompleted { .. }),
-    }
+    run_with(bus, "Work out the eight sums.", limits).await.entries
 }
 
 struct Bare {

@@ -10,7 +10,6 @@ use muster_shared::flow::Artifact;
 use muster_shared::ids::{RunId, Seq};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::{Headers, Message};
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 use crate::kv::Bucket;
@@ -141,12 +140,7 @@ impl Files {
     }
 
     async fn replace(&self, run: RunId, list: &FileList, file: &Artifact) -> Result<(), AppendError> {
-        let listed = Listed { files: list.with(file) };
-        let payload =
-            serde_json::to_vec(&listed).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-        let mut headers = Headers::default();
-        headers.add("Content-Type", "application/json");
-        let message = Message { subject: BUCKET.subject(&run.to_string()), headers, payload: payload.into() };
+        let message = BUCKET.json(&run.to_string(), &Listed { files: list.with(file) })?;
         BUCKET.put(&self.core, message, None, Some(list.version)).await?;
         Ok(())
     }

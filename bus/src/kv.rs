@@ -7,6 +7,8 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
 use muster_shared::time::Millis;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::backend::{Begin, Fence, Headers, Message, Stored, WriteOptions};
 use crate::bus::Core;
@@ -33,7 +35,26 @@ pub(crate) struct KvEntry {
     pub(crate) message: Option<Message>,
 }
 
+impl KvEntry {
+    /// The value, as [`Bucket::json`] wrote it; nothing where there is none that can be read.
+    pub(crate) fn read<T: DeserializeOwned>(self) -> Option<T> {
+        serde_json::from_slice(&self.message?.payload).ok()
+    }
+}
+
 impl Bucket {
+    /// A value of a key as JSON, which every NATS client can read.
+    ///
+    /// # Errors
+    /// When the value cannot be written as JSON.
+    pub(crate) fn json<T: Serialize>(self, key: &str, value: &T) -> Result<Message, BusError> {
+        let payload =
+            serde_json::to_vec(value).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let mut headers = Headers::default();
+        headers.add("Content-Type", "application/json");
+        Ok(Message { subject: self.subject(key), headers, payload: payload.into() })
+    }
+
     pub(crate) fn subject(self, key: &str) -> String {
         format!("{}{key}", self.prefix())
     }

@@ -6,7 +6,6 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::RunLessons;
 
-use crate::backend::{Headers, Message};
 use crate::bus::Core;
 use crate::error::BusError;
 use crate::kv::{Bucket, KvEntry};
@@ -34,12 +33,7 @@ impl Lessons {
         let hide = |text: &String| self.core.redactor.redact(text).into_owned();
         let lessons = lessons.iter().map(hide).collect();
         let kept = RunLessons { run, goal: hide(&goal), ended_at, completed, lessons };
-        let payload =
-            serde_json::to_vec(&kept).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-        let mut headers = Headers::default();
-        headers.add("Content-Type", "application/json");
-        let subject = BUCKET.subject(&run.to_string());
-        let message = Message { subject, headers, payload: payload.into() };
+        let message = BUCKET.json(&run.to_string(), &kept)?;
         BUCKET.put(&self.core, message, None, None).await?;
         Ok(())
     }
@@ -50,7 +44,7 @@ impl Lessons {
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<RunLessons>, BusError> {
         let entries = BUCKET.all(&self.core, "*").await?;
-        Ok(entries.into_iter().filter_map(read).collect())
+        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
     }
 
     /// Lessons as they are kept, beginning with those there are.
@@ -59,10 +53,6 @@ impl Lessons {
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, RunLessons>, BusError> {
         let entries = BUCKET.watch(&self.core, "*").await?;
-        Ok(entries.filter_map(|entry| async move { read(entry) }).boxed())
+        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
     }
-}
-
-fn read(entry: KvEntry) -> Option<RunLessons> {
-    serde_json::from_slice(&entry.message?.payload).ok()
 }

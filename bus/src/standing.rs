@@ -7,7 +7,6 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::standing::RunStanding;
 
-use crate::backend::{Headers, Message};
 use crate::bus::Core;
 use crate::error::BusError;
 use crate::kv::{Bucket, KvEntry};
@@ -32,12 +31,7 @@ impl Standing {
     /// When the bus fails.
     pub async fn keep(&self, standing: RunStanding) -> Result<(), BusError> {
         let kept = standing.bounded();
-        let payload =
-            serde_json::to_vec(&kept).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-        let mut headers = Headers::default();
-        headers.add("Content-Type", "application/json");
-        let subject = BUCKET.subject(&kept.run.to_string());
-        let message = Message { subject, headers, payload: payload.into() };
+        let message = BUCKET.json(&kept.run.to_string(), &kept)?;
         BUCKET.put(&self.core, message, None, None).await?;
         Ok(())
     }
@@ -48,7 +42,7 @@ impl Standing {
     /// When the bus fails.
     pub async fn all(&self) -> Result<Vec<RunStanding>, BusError> {
         let entries = BUCKET.all(&self.core, "*").await?;
-        Ok(entries.into_iter().filter_map(read).collect())
+        Ok(entries.into_iter().filter_map(KvEntry::read).collect())
     }
 
     /// What was done as it is kept, beginning with what there is.
@@ -57,10 +51,6 @@ impl Standing {
     /// When the bus fails.
     pub async fn watch(&self) -> Result<BoxStream<'static, RunStanding>, BusError> {
         let entries = BUCKET.watch(&self.core, "*").await?;
-        Ok(entries.filter_map(|entry| async move { read(entry) }).boxed())
+        Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
     }
-}
-
-fn read(entry: KvEntry) -> Option<RunStanding> {
-    serde_json::from_slice(&entry.message?.payload).ok()
 }

@@ -1,5 +1,7 @@
 //! Days as people write them.
 
+use super::calendar::{DAYS, MONTHS};
+
 /// The day that a text names, as `2026-11-22`, or the month, as `2026-11`; nothing when it names none for certain.
 #[must_use]
 pub fn read(text: &str) -> Option<String> {
@@ -55,25 +57,10 @@ fn in_words(text: &str) -> Option<String> {
 
 fn is_filler(word: &str) -> bool {
     const FILLERS: [&str; 4] = ["of", "the", "on", "in"];
-    const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     FILLERS.contains(&word) || DAYS.iter().any(|day| word.len() >= 3 && day.starts_with(word))
 }
 
 fn month_of(word: &str) -> Option<u32> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
     let at = MONTHS.iter().position(|month| word.len() >= 3 && month.starts_with(word))?;
     u32::try_from(at + 1).ok()
 }

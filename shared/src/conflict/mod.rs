@@ -1,6 +1,7 @@
 //! Results that contradict each other (O3): what counts as the same subject, when two values differ, and who is right.
 //! Pure; neither what is found nor what is decided depends on the order in which results came.
 
+mod calendar;
 pub mod compare;
 pub mod date;
 pub mod detect;

@@ -1,5 +1,7 @@
 //! What a claim is about, by its words.
 
+use super::calendar::{DAYS, MONTHS};
+
 /// Words that tell nothing about which subject is meant.
 const STOP: [&str; 21] = [
     "a", "an", "the", "of", "in", "on", "at", "for", "and", "is", "are", "was", "were", "be", "its", "it",
@@ -27,29 +29,6 @@ const DATED: [&str; 15] = [
     "started",
     "ended",
     "since",
-];
-
-/// Names of days and months by their first three letters.
-const DAYS_AND_MONTHS: [&str; 19] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
 ];
 
 /// The subject of a claim in a form by which it is compared: two claims are about the same only where all of their
@@ -102,7 +81,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 
 fn stem(word: &str) -> String {
     let is_short = |full: &str| full == word || (word.chars().count() >= 3 && full.starts_with(word));
-    if let Some(full) = DAYS_AND_MONTHS.iter().find(|full| is_short(full)) {
+    if let Some(full) = DAYS.iter().chain(&MONTHS).find(|full| is_short(full)) {
         return full.chars().take(3).collect();
     }
     if let Some(number) = word.strip_prefix('0').filter(|rest| rest.len() == 1 && rest.parse::<u8>().is_ok())

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Advice, Ending, Finding, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report,
-    RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Work,
+    Advice, Awaited, Ending, Finding, Goal, Outcome, PeerRequest, PlanDraft, Product, RefineOperation,
+    Reflection, Report, RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Wait, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
@@ -302,6 +302,16 @@ impl Fleet {
             .find(|offer| offer.task == task)
             .cloned()
             .unwrap_or_else(|| panic!("{task} is not offered"))
+    }
+
+    /// A task asks its peers, and goes on at once where it is answered at once.
+    pub(super) fn ask_peer(&mut self, task: &str, request: PeerRequest) {
+        let offer = self.find(task);
+        self.start(&offer);
+        self.open.retain(|open| open.task != offer.task);
+        let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Peer(Box::new(request)) }));
+        let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
+        self.report(&offer, AgentEvent::Released(released));
     }
 }
 

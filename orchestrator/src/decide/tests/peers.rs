@@ -1,11 +1,11 @@
 //! What tasks ask of their peers, and tell each other.
 
 use muster_shared::flow::{
-    Awaited, CapabilityQuery, ContextRequest, HelpRequest, InformationShare, ObservationStatus, Peer,
-    PeerAnswer, PeerRequest, Peers, RunLimits, Specialty, TaskDraft, TaskOffered, TaskStatus, Wait,
+    CapabilityQuery, ContextRequest, HelpRequest, InformationShare, ObservationStatus, Peer, PeerAnswer,
+    PeerRequest, Peers, RunLimits, Specialty, TaskDraft, TaskOffered, TaskStatus,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, Input, Released, RunEvent, RunStatus};
+use muster_shared::run::{Input, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, good, leaf, plan, queue, result};
@@ -35,16 +35,6 @@ fn begun(peers: Peers) -> Fleet {
     let planning = fleet.find("plan");
     fleet.end(&planning, plan(tasks()));
     fleet
-}
-
-/// A task asks, and goes on at once where it is answered at once.
-fn ask(fleet: &mut Fleet, task: &str, request: PeerRequest) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Peer(Box::new(request)) }));
-    let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
-    fleet.report(&offer, AgentEvent::Released(released));
 }
 
 fn answer(fleet: &Fleet, task: &str) -> (ObservationStatus, String, Option<PeerAnswer>) {
@@ -101,7 +91,7 @@ fn help_is_a_task_of_whoever_can_give_it_and_its_result_the_answer() {
     ];
     for to in ways {
         let mut fleet = begun(Peers::USUAL);
-        ask(&mut fleet, "1", help(to, "Which door is weak?"));
+        fleet.ask_peer("1", help(to, "Which door is weak?"));
         let part = fleet.find("5");
         assert_eq!(part.queue, queue(auditor().role));
         assert!(fleet.open.iter().all(|offer| offer.task != TaskId::Leaf(TaskIndex::top(1))));
@@ -119,9 +109,9 @@ fn help_is_a_task_of_whoever_can_give_it_and_its_result_the_answer() {
 #[test]
 fn help_that_leads_nowhere_is_refused_with_the_reason() {
     let mut fleet = begun(Peers::USUAL);
-    ask(&mut fleet, "1", help(role("security_auditor"), "Which door is weak?"));
+    fleet.ask_peer("1", help(role("security_auditor"), "Which door is weak?"));
     // Back to a worker, by itself and by what it can do.
-    ask(&mut fleet, "5", help(role("worker"), "Which doors are there?"));
+    fleet.ask_peer("5", help(role("worker"), "Which doors are there?"));
     assert!(refused(&fleet, "5").contains("would come back"), "{}", refused(&fleet, "5"));
     let way = "It would have gone 1 (worker) -> 5 (security_auditor) -> worker.";
     assert!(refused(&fleet, "5").contains(way), "{}", refused(&fleet, "5"));
@@ -132,17 +122,17 @@ fn help_that_leads_nowhere_is_refused_with_the_reason() {
         _ => None,
     });
     assert_eq!(chains.collect::<Vec<_>>(), [vec![TaskIndex::top(1), TaskIndex::top(5)]]);
-    ask(&mut fleet, "5", help(role("security_auditor"), "Find out about one"));
+    fleet.ask_peer("5", help(role("security_auditor"), "Find out about one"));
     assert!(refused(&fleet, "5").contains("what 1 is to do"), "{}", refused(&fleet, "5"));
     for (to, expected) in [
         (role("astronaut"), "no \"astronaut\" to be asked in this fleet: there are researcher, worker"),
         (Peer::Capability("flying".into()), "nobody in this fleet says that they can do \"flying\""),
         (Peer::Agent("x".into()), "no \"x\" to be asked"),
     ] {
-        ask(&mut fleet, "2", help(to, "How high?"));
+        fleet.ask_peer("2", help(to, "How high?"));
         assert!(refused(&fleet, "2").contains(expected), "{}", refused(&fleet, "2"));
     }
-    ask(&mut fleet, "2", help(role("researcher"), "  "));
+    fleet.ask_peer("2", help(role("researcher"), "  "));
     assert!(refused(&fleet, "2").contains("nothing is asked"));
     finish(&mut fleet);
 }
@@ -150,7 +140,7 @@ fn help_that_leads_nowhere_is_refused_with_the_reason() {
 #[test]
 fn help_that_does_not_come_in_time_is_gone_without() {
     let mut fleet = begun(Peers { help_within_ms: 1_000, ..Peers::USUAL });
-    ask(&mut fleet, "1", help(role("security_auditor"), "Which door is weak?"));
+    fleet.ask_peer("1", help(role("security_auditor"), "Which door is weak?"));
     assert_eq!(next_deadline(fleet.run()), Some(Millis(fleet.now.0 + 1_000)));
     let part = fleet.find("5");
     fleet.start(&part);
@@ -170,13 +160,13 @@ fn help_that_does_not_come_in_time_is_gone_without() {
 fn who_can_do_something_is_answered_from_what_agents_say_of_themselves() {
     let mut fleet = begun(Peers::USUAL);
     let query = |need: &str| PeerRequest::CapabilityQuery(CapabilityQuery { needs: vec![need.into()] });
-    ask(&mut fleet, "1", query("security audit"));
+    fleet.ask_peer("1", query("security audit"));
     let (status, words, found) = answer(&fleet, "1");
     assert_eq!(status, ObservationStatus::Success);
     assert!(words.contains("security_auditor (can security audit): finds weaknesses"), "{words}");
     let Some(PeerAnswer::CapabilityFound { peers }) = found else { panic!("{found:?}") };
     assert_eq!(peers.iter().map(|peer| &peer.role).collect::<Vec<_>>(), [&auditor().role]);
-    ask(&mut fleet, "1", query("flying"));
+    fleet.ask_peer("1", query("flying"));
     assert!(answer(&fleet, "1").1.contains("Nobody in this fleet"), "{:?}", answer(&fleet, "1"));
     finish(&mut fleet);
 }
@@ -187,7 +177,7 @@ fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
     let two = fleet.find("2");
     fleet.start(&two);
     fleet.effects.clear();
-    ask(&mut fleet, "1", share("the door is open", &[]));
+    fleet.ask_peer("1", share("the door is open", &[]));
     let to = vec![TaskIndex::top(2), TaskIndex::top(3)];
     assert_eq!(answer(&fleet, "1").2, Some(PeerAnswer::InformationShared { number: 1, to }));
     let word = || ("2".to_owned(), vec!["the door is open".to_owned()]);
@@ -197,7 +187,7 @@ fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
 
     // Whoever is named, begun or not; one that is begun only later is told then.
     fleet.effects.clear();
-    ask(&mut fleet, "1", share("mind the gap", &["apart", "3"]));
+    fleet.ask_peer("1", share("mind the gap", &["apart", "3"]));
     assert_eq!(told(&fleet.effects), []);
     let apart = fleet.find("4");
     fleet.start(&apart);
@@ -224,7 +214,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
         (share("x", &["nobody"]), "there is no task \"nobody\": there are 1 (one)"),
         (share("x", &["4"]), "4 has ended, or is the task that shares it; open are 2 (two), 3 (both)"),
     ] {
-        ask(&mut fleet, "1", request);
+        fleet.ask_peer("1", request);
         assert!(refused(&fleet, "1").contains(expected), "{}", refused(&fleet, "1"));
     }
     finish(&mut fleet);
@@ -235,16 +225,16 @@ fn what_the_run_knows_is_told_without_a_model() {
     let mut fleet = begun(Peers::USUAL);
     let two = fleet.find("2");
     fleet.end(&two, result("the back door is made of paper"));
-    ask(&mut fleet, "1", context(&["two", "3"], ""));
+    fleet.ask_peer("1", context(&["two", "3"], ""));
     let (_, words, found) = answer(&fleet, "1");
     assert!(words.contains("Task 2 (two) gives: the back door is made of paper"), "{words}");
     assert!(words.contains("Task 3 (both) is not begun"), "{words}");
     assert_eq!(found, Some(PeerAnswer::ContextGiven { tasks: vec![TaskIndex::top(2), TaskIndex::top(3)] }));
-    ask(&mut fleet, "1", context(&[], "What is the door made of?"));
+    fleet.ask_peer("1", context(&[], "What is the door made of?"));
     let (_, words, _) = answer(&fleet, "1");
     assert!(words.contains("made of paper") && words.contains("Is the house safe?"), "{words}");
     assert!(words.contains("[x] 2 two") && words.contains("[ ] 3 both"), "{words}");
-    ask(&mut fleet, "1", context(&["7"], ""));
+    fleet.ask_peer("1", context(&["7"], ""));
     assert!(refused(&fleet, "1").contains("no task 7"));
     finish(&mut fleet);
 }
@@ -252,13 +242,13 @@ fn what_the_run_knows_is_told_without_a_model() {
 #[test]
 fn requests_and_their_answers_keep_to_their_limits() {
     let mut fleet = begun(Peers { max_requests: 3, max_bytes: 60, ..Peers::USUAL });
-    ask(&mut fleet, "1", share(&"x".repeat(100), &["2"]));
+    fleet.ask_peer("1", share(&"x".repeat(100), &["2"]));
     assert!(refused(&fleet, "1").contains("100 bytes") || refused(&fleet, "1").contains("101 bytes"));
-    ask(&mut fleet, "1", context(&[], ""));
+    fleet.ask_peer("1", context(&[], ""));
     let answered = fleet.find("1").answered.unwrap();
     assert!(answered.observation.truncated && answered.observation.content.len() < 200);
-    ask(&mut fleet, "1", share("short", &["2"]));
-    ask(&mut fleet, "1", share("short", &["2"]));
+    fleet.ask_peer("1", share("short", &["2"]));
+    fleet.ask_peer("1", share("short", &["2"]));
     assert!(refused(&fleet, "1").contains("3 times, which is the most"), "{}", refused(&fleet, "1"));
     finish(&mut fleet);
 }

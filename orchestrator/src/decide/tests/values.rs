@@ -1,11 +1,11 @@
 //! The shared context of a run: written with the version that was seen, resolved in goals, told to whom it concerns.
 
 use muster_shared::flow::{
-    Awaited, ContextAuthor, ContextLimits, ContextRead, ContextWrite, ObservationStatus, PeerAnswer,
-    PeerRequest, RunLimits, TaskDraft, Wait, Work,
+    ContextAuthor, ContextLimits, ContextRead, ContextWrite, ObservationStatus, PeerAnswer, PeerRequest,
+    RunLimits, TaskDraft, Work,
 };
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{AgentEvent, Input, Released, RunEvent, RunStatus};
+use muster_shared::run::{Input, RunEvent, RunStatus};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, good, leaf, plan, result};
@@ -29,12 +29,7 @@ fn ask(
     task: &str,
     request: PeerRequest,
 ) -> (ObservationStatus, String, Option<PeerAnswer>) {
-    let offer = fleet.find(task);
-    fleet.start(&offer);
-    fleet.open.retain(|open| open.task != offer.task);
-    let wait = Some(Box::new(Awaited { step: 1, wait: Wait::Peer(Box::new(request)) }));
-    let released = Released { reason: "it asks".into(), parked: true, wait, ..Released::default() };
-    fleet.report(&offer, AgentEvent::Released(released));
+    fleet.ask_peer(task, request);
     let answered = fleet.find(task).answered.unwrap();
     (answered.observation.status, answered.observation.content, answered.answer.map(|answer| *answer))
 }

@@ -1,0 +1,79 @@
+//! Fleets to be measured, and runs on them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use muster_bus::{Bus, BusSettings, RecordFilter};
+use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::run::{Entry, RecordEvent, RunEvent};
+use muster_shared::secret::Redactor;
+use muster_shared::wire::{Command, Encoding};
+use muster_support::fleet::{Fleet, Folder};
+use muster_support::model_server::ModelServer;
+use uuid::Uuid;
+
+/// The longest that a run may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A fleet that asks this model.
+pub(crate) fn fleet(server: &ModelServer, arguments: &[&str]) -> Fleet {
+    let folder = Folder::new(env!("CARGO_BIN_EXE_muster"))
+        .unwrap()
+        .with("OPENAI_API_KEY", "key-of-the-scripted-server")
+        .with("OPENAI_BASE_URL", server.openai_url());
+    folder.up(&[&["--set", "agent.model=openai/scripted"], arguments].concat()).unwrap()
+}
+
+pub(crate) async fn connect(url: &str) -> Bus {
+    let who: AgentId = "bench".parse().unwrap();
+    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.unwrap()
+}
+
+/// A run that ended with a report.
+pub(crate) struct Ended {
+    /// Its record.
+    pub(crate) entries: Vec<Entry>,
+    /// From the goal to the report.
+    pub(crate) took: Duration,
+}
+
+/// A run from the goal to the report.
+pub(crate) async fn run(bus: &Bus, goal: &str) -> Ended {
+    run_within(bus, Goal::new(goal)).await
+}
+
+/// The same with limits of its own.
+pub(crate) async fn run_with(bus: &Bus, goal: &str, limits: RunLimits) -> Ended {
+    run_within(bus, Goal { limits: Some(limits), ..Goal::new(goal) }).await
+}
+
+async fn run_within(bus: &Bus, goal: Goal) -> Ended {
+    let id = RunId::from_uuid(Uuid::now_v7());
+    let mut followed = bus.record().follow(&RecordFilter::Run(id), Seq(0)).await.unwrap();
+    let began = Instant::now();
+    bus.commands()
+        .send(&Command::Submit { run: id, goal: Box::new(goal) }, Encoding::MessagePack)
+        .await
+        .unwrap();
+    let mut entries = Vec::new();
+    loop {
+        let entry = tokio::time::timeout(LIMIT, followed.next()).await.unwrap().unwrap().unwrap();
+        let ended = matches!(&entry.event, RecordEvent::Decided(decided) if decided.events.iter().any(ends));
+        entries.push(entry);
+        if ended {
+            return Ended { entries, took: began.elapsed() };
+        }
+    }
+}
+
+fn ends(event: &RunEvent) -> bool {
+    match event {
+        RunEvent::RunFailed { reason } | RunEvent::RunAborted { reason, .. } => {
+            panic!("a run failed: {reason}")
+        }
+        event => matches!(event, RunEvent::RunCompleted { .. }),
+    }
+}

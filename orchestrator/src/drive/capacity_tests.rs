@@ -1,0 +1,195 @@
+use super::*;
+use uuid::Uuid;
+
+fn run(n: u128) -> RunId {
+    RunId::from_uuid(Uuid::from_u128(n))
+}
+
+fn workers(slots: u32) -> RegistryChange {
+    RegistryChange::Joined(Profile {
+        agent: AgentId::new("worker", 1),
+        role: "worker".into(),
+        pid: 1,
+        host: String::new(),
+        version: String::new(),
+        event_version: 1,
+        slots,
+        busy: 0,
+        model: String::new(),
+        tools: Vec::new(),
+        started_at: 0,
+        resident_bytes: 0,
+        specialist: None,
+        encoding: muster_shared::wire::Encoding::default(),
+    })
+}
+
+fn of(count: u32) -> BTreeMap<Queue, u32> {
+    BTreeMap::from([(Queue::Role(Role::Worker), count)])
+}
+
+#[test]
+fn a_run_alone_gets_all_slots_and_one_more() {
+    let capacity = Capacity::default();
+    assert!(capacity.agents_changed(workers(8)).is_empty());
+    assert_eq!(capacity.lend(run(1), of(0), &of(20)), of(9));
+    assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(0));
+}
+
+#[test]
+fn what_gets_free_goes_to_whoever_waited_longest() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(1)));
+    assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(2));
+    assert!(capacity.settle(run(1), of(2), &of(3)).is_empty());
+    assert_eq!(capacity.lend(run(2), of(0), &of(5)), of(0));
+    assert!(capacity.settle(run(2), of(0), &of(5)).is_empty());
+    assert_eq!(capacity.lend(run(1), of(1), &of(3)), of(0), "others wait, so it has to wait its turn too");
+    assert_eq!(capacity.settle(run(1), of(1), &of(3)), [run(1)], "it waits longest");
+    assert_eq!(capacity.lend(run(2), of(0), &of(5)), of(0), "what was promised is kept");
+    assert_eq!(capacity.lend(run(1), of(1), &of(3)), of(1));
+    assert!(capacity.settle(run(1), of(2), &of(2)).is_empty());
+    assert_eq!(capacity.settle(run(1), of(1), &of(1)), [run(2)], "the first has had its turn");
+    assert_eq!(capacity.lend(run(2), of(0), &of(5)), of(1));
+}
+
+#[test]
+fn what_gets_free_at_once_is_shared_by_those_that_wait() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(7)));
+    drop(capacity.lend(run(9), of(0), &of(8)));
+    for other in 1..=3 {
+        assert!(capacity.settle(run(other), of(0), &of(8)).is_empty());
+    }
+    assert_eq!(capacity.forget(run(9)), [run(1), run(2), run(3)]);
+    assert_eq!(capacity.lend(run(1), of(0), &of(8)), of(6));
+}
+
+#[test]
+fn what_gets_free_goes_to_higher_priorities_first() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(1)));
+    assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(2));
+    assert!(capacity.settle(run(1), of(2), &of(3)).is_empty());
+    for (other, priority) in [(2, 0), (3, 5), (4, -1), (5, 5)] {
+        capacity.rank(run(other), priority);
+        assert!(capacity.settle(run(other), of(0), &of(1)).is_empty());
+    }
+    assert_eq!(capacity.forget(run(1)), [run(3), run(5)], "two places are free, and these are first");
+    assert_eq!(capacity.forget(run(3)), [run(2)], "then the usual one");
+    assert_eq!(capacity.forget(run(5)), [run(4)]);
+}
+
+#[test]
+fn lower_priorities_that_wait_take_nothing_from_a_higher_one() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(1)));
+    capacity.rank(run(2), 9);
+    drop(capacity.lend(run(1), of(0), &of(2)));
+    assert!(capacity.settle(run(1), of(2), &of(1)).is_empty());
+    assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(0), "what is held is not taken away");
+    drop(capacity.settle(run(2), of(0), &of(1)));
+    assert_eq!(capacity.settle(run(1), of(1), &of(1)), [run(2)]);
+    assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(1));
+}
+
+#[test]
+fn what_one_agent_has_takes_of_its_role_and_leaves_with_it() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(2)));
+    let (role, own) = (Queue::Role(Role::Worker), Queue::Agent(AgentId::new("worker", 1)));
+    let both = BTreeMap::from([(role.clone(), 5), (own.clone(), 5)]);
+    let addressed = |count| BTreeMap::from([(own.clone(), count)]);
+    assert_eq!(capacity.lend(run(1), BTreeMap::new(), &addressed(5))[&own], 2, "slots, and not one more");
+    assert!(capacity.settle(run(1), addressed(2), &BTreeMap::new()).is_empty());
+    let lent = capacity.lend(run(2), BTreeMap::new(), &both);
+    assert_eq!((lent[&role], lent[&own]), (1, 0));
+    assert!(capacity.settle(run(2), of(1), &addressed(1)).is_empty());
+    // Another agent has it in hand that took it from the queue of the role.
+    let hands = Holding { queues: of(1), hands: BTreeMap::from([(AgentId::new("worker", 1), 1)]) };
+    assert_eq!(capacity.settle(run(1), hands, &BTreeMap::new()), [run(2)], "one slot is free again");
+    assert_eq!(capacity.lend(run(2), of(1), &addressed(2))[&own], 1);
+    assert!(capacity.settle(run(2), addressed(1), &BTreeMap::new()).is_empty());
+    let left = capacity.agents_changed(RegistryChange::Left(AgentId::new("worker", 1)));
+    assert_eq!(left, [run(2)], "it has to look for another");
+    assert!(!capacity.lend(run(2), addressed(1), &addressed(1)).contains_key(&own));
+}
+
+/// Runs that share the slots of one role: what each holds, what it has left to do, and how many tasks ended since
+/// it was given something, while it wanted more.
+struct Sharing {
+    capacity: Capacity,
+    held: Vec<u32>,
+    left: Vec<u32>,
+    waited: Vec<usize>,
+}
+
+impl Sharing {
+    fn id(at: usize) -> RunId {
+        run(1 + at as u128)
+    }
+
+    /// One turn, as the driver takes it, and the turns of all that it wakes.
+    fn turn(&mut self, at: usize) {
+        let mut turns = VecDeque::from([at]);
+        while let Some(at) = turns.pop_front() {
+            let wanted = |left: u32| if left > 0 { of(left) } else { BTreeMap::new() };
+            let lent = self.capacity.lend(Self::id(at), of(self.held[at]), &wanted(self.left[at]));
+            let given = lent.get(&Queue::Role(Role::Worker)).copied().unwrap_or(0).min(self.left[at]);
+            self.held[at] += given;
+            self.left[at] -= given;
+            if given > 0 || self.left[at] == 0 {
+                self.waited[at] = 0;
+            }
+            let woken = self.capacity.settle(Self::id(at), of(self.held[at]), &wanted(self.left[at]));
+            let place = |woken: &RunId| (0..self.held.len()).find(|at| Self::id(*at) == *woken);
+            turns.extend(woken.iter().filter_map(place));
+        }
+    }
+
+    /// A task of a run ends.
+    fn end(&mut self, at: usize) {
+        self.held[at] -= 1;
+        for (waited, left) in self.waited.iter_mut().zip(&self.left) {
+            *waited += usize::from(*left > 0);
+        }
+        self.turn(at);
+    }
+}
+
+proptest::proptest! {
+    /// Whatever others want: while somebody waits, everybody is given something before each of the others had
+    /// one more turn.
+    #[test]
+    fn no_run_starves_another(
+        slots in 1..6u32,
+        left in proptest::collection::vec(1..40u32, 2..12),
+        picks in proptest::collection::vec(0..1_000usize, 400),
+    ) {
+        let runs = left.len();
+        let capacity = Capacity::default();
+        drop(capacity.agents_changed(workers(slots)));
+        let mut sharing = Sharing { capacity, held: vec![0; runs], left, waited: vec![0; runs] };
+        (0..runs).for_each(|at| sharing.turn(at));
+        for pick in picks {
+            let busy: Vec<usize> = (0..runs).filter(|at| sharing.held[*at] > 0).collect();
+            let Some(at) = busy.get(pick % busy.len().max(1)) else { break };
+            sharing.end(*at);
+            let total: u32 = sharing.held.iter().sum();
+            proptest::prop_assert!(total <= slots + 1);
+            let all_done = sharing.left.iter().all(|left| *left == 0);
+            proptest::prop_assert!(all_done || total == slots + 1, "what is free is given out");
+            for waited in &sharing.waited {
+                proptest::prop_assert!(*waited <= runs, "{waited} of {runs}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_an_agent_one_offer_waits_for_the_first_to_come() {
+    let capacity = Capacity::default();
+    assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(1));
+    assert!(capacity.settle(run(1), of(1), &of(4)).is_empty());
+    assert_eq!(capacity.agents_changed(workers(2)), [run(1)]);
+}

@@ -33,7 +33,7 @@ pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
-pub(crate) use run::{ForkArgs, PlanningChoice, RunArgs};
+pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:

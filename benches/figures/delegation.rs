@@ -166,6 +166,7 @@ fn offer(run: RunId) -> TaskOffered {
             uncovered: Vec::new(),
             stale: Vec::new(),
             conflicts: Vec::new(),
+            revision: None,
         },
         goal: Goal::new("Delegate.").text,
         role_name: String::new(),

@@ -212,6 +212,8 @@ pub enum TaskId {
     Settle(u32),
     /// Write the report.
     Write,
+    /// Review the draft of the report, for the nth time in this run (from 1).
+    DraftReview(u32),
 }
 
 impl TaskId {
@@ -220,7 +222,7 @@ impl TaskId {
     pub const fn leaf(&self) -> Option<&TaskIndex> {
         match self {
             Self::Leaf(index) | Self::Reflect(index) => Some(index),
-            Self::Plan | Self::Refine(_) | Self::Settle(_) | Self::Write => None,
+            Self::Plan | Self::Refine(_) | Self::Settle(_) | Self::Write | Self::DraftReview(_) => None,
         }
     }
 }
@@ -234,6 +236,7 @@ impl fmt::Display for TaskId {
             Self::Refine(n) => write!(f, "refine-{n}"),
             Self::Settle(n) => write!(f, "settle-{n}"),
             Self::Write => f.write_str("write"),
+            Self::DraftReview(n) => write!(f, "draft-review-{n}"),
         }
     }
 }
@@ -241,7 +244,12 @@ impl fmt::Display for TaskId {
 impl FromStr for TaskId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let wrong = || NameError::new(text, "a task (1-2-3, plan, reflect-1-2, refine-1, settle-1 or write)");
+        let wrong = || {
+            NameError::new(
+                text,
+                "a task (1-2-3, plan, reflect-1-2, refine-1, settle-1, write or draft-review-1)",
+            )
+        };
         match text {
             "plan" => Ok(Self::Plan),
             "write" => Ok(Self::Write),
@@ -249,6 +257,10 @@ impl FromStr for TaskId {
                 Some(("reflect", index)) => index.parse().map(Self::Reflect).map_err(|_| wrong()),
                 Some(("refine", n)) => parse_position(n).map(|n| Self::Refine(n.into())).ok_or_else(wrong),
                 Some(("settle", n)) => parse_position(n).map(|n| Self::Settle(n.into())).ok_or_else(wrong),
+                Some(("draft", review)) => {
+                    let n = review.strip_prefix("review-").and_then(parse_position);
+                    n.map(|n| Self::DraftReview(n.into())).ok_or_else(wrong)
+                }
                 Some(_) | None => text.parse().map(Self::Leaf).map_err(|_| wrong()),
             },
         }
@@ -257,7 +269,7 @@ impl FromStr for TaskId {
 text_form!(
     TaskId,
     "TaskId",
-    "^(plan|write|refine-[0-9]+|settle-[0-9]+|(reflect-)?[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?)$",
+    "^(plan|write|refine-[0-9]+|settle-[0-9]+|draft-review-[0-9]+|(reflect-)?[1-9][0-9]*(-[1-9][0-9]*)*(~[a-z])?)$",
     "A task: the index of a leaf, or a phase of the run"
 );
 

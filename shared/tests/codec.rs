@@ -128,7 +128,7 @@ proptest! {
     ) {
         name_round_trip(&RunId::from_uuid(uuid::Uuid::from_bytes(bytes)));
         name_round_trip(&index);
-        for task in [TaskId::Plan, TaskId::Write, TaskId::Refine(number), TaskId::Leaf(index.clone()), TaskId::Reflect(index.clone())] {
+        for task in [TaskId::Plan, TaskId::Write, TaskId::Refine(number), TaskId::DraftReview(number), TaskId::Leaf(index.clone()), TaskId::Reflect(index.clone())] {
             name_round_trip(&task);
         }
         let (role, agent): (Role, AgentId) = (role.parse().unwrap(), agent.parse().unwrap());

@@ -57,6 +57,10 @@ pub(crate) struct RunArgs {
     /// reject` answers, from any terminal.
     #[arg(long, value_name = "POLICY", num_args = 0..=1, require_equals = true, default_missing_value = "ask", value_parser = parse_review)]
     pub(crate) review: Option<ReviewPolicy>,
+    /// Whether a reviewer reads the draft of the report before it is delivered, and has it written again where it has
+    /// to be: on (the same as no value) or off.
+    #[arg(long, value_name = "WHETHER", num_args = 0..=1, require_equals = true, default_missing_value = "on", value_enum)]
+    pub(crate) draft_review: Option<DraftReviewChoice>,
     /// Most that the run may cost, in US dollars, such as 1.50.
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_cost: Option<Dollars>,
@@ -102,6 +106,15 @@ pub(crate) enum PlanningChoice {
     Always,
     /// Never.
     Never,
+}
+
+/// Whether a reviewer reads the draft of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DraftReviewChoice {
+    /// The report is delivered as it was written.
+    Off,
+    /// A reviewer reads it first.
+    On,
 }
 
 /// Begin a run from where another one stood.

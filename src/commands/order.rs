@@ -211,7 +211,12 @@ fn at_work(state: &RunState) -> usize {
         TaskId::Leaf(index) => {
             state.plan.as_ref().is_some_and(|plan| plan.is_leaf(&index.planned())) && !state.is_shared(task)
         }
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => true,
+        TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => true,
     };
     let in_hand = state.tasks.iter().filter(|(task, _)| executed(task));
     in_hand.filter(|(_, found)| found.status == TaskStatus::Processing).count()

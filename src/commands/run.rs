@@ -13,7 +13,7 @@ use std::path::Path;
 
 use muster_bus::Bus;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::flow::{Budget, Goal, PlanDraft, Planning, RunLimits, conversation};
+use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, RunLimits, conversation};
 use muster_shared::ids::RunId;
 use muster_shared::run::conversation::turn;
 use muster_shared::wire::Command;
@@ -24,7 +24,7 @@ use self::fleet::RunFleet;
 pub(super) use self::screen::Screen;
 use super::select;
 use crate::app::{App, bus_failure};
-use crate::args::{PlanningChoice, RunArgs};
+use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::Dollars;
 use crate::signals::StopSignals;
@@ -119,6 +119,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         blueprint,
         review: args.review,
         planning: planning(args),
+        draft_review: args.draft_review.map(draft_review),
         priority: args.priority.unwrap_or(0),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
@@ -137,6 +138,13 @@ const fn planning(args: &RunArgs) -> Option<Planning> {
         Some(PlanningChoice::Always) => Some(Planning::Always),
         Some(PlanningChoice::Never) => Some(Planning::Never),
         None => None,
+    }
+}
+
+const fn draft_review(choice: DraftReviewChoice) -> DraftReviewPolicy {
+    match choice {
+        DraftReviewChoice::Off => DraftReviewPolicy::Off,
+        DraftReviewChoice::On => DraftReviewPolicy::On,
     }
 }
 

@@ -316,7 +316,11 @@ fn outcomes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
                 Some(Product::Result(result)) if !result.conclusion.trim().is_empty() => {}
                 Some(Product::Result(_)) => faults.push(format!("the result of {named} has no conclusion")),
                 Some(
-                    Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_),
+                    Product::Plan(_)
+                    | Product::Reflection(_)
+                    | Product::Refinement(_)
+                    | Product::Report(_)
+                    | Product::DraftReview(_),
                 )
                 | None => faults.push(format!("{named} is called done and gives no result")),
             },

@@ -5,6 +5,7 @@ pub(crate) mod blueprints;
 pub(crate) mod checks;
 pub(crate) mod conflicts;
 pub(crate) mod dead;
+pub(crate) mod drafts;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

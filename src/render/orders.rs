@@ -75,6 +75,9 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::MembersDiscuss { .. }
         | RunEvent::ChairCalled { .. }
         | RunEvent::MembersSettled { .. }
+        | RunEvent::DraftReviewBegun { .. }
+        | RunEvent::DraftReviewed { .. }
+        | RunEvent::DraftReviewMissed { .. }
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }

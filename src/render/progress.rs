@@ -70,6 +70,9 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
     }
     if let Some(line) = phase(state, doing, &TaskId::Write, "write the report") {
         lines.push(line);
+        for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::DraftReview(_))) {
+            lines.extend(phase(state, doing, task, "review the draft"));
+        }
     } else if state.plan.is_some() {
         lines.push(Line {
             index: None,

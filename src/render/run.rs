@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
-use super::{conflicts, figures, questions, runs};
+use super::{conflicts, drafts, figures, questions, runs};
 
 /// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
 /// a terminal of `width` columns, if there is one.
@@ -29,6 +29,7 @@ pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: P
         section("Conflicts", &conflicts::of_run(state), paint),
         section("Reflections", &reflections(state), paint),
         section("Changes of plan", &refinements(state), paint),
+        section("Reviews of the draft", &drafts::section(state), paint),
     ];
     let broken = |part: String| match width {
         Some(width) => figures::wrap(&part, width),
@@ -150,7 +151,11 @@ fn is_same(set: &str, told: &str) -> bool {
 fn result_of(task: &TaskState) -> Option<&TaskResult> {
     match task.outcome.as_ref()?.product.as_ref()? {
         Product::Result(result) => Some(result),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+        Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 
@@ -356,7 +361,12 @@ pub(crate) fn refinement_of(state: &RunState, number: u32) -> Option<&(Vec<Strin
     let done = state.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
     let mut done = done.filter_map(|(task, _)| match task {
         TaskId::Refine(number) => Some(*number),
-        TaskId::Plan | TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Settle(_) | TaskId::Write => None,
+        TaskId::Plan
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => None,
     });
     // One that failed leaves nothing behind.
     state.refinements.get(done.position(|done| done == number)?)

@@ -14,7 +14,7 @@ use muster_shared::time::Millis;
 use serde_json::{Value, json};
 
 use super::paint::Paint;
-use super::{conflicts, figures};
+use super::{conflicts, drafts, figures};
 
 /// Most characters of a thought, an argument or an observation, unless all is wanted.
 const BRIEF: usize = 240;
@@ -173,6 +173,9 @@ impl Timeline {
                     others.collect::<String>()
                 )
             }
+            RunEvent::DraftReviewBegun { .. }
+            | RunEvent::DraftReviewed { .. }
+            | RunEvent::DraftReviewMissed { .. } => drafts::event(event, |text| self.brief(text)),
             RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
             RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
             RunEvent::PlanEdited { plan, reason } => {
@@ -407,7 +410,8 @@ fn offered(offer: &TaskOffered) -> String {
         | Work::Plan { .. }
         | Work::Reflect { .. }
         | Work::Refine { .. }
-        | Work::Write { .. } => String::new(),
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => String::new(),
     };
     format!("{} offered to {} (generation {}{priority})", offer.task, offer.queue, offer.generation)
 }
@@ -536,6 +540,9 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::ReplanWanted { .. }
         | RunEvent::Replanned { .. } => Some(TaskId::Plan),
         RunEvent::WritingBegan | RunEvent::RunCompleted { .. } => Some(TaskId::Write),
+        RunEvent::DraftReviewBegun { number, .. }
+        | RunEvent::DraftReviewed { number, .. }
+        | RunEvent::DraftReviewMissed { number, .. } => Some(TaskId::DraftReview(*number)),
         RunEvent::ChildBegun { task, .. } => Some(task.clone()),
         RunEvent::ChildAsked { .. } | RunEvent::ChildEnded { .. } => None,
         RunEvent::VerificationAdded { task, .. } => Some(TaskId::Leaf(task.clone())),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use muster_agents::model::purse::{FleetBudget, Period};
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Conflicts, ContextLimits, Granularity, Pattern, Peers, People,
-    Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Conflicts, ContextLimits, DraftReviewPolicy, Granularity, Pattern,
+    Peers, People, Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,6 +229,10 @@ pub(crate) struct LimitSettings {
     pub(crate) committee: CommitteeSettings,
     /// What is done about results that contradict each other.
     pub(crate) conflicts: ConflictSettings,
+    /// Whether a reviewer reads the draft of the report before it is delivered: off or on.
+    pub(crate) draft_review: DraftReviewPolicy,
+    /// Most times that the report is written again upon what a reviewer says, up to 5.
+    pub(crate) draft_rounds: u8,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -352,6 +356,8 @@ impl Default for LimitSettings {
             conflicts,
             pattern,
             pattern_critical,
+            draft_review,
+            draft_rounds,
         } = RunLimits::default();
         Self {
             max_width,
@@ -392,6 +398,8 @@ impl Default for LimitSettings {
             pattern_critical,
             committee: CommitteeSettings::from(&committee),
             conflicts: ConflictSettings::from(&conflicts),
+            draft_review,
+            draft_rounds,
         }
     }
 }
@@ -437,6 +445,8 @@ impl From<&LimitSettings> for RunLimits {
             pattern_critical: limits.pattern_critical,
             committee: Committees::from(&limits.committee),
             conflicts: Conflicts::from(&limits.conflicts),
+            draft_review: limits.draft_review,
+            draft_rounds: limits.draft_rounds,
         }
     }
 }

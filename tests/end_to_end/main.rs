@@ -15,6 +15,7 @@ mod context;
 mod control;
 mod deaths;
 mod documents;
+mod draft_review;
 mod foreign;
 mod groups;
 mod help;

@@ -117,9 +117,14 @@ impl Kit {
         match (work, &self.own) {
             (Work::Execute { .. }, Some(own)) => Rules::Own(Arc::clone(own)),
             (Work::Execute { .. }, None)
-            | (Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. }, _) => {
-                Rules::BuiltIn(rules_for(work))
-            }
+            | (
+                Work::Plan { .. }
+                | Work::Reflect { .. }
+                | Work::Refine { .. }
+                | Work::Write { .. }
+                | Work::DraftReview { .. },
+                _,
+            ) => Rules::BuiltIn(rules_for(work)),
         }
     }
 
@@ -286,7 +291,11 @@ impl Kit {
         let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
         match &offer.work {
             Work::Execute { task, .. } => narrowed(usable, &task.tools),
-            Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => usable,
+            Work::Plan { .. }
+            | Work::Reflect { .. }
+            | Work::Refine { .. }
+            | Work::Write { .. }
+            | Work::DraftReview { .. } => usable,
         }
     }
 
@@ -329,7 +338,11 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     match work {
         Work::Execute { inputs, .. } => inputs.clone(),
         // Their prompts hold all results, and they have no tools.
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => Vec::new(),
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => Vec::new(),
     }
 }
 

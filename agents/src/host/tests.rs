@@ -317,6 +317,7 @@ fn offline_rules_go_through_the_same_loop() {
             uncovered: vec!["all of it".into()],
             stale: Vec::new(),
             conflicts: Vec::new(),
+            revision: None,
         };
         let write = offer(TaskId::Write, Role::Writer, write);
         let outcome = ground.done(ground.kit(Role::Writer, Mind::Offline(OfflineMind)), &write).await;

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    Citation, CorpusRef, Ending, Finding, LeafRef, Membership, ObservationStatus, Plan, Reflection,
-    Specialty, StepDigest, TaskResult, Temperament, View, Work,
+    Citation, CorpusRef, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, LeafRef, Membership,
+    ObservationStatus, Plan, Reflection, Report, Revision, Specialty, StepDigest, TaskResult, Temperament,
+    View, Work,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
@@ -39,6 +40,12 @@ fn hostile_offers() -> Vec<TaskOffered> {
     let reflection = Reflection { summary: hostile(), uncovered: vec![hostile()], ..Reflection::default() };
     let digest =
         StepDigest { number: 1, action: hostile(), status: Some(ObservationStatus::Success), millis: 4 };
+    let review = DraftReview {
+        verdict: DraftVerdict::Revise,
+        remarks: vec![DraftRemark { place: hostile(), text: hostile() }],
+        unanswered: vec![hostile()],
+        unsupported: vec![hostile()],
+    };
     let works = vec![
         (
             TaskId::Plan,
@@ -112,11 +119,28 @@ fn hostile_offers() -> Vec<TaskOffered> {
         (
             TaskId::Write,
             Work::Write {
-                results: vec![input],
+                results: vec![input.clone()],
                 failed: vec![(index, hostile(), hostile())],
                 uncovered: vec![hostile()],
                 stale: vec![(TaskIndex::top(2), hostile())],
                 conflicts: Vec::new(),
+                revision: Some(Box::new(Revision { draft: hostile(), review: review.clone() })),
+            },
+        ),
+        (
+            TaskId::DraftReview(1),
+            Work::DraftReview {
+                draft: Box::new(Report {
+                    title: hostile(),
+                    body: hostile(),
+                    unanswered: vec![hostile()],
+                    ..Report::default()
+                }),
+                results: vec![input],
+                failed: vec![(TaskIndex::top(3), hostile(), hostile())],
+                uncovered: vec![hostile()],
+                conflicts: Vec::new(),
+                earlier: Some(Box::new(review)),
             },
         ),
     ];

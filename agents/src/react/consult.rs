@@ -291,7 +291,11 @@ fn goal(case: &Case<'_>) -> String {
             let text = format!("{}\n{}{expected}", task.name, task.goal);
             format!("The task:\n{}", fence(nonce, "task", &text))
         }
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => {
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => {
             format!("The person's goal:\n{}", fence(nonce, "goal", &case.offer.goal))
         }
     }

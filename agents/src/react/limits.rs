@@ -104,6 +104,10 @@ impl Default for StepLimits {
 fn of_leaf(work: &Work) -> Option<u32> {
     match work {
         Work::Execute { task, .. } => task.max_steps,
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => None,
     }
 }

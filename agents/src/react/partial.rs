@@ -32,7 +32,11 @@ pub(super) fn escalated(history: &History, case: &Case<'_>, reason: String) -> S
     let so_far = best_so_far(history, case.offer, reason);
     match &case.offer.work {
         Work::Execute { .. } => so_far.ending(Ending::Escalate),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => so_far,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => so_far,
     }
 }
 
@@ -61,7 +65,8 @@ pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String
             | Work::Plan { .. }
             | Work::Reflect { .. }
             | Work::Refine { .. }
-            | Work::Write { .. },
+            | Work::Write { .. }
+            | Work::DraftReview { .. },
             _,
         ) => Submission::without_product(Ending::GaveUp, reason),
     }
@@ -73,9 +78,11 @@ fn unfinished(product: Product, reason: &str) -> Product {
             conclusion: format!("{UNFINISHED}{reason}. {}", result.conclusion),
             ..result
         }),
-        other @ (Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_)) => {
-            other
-        }
+        other @ (Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_)) => other,
     }
 }
 

@@ -309,7 +309,11 @@ fn taken_apart(call: &ModelCall) -> (String, Vec<ToolCall>) {
 fn without_files(product: Product) -> Product {
     match product {
         Product::Report(report) => Product::Report(Report { artifacts: Vec::new(), ..report }),
-        Product::Plan(_) | Product::Result(_) | Product::Reflection(_) | Product::Refinement(_) => product,
+        Product::Plan(_)
+        | Product::Result(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::DraftReview(_) => product,
     }
 }
 

@@ -59,7 +59,7 @@ impl Answer {
 #[must_use]
 pub fn arguments_of_product(product: Value) -> Value {
     let Value::Object(fields) = product else { return product };
-    let kinds = ["plan", "result", "reflection", "refinement", "report"];
+    let kinds = ["plan", "result", "reflection", "refinement", "report", "draft_review"];
     let mut fields = fields.into_iter();
     match (fields.next(), fields.next()) {
         (Some((kind, operations)), None) if kind == "refinement" => {

@@ -104,7 +104,9 @@ fn questions(case: &Case<'_>) -> Vec<Verify> {
     let (leaf, critical) = match &case.offer.work {
         Work::Execute { task, .. } => (true, task.critical),
         Work::Write { .. } => (true, false),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } => (false, false),
+        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
+            (false, false)
+        }
     };
     if !leaf || !case.has_model {
         return Vec::new();
@@ -177,13 +179,14 @@ fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec
             constrained(&report.body, &mut faults);
             faults.0
         }
-        // Plans, reflections and refinements are checked by rules of their own.
+        // Plans, reflections, refinements and reviews are checked by rules of their own.
         (
             Work::Plan { .. }
             | Work::Execute { .. }
             | Work::Reflect { .. }
             | Work::Refine { .. }
-            | Work::Write { .. },
+            | Work::Write { .. }
+            | Work::DraftReview { .. },
             _,
         ) => Vec::new(),
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 mod claims;
 mod document;
+mod draft_reviewer;
 mod planner;
 mod refiner;
 mod reflector;
@@ -113,6 +114,7 @@ pub fn rules_for(work: &Work) -> &'static RoleRules {
         Work::Reflect { .. } => &reflector::RULES,
         Work::Refine { .. } => &refiner::RULES,
         Work::Write { .. } => &writer::RULES,
+        Work::DraftReview { .. } => &draft_reviewer::RULES,
     }
 }
 
@@ -130,7 +132,7 @@ fn rules_for_leaf(role: &Role) -> &'static RoleRules {
 
 /// The rules of every role that comes with Muster.
 #[must_use]
-pub fn all() -> [&'static RoleRules; 7] {
+pub fn all() -> [&'static RoleRules; 8] {
     [
         &planner::RULES,
         &worker::RULES,
@@ -138,6 +140,7 @@ pub fn all() -> [&'static RoleRules; 7] {
         &reflector::RULES,
         &refiner::RULES,
         &writer::RULES,
+        &draft_reviewer::RULES,
         &specialist::RULES,
     ]
 }

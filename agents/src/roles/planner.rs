@@ -21,7 +21,11 @@ pub(super) static RULES: RoleRules = RoleRules {
 fn schema(offer: &TaskOffered) -> Value {
     let roles = match &offer.work {
         Work::Plan { roles, .. } => roles.as_slice(),
-        Work::Execute { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => &[],
+        Work::Execute { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => &[],
     };
     let mut schema = json!({
         "type": "object",
@@ -46,7 +50,11 @@ fn schema(offer: &TaskOffered) -> Value {
 fn may_ask(offer: &TaskOffered) -> bool {
     let asked = match &offer.work {
         Work::Plan { answers, .. } => !answers.is_empty(),
-        Work::Execute { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => true,
+        Work::Execute { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => true,
     };
     offer.limits.people.ask_about_goal && !asked
 }

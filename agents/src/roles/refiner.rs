@@ -21,7 +21,11 @@ pub(super) static RULES: RoleRules = RoleRules {
 fn schema(offer: &TaskOffered) -> Value {
     let roles = match &offer.work {
         Work::Refine { roles, .. } => roles.as_slice(),
-        Work::Plan { .. } | Work::Execute { .. } | Work::Reflect { .. } | Work::Write { .. } => &[],
+        Work::Plan { .. }
+        | Work::Execute { .. }
+        | Work::Reflect { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => &[],
     };
     let tasks = json!({"type": "array", "items": planner::task_schema(roles, 1)});
     json!({

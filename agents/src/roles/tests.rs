@@ -57,6 +57,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 uncovered: Vec::new(),
                 stale: Vec::new(),
                 conflicts: Vec::new(),
+                revision: None,
             },
         ),
         _ => (TaskId::Leaf(index), execute(Role::Worker)),

@@ -43,7 +43,7 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
         }
         TaskId::Leaf(_) => (free.without(&writers(&whole)), waiting.max(1)),
         // Leaves come first: these get a share only where every leaf that waits can still have one.
-        TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) => {
+        TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
             let kept = least.map(|_, least| least.saturating_mul(waiting));
             (free.without(&writers(&whole)).without(&kept), waiting.saturating_add(to_reflect_on(run)).max(1))
         }
@@ -122,9 +122,12 @@ fn limits(run: &RunState) -> String {
 const fn in_words(task: &TaskId) -> &'static str {
     match task {
         TaskId::Plan => "there was a plan",
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
-            "the report was written"
-        }
+        TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => "the report was written",
     }
 }
 

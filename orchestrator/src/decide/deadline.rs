@@ -14,11 +14,11 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 
-pub(super) use phase::takes_nothing_up;
+pub(super) use phase::{ends_at, takes_nothing_up};
 
 /// How long after a task's deadline its agent's own word is waited for: the agent concludes at the deadline and
 /// says what it has, which is better than cutting it off.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// A generation of a task whose time is up.
 struct Late {
@@ -91,7 +91,8 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let children = super::children::next_asking(run).into_iter().chain(super::response::next_overdue(run));
     let help = run.tasks.values().filter_map(|task| super::peers::expires(run, task.waiting.as_ref()?));
     let groups = super::groups::next_deadline(run);
-    let conflicts = super::conflicts::next_deadline(run);
+    let conflicts =
+        super::conflicts::next_deadline(run).into_iter().chain(super::draft_review::next_deadline(run));
     Some(
         tasks
             .chain(questions)

@@ -37,7 +37,12 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft, agen
         (None, _) => return,
         (
             Some(_),
-            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+            TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_),
         ) => Err("only a task of the plan can hand work over".into()),
     };
     match added {

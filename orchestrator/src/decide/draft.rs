@@ -255,6 +255,9 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::RequestRefused { .. }
         | RunEvent::PlanRefined { .. }
         | RunEvent::WritingBegan
+        | RunEvent::DraftReviewBegun { .. }
+        | RunEvent::DraftReviewed { .. }
+        | RunEvent::DraftReviewMissed { .. }
         | RunEvent::RunCompleted { .. }
         | RunEvent::RunFailed { .. }
         | RunEvent::RunAborted { .. } => false,

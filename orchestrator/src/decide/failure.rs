@@ -7,6 +7,7 @@ use muster_shared::run::RunEvent;
 use super::budget;
 use super::deadline;
 use super::draft::Draft;
+use super::draft_review;
 use super::outcome;
 use super::response::{self, Circumstances};
 use super::review;
@@ -93,7 +94,9 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     if out_of_time && fatal.is_some() {
         return deadline::stop(draft);
     }
-    if let Some(reason) = fatal {
+    if let Some(reason) = fatal
+        && !draft_review::rescue(draft, &reason)
+    {
         draft.emit(RunEvent::RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task
@@ -157,6 +160,10 @@ pub(super) fn fatal(task: &TaskId, failures: u32, reason: &str) -> Option<String
             "the report could not be written in {times}: {reason}. What the tasks found is kept: see `muster show`; \
              check the writer's model with `muster doctor` and ask again"
         )),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) => None,
+        TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::DraftReview(_) => None,
     }
 }

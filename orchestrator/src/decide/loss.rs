@@ -10,7 +10,7 @@ use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, Tas
 use super::draft::Draft;
 use super::effect::Effect;
 use super::response::{self, Circumstances};
-use super::{failure, outcome, peers, replan};
+use super::{draft_review, failure, outcome, peers, replan};
 
 /// An agent that is gone, and what its tasks had come to.
 pub(super) struct Loss<'a> {
@@ -75,6 +75,9 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
         draft.effect(Effect::Bury { task: task.clone(), generation, queue, evidence });
     }
     if let Some(reason) = failure::fatal(task, tries, &reason) {
+        if draft_review::rescue(draft, &reason) {
+            return;
+        }
         return draft.emit(RunEvent::RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task

@@ -11,6 +11,7 @@ mod control;
 mod deadline;
 mod delegate;
 mod draft;
+mod draft_review;
 mod effect;
 mod failure;
 mod goal;
@@ -129,6 +130,7 @@ pub fn decide(
     waits::settle(&mut draft);
     groups::settle(&mut draft);
     conflicts::pursue(&mut draft);
+    draft_review::enforce(&mut draft);
     blueprint::unfold(&mut draft);
     review::ask_again(&mut draft);
     standstill::end(&mut draft);

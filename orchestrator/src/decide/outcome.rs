@@ -9,6 +9,7 @@ use super::auction;
 use super::conflicts;
 use super::control;
 use super::draft::Draft;
+use super::draft_review;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::groups;
@@ -95,6 +96,9 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
             refine::refined(draft, *number, seq, &operations);
         }
         (TaskId::Write, Some(Product::Report(report))) => report::written(draft, seq, report),
+        (TaskId::DraftReview(number), Some(Product::DraftReview(review))) => {
+            draft_review::reviewed(draft, *number, seq, review);
+        }
         (task, _mismatch) => {
             let reason = "the agent called it done and did not send what the task is to give".to_owned();
             let kind = FailureKind::WrongProduct;
@@ -120,7 +124,8 @@ fn part_of(product: Product) -> Option<Box<TaskResult>> {
         | Product::Plan(_)
         | Product::Reflection(_)
         | Product::Refinement(_)
-        | Product::Report(_) => None,
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 

@@ -7,11 +7,18 @@ use muster_shared::run::{Checked, REPORTS_CHECKED_SINCE, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::outcome::completed;
-use super::{blueprint, budget, conflicts, response, survey};
+use super::{blueprint, budget, conflicts, draft_review, response, survey};
 
-/// Takes the report over, and ends the run with it.
-pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
+/// Takes the report over, and ends the run with it unless somebody reviews it first.
+pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, report: Report) {
     completed(draft, TaskId::Write, seq);
+    if !draft_review::begin(draft) {
+        deliver(draft, report, None);
+    }
+}
+
+/// Ends the run with this report. `unrevised` says why it was not written again although it was to be.
+pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Option<&str>) {
     let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
     report.unanswered.extend(missing);
     let missing = draft.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
@@ -28,6 +35,15 @@ pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, mut report: Report) {
     }
     if let Some(note) = draft.open().and_then(conflicts::note) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
+    }
+    if let Some(note) = draft.open().and_then(|run| draft_review::note(run, unrevised)) {
+        report.body = format!("{}\n\n{note}\n", report.body.trim_end());
+        let open = draft.open().and_then(|run| run.drafts.last_said()).into_iter();
+        for part in open.flat_map(|review| review.unanswered.clone()) {
+            if !report.unanswered.contains(&part) {
+                report.unanswered.push(part);
+            }
+        }
     }
     if !words.is_empty() {
         let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));

@@ -65,7 +65,11 @@ fn tried(run: &RunState, task: &TaskId, state: &TaskState, circumstances: Circum
         can_ask: stuck::can_ask(run, task),
         can_replan: !circumstances.out_of_time && replan::would_follow(run, task, failures),
         can_do_without: match task {
-            TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) => true,
+            TaskId::Leaf(_)
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::DraftReview(_) => true,
             TaskId::Plan | TaskId::Write => false,
         },
     }

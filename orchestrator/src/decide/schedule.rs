@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::place;
-use super::{auction, budget, conflicts, deadline, groups, replan, review, survey, work};
+use super::{auction, budget, conflicts, deadline, draft_review, groups, replan, review, survey, work};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -99,7 +99,10 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
                 Some(_) | None => due,
             }
         }
-        Phase::Writing => unoffered(run, TaskId::Write),
+        Phase::Writing => {
+            let review = run.drafts.open().map(|(number, _)| TaskId::DraftReview(number));
+            unoffered(run, review.unwrap_or(TaskId::Write))
+        }
         Phase::Ended => Vec::new(),
     }
 }
@@ -164,7 +167,12 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let specialists = match task {
         TaskId::Plan => draft.specialists(),
         TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => draft.specialists(),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => &[],
+        TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => &[],
     };
     let Some(run) = draft.open() else { return };
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
@@ -177,6 +185,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
     let deadline = deadline::of_offer(run, draft.now());
+    let deadline = draft_review::until(run, task).map_or(deadline, |until| deadline.min(until));
     let offer = TaskOffered {
         run: run.id,
         task: task.clone(),
@@ -209,9 +218,12 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
 fn limits_told(run: &RunState, task: &TaskId) -> RunLimits {
     match task {
         TaskId::Plan => run.limits.for_planners(),
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
-            run.limits.clone()
-        }
+        TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => run.limits.clone(),
     }
 }
 
@@ -226,10 +238,11 @@ fn goes_on_from(task: &TaskState) -> Option<Generation> {
 fn goal_told(run: &RunState, task: &TaskId) -> String {
     let text = &run.goal.text;
     match (&run.goal.blueprint, task) {
-        (Some(filled), TaskId::Write) => filled.goal_of_report(text),
+        (Some(filled), TaskId::Write | TaskId::DraftReview(_)) => filled.goal_of_report(text),
         (
             _,
             TaskId::Write
+            | TaskId::DraftReview(_)
             | TaskId::Plan
             | TaskId::Leaf(_)
             | TaskId::Reflect(_)
@@ -243,7 +256,12 @@ fn goal_told(run: &RunState, task: &TaskId) -> String {
 fn model(run: &RunState, task: &TaskId) -> Option<String> {
     let of_member = match task {
         TaskId::Leaf(index) => groups::model(run, index),
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => None,
+        TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => None,
     };
     of_member.or_else(|| run.goal.model.clone())
 }
@@ -253,7 +271,7 @@ fn role(run: &RunState, task: &TaskId) -> Option<Role> {
     match task {
         TaskId::Plan => Some(Role::Planner),
         TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
-        TaskId::Reflect(_) => Some(Role::Reflector),
+        TaskId::Reflect(_) | TaskId::DraftReview(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
         TaskId::Settle(number) => Some(run.settling.get(number)?.task.role.clone()),
         TaskId::Write => Some(Role::Writer),

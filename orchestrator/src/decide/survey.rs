@@ -291,7 +291,11 @@ pub(super) fn result(state: &TaskState) -> Option<&TaskResult> {
     }
     match state.outcome.as_ref()?.product.as_ref()? {
         Product::Result(result) => Some(result),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+        Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Specialty, TaskResult, Work};
+use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Revision, Specialty, TaskResult, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
@@ -32,6 +32,7 @@ pub(super) fn work(
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
         TaskId::Settle(number) => settle(run, *number),
         TaskId::Write => Some(write(run)),
+        TaskId::DraftReview(_) => draft_review(run),
     }
 }
 
@@ -130,7 +131,11 @@ fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
 const fn as_result(product: &Product) -> Option<&TaskResult> {
     match product {
         Product::Result(result) => Some(result),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+        Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 
@@ -181,7 +186,25 @@ fn write(run: &RunState) -> Work {
         uncovered: survey::uncovered(run),
         stale: survey::stale(run),
         conflicts: conflicts::brief(run),
+        revision: revision(run).map(Box::new),
     }
+}
+
+/// The draft that is to be written again, and what was said of it last.
+fn revision(run: &RunState) -> Option<Revision> {
+    let draft = run.drafts.kept.as_ref()?.body.clone();
+    Some(Revision { draft, review: run.drafts.last_said()?.clone() })
+}
+
+fn draft_review(run: &RunState) -> Option<Work> {
+    Some(Work::DraftReview {
+        draft: run.drafts.kept.clone()?,
+        results: survey::results(run),
+        failed: survey::not_superseded(run),
+        uncovered: survey::uncovered(run),
+        conflicts: conflicts::brief(run),
+        earlier: run.drafts.last_said().cloned().map(Box::new),
+    })
 }
 
 /// The progress tree, with what the newest tasks that ended have come to in a line.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use muster_shared::flow::{
-    AuctionRules, Budget, Committees, Conflicts, ContextLimits, Goal, Granularity, Pattern, Peers, People,
-    Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
+    AuctionRules, Budget, Committees, Conflicts, ContextLimits, DraftReviewPolicy, Goal, Granularity,
+    Pattern, Peers, People, Planning, ReflectionLevel, Responses, RunLimits, WhenStale,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +108,8 @@ const CEILING: RunLimits = RunLimits {
     pattern_critical: None,
     committee: Committees::USUAL,
     conflicts: Conflicts::TOLD,
+    draft_review: DraftReviewPolicy::Off,
+    draft_rounds: DraftReviewPolicy::MOST_ROUNDS,
 };
 
 /// No more models than a committee has members.
@@ -190,6 +192,8 @@ impl OrchestratorSettings {
                 settle_within_ms: wanted.conflicts.settle_within_ms.clamp(1, LONGEST_RUN_MS),
                 ..wanted.conflicts.clone()
             },
+            draft_review: goal.draft_review.unwrap_or(wanted.draft_review),
+            draft_rounds: wanted.draft_rounds.min(CEILING.draft_rounds),
         }
     }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use muster_bus::{AppendError, Bus, RecordFilter, TakenTask};
 use muster_orchestrator::{OrchestratorSettings, run, with_system};
 use muster_shared::flow::{
-    Ending, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report, TaskDraft, TaskOffered,
-    TaskResult, Usage, Work,
+    DraftReview, Ending, Goal, Outcome, PlanDraft, Product, RefineOperation, Reflection, Report, TaskDraft,
+    TaskOffered, TaskResult, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, RecordEvent, RunEvent, RunState, Started, apply};
@@ -260,6 +260,7 @@ pub fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
             outcome(Product::Result(TaskResult { conclusion, ..TaskResult::default() }))
         }
         Work::Reflect { .. } => outcome(Product::Reflection(Reflection::default())),
+        Work::DraftReview { .. } => outcome(Product::DraftReview(DraftReview::default())),
         Work::Refine { .. } => {
             outcome(Product::Refinement(vec![RefineOperation::Exit { reason: "fine".into() }]))
         }

@@ -10,6 +10,7 @@ use super::child::Parent;
 use super::conflicts::Conflicts;
 use super::context::ContextLimits;
 use super::conversation::Turn;
+use super::draft_review::DraftReviewPolicy;
 use super::group::Committees;
 use super::pattern::Pattern;
 use super::peer::Peers;
@@ -73,6 +74,9 @@ pub struct Goal {
     /// What this run wants is done before what runs of lower priority want; 0 is usual (R14).
     #[serde(default, skip_serializing_if = "super::plan::is_usual_priority")]
     pub priority: i8,
+    /// Whether the report's draft is reviewed; as the limits have it when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft_review: Option<DraftReviewPolicy>,
 }
 
 /// Longest name of a role to play, in bytes.
@@ -146,6 +150,7 @@ impl Goal {
             role_name: String::new(),
             conversation: Vec::new(),
             priority: 0,
+            draft_review: None,
             parent: None,
         }
     }
@@ -310,6 +315,12 @@ pub struct RunLimits {
     /// What is done about results that contradict each other (O3).
     #[serde(skip_serializing_if = "Conflicts::is_usual")]
     pub conflicts: Conflicts,
+    /// Whether a reviewer reads the draft of the report before it is delivered (O10).
+    #[serde(skip_serializing_if = "DraftReviewPolicy::is_off")]
+    pub draft_review: DraftReviewPolicy,
+    /// Most times that the report is written again upon what a reviewer says.
+    #[serde(skip_serializing_if = "is_usual_rounds")]
+    pub draft_rounds: u8,
 }
 
 /// How large the tasks of a plan are to be (P3).
@@ -372,6 +383,11 @@ const fn is_usual_confidence(percent: &u8) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_rounds(rounds: &u8) -> bool {
+    *rounds == DraftReviewPolicy::USUAL_ROUNDS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_usual_milestones(milestones: &u16) -> bool {
     *milestones == MAX_MILESTONES
 }
@@ -417,6 +433,8 @@ impl Default for RunLimits {
             pattern_critical: None,
             committee: Committees::default(),
             conflicts: Conflicts::default(),
+            draft_review: DraftReviewPolicy::Off,
+            draft_rounds: DraftReviewPolicy::USUAL_ROUNDS,
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
+use super::draft_review::DraftReview;
 use super::plan::PlanDraft;
 use super::refinement::RefineOperation;
 use super::reflection::Reflection;
@@ -106,6 +107,8 @@ pub enum Product {
     Refinement(Vec<RefineOperation>),
     /// Of writing.
     Report(Report),
+    /// Of reviewing the draft of the report.
+    DraftReview(DraftReview),
 }
 
 /// What a leaf found or made.

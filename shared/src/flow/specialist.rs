@@ -108,7 +108,11 @@ pub fn given(offer: &TaskOffered) -> Option<Value> {
             "documents": offer.corpus.as_ref().map_or(0, |corpus| corpus.files),
             "inputs": inputs.iter().map(input).collect::<Vec<Value>>(),
         })),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => None,
     }
 }
 

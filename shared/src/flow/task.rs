@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Budget;
 use super::conversation::Turn;
+use super::draft_review::{DraftReview, Revision};
 use super::goal::{CorpusRef, RunLimits};
 use super::group::Membership;
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::peer::Information;
 use super::plan::{Plan, PlanTask};
 use super::reflection::Reflection;
+use super::report::Report;
 use super::specialist::Specialty;
 use super::wait::Answered;
 use crate::ids::{Generation, Queue, RunId, TaskId, TaskIndex};
@@ -262,6 +264,28 @@ pub enum Work {
         /// Where results contradict each other, and what became of it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<ConflictBrief>,
+        /// The draft that is to be written again, and what was said of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Box<Revision>>,
+    },
+    /// Review the draft of the report.
+    DraftReview {
+        /// The draft.
+        draft: Box<Report>,
+        /// What every leaf gave, in order.
+        results: Vec<LeafRef>,
+        /// Leaves that gave nothing: index, name, and why.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        failed: Vec<(TaskIndex, String, String)>,
+        /// What the reflections found uncovered in the end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        uncovered: Vec<String>,
+        /// Where results contradict each other, and what became of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conflicts: Vec<ConflictBrief>,
+        /// What was said of the draft before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        earlier: Option<Box<DraftReview>>,
     },
 }
 

@@ -85,7 +85,11 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
 fn result(task: &TaskState) -> Option<&TaskResult> {
     match task.outcome.as_ref()?.product.as_ref()? {
         Product::Result(result) => Some(result),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+        Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 

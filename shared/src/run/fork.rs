@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::conflicts::{ConflictState, Settling};
+use super::drafts::DraftHistory;
 use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
@@ -73,6 +74,9 @@ pub struct Inherited {
     /// What its tasks had asked and told each other.
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
     pub peers: PeerTalk,
+    /// What had become of the drafts of its report.
+    #[serde(default, skip_serializing_if = "DraftHistory::is_empty")]
+    pub drafts: DraftHistory,
 }
 
 impl Inherited {
@@ -99,6 +103,7 @@ impl Inherited {
             settling: run.settling.clone(),
             planning: run.planning.clone(),
             peers: run.peers.clone(),
+            drafts: run.drafts.clone(),
         })
     }
 
@@ -126,7 +131,12 @@ impl Inherited {
             settling,
             planning,
             peers,
+            mut drafts,
         } = self.clone();
+        // A review that goes on has the time of the new run.
+        for review in drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
+            review.until = run.deadline;
+        }
         *run = RunState {
             phase,
             plan,
@@ -143,6 +153,7 @@ impl Inherited {
             settling,
             planning,
             peers,
+            drafts,
             forked: Some(from),
             ..run.clone()
         };

@@ -58,9 +58,12 @@ impl RunState {
     pub fn is_shared(&self, task: &TaskId) -> bool {
         match task {
             TaskId::Leaf(index) => self.group_in_work(index).is_some(),
-            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
-                false
-            }
+            TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_) => false,
         }
     }
 

@@ -3,8 +3,8 @@
 //! Each rule looks at the state before an entry, the entry, and the state after it. Tests and simulations check
 //! all of [`ALL`] after every entry they fold.
 
-use super::event::{Entry, RecordEvent, RunEvent};
-use super::state::{RunState, RunStatus};
+use super::event::{Entry, RecordEvent, RunEvent, StopReason};
+use super::state::{Phase, RunState, RunStatus};
 use crate::flow::{TaskOffered, TaskStatus, Usage};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::{check, order};
@@ -19,7 +19,7 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 14] = [
+pub const ALL: [Invariant; 16] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },
@@ -34,6 +34,8 @@ pub const ALL: [Invariant; 14] = [
     Invariant { name: "the plan has no cycle and every task of it a state", check: plan_is_sound },
     Invariant { name: "no member is in work without its task", check: members_end_with_their_task },
     Invariant { name: "members share what their task may use", check: members_share },
+    Invariant { name: "a report that was drafted is delivered", check: drafts_are_delivered },
+    Invariant { name: "a report is not written again without end", check: rounds_are_bounded },
 ];
 
 /// Checks all rules.
@@ -226,7 +228,8 @@ fn members_end_with_their_task(_: &RunState, _: &Entry, after: &RunState) -> Res
         | TaskId::Reflect(_)
         | TaskId::Refine(_)
         | TaskId::Settle(_)
-        | TaskId::Write => None,
+        | TaskId::Write
+        | TaskId::DraftReview(_) => None,
     });
     for member in open.filter(|_| after.forked.is_none()) {
         ensure(after.members_in_work().any(|other| other == member), || format!("{member} goes on alone"))?;
@@ -244,6 +247,26 @@ fn members_share(_: &RunState, entry: &Entry, after: &RunState) -> Result<(), St
     let group = group.ok_or_else(|| format!("{member} was offered without its task"))?;
     let share = group.share_of(&after.limits.task_budget);
     ensure(share.covers(&offer.budget), || format!("{member} may use more than its share"))
+}
+
+/// Only who cancels a run does not want its report any more.
+fn drafts_are_delivered(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let lost = match after.status {
+        RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted) => {
+            !before.status.is_ended() && before.phase == Phase::Writing && before.drafts.kept.is_some()
+        }
+        RunStatus::Aborted(StopReason::Cancelled | StopReason::Refused)
+        | RunStatus::Created
+        | RunStatus::Processing
+        | RunStatus::Completed => false,
+    };
+    ensure(!lost, || format!("it is {:?}", after.status))
+}
+
+fn rounds_are_bounded(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let (rounds, most) = (after.drafts.rounds(), usize::from(after.limits.draft_rounds));
+    ensure(rounds <= most, || format!("{rounds} times, {most} is the most"))?;
+    ensure(after.drafts.current().len() <= most + 1, || "it was reviewed too often".to_owned())
 }
 
 fn offer_in(entry: &Entry) -> Option<&TaskOffered> {

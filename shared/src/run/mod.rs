@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod conflicts;
 pub mod conversation;
+pub mod drafts;
 pub mod event;
 pub mod fork;
 pub mod group;
@@ -20,6 +21,7 @@ pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Settling, SettlingFor};
+pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
     Released, Request, RunEvent, Started, StopReason, ToolStarted,

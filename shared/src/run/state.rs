@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::conflicts::{ConflictState, Settling};
+use super::drafts::DraftHistory;
 use super::event::{AgentEvent, AgentKey, StopReason};
 use super::fork::Origin;
 use super::group::Group;
@@ -150,6 +151,9 @@ pub struct RunState {
     /// The auctions of its tasks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub auctions: BTreeMap<TaskIndex, Auction>,
+    /// What became of the drafts of its report.
+    #[serde(default, skip_serializing_if = "DraftHistory::is_empty")]
+    pub drafts: DraftHistory,
     /// What its tasks used.
     pub usage: Usage,
     /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.
@@ -196,7 +200,8 @@ impl RunState {
             | TaskId::Reflect(_)
             | TaskId::Refine(_)
             | TaskId::Settle(_)
-            | TaskId::Write => None,
+            | TaskId::Write
+            | TaskId::DraftReview(_) => None,
         };
         self.tasks.iter().filter_map(leaf).collect()
     }

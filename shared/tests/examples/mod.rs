@@ -7,11 +7,12 @@ use muster_shared::conflict::Side;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
     Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
-    CorpusRef, DecidedBy, Dissent, Ending, FailureKind, Finding, Finite, Goal, HelpRequest, Information,
-    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
-    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, RefineOperation,
-    Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Step, StepDigest, StoredMessage,
-    TaskDraft, TaskOffered, TaskResult, TemplateRef, Thought, ToolNote, Usage, Verdict, View, Wait, Work,
+    CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending, FailureKind, Finding,
+    Finite, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
+    ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft,
+    PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response,
+    Revision, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
+    Thought, ToolNote, Usage, Verdict, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -105,6 +106,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("bid", Body::Bid(bid()));
     add("decided_conflict", Body::Decided(contradicting()));
     add("decided_auction", Body::Decided(auctioned()));
+    add("decided_draft_review", Body::Decided(draft_reviewed()));
     let hash = "ab".repeat(32);
     add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
     found.into_iter().map(|(name, body)| (name, envelope(body))).collect()
@@ -490,6 +492,28 @@ fn contradicting() -> Decided {
     }
 }
 
+/// A draft that was reviewed.
+fn draft_reviewed() -> Decided {
+    let (number, until) = (1, Millis(1_700_000_600_000));
+    Decided {
+        events: vec![
+            RunEvent::DraftReviewBegun { number, until },
+            RunEvent::DraftReviewed { number, review: draft_review(), revise: true },
+            RunEvent::DraftReviewMissed { number: 2, reason: "its time was up before it ended".to_owned() },
+        ],
+        ..decided()
+    }
+}
+
+fn draft_review() -> DraftReview {
+    DraftReview {
+        verdict: DraftVerdict::Revise,
+        remarks: vec![DraftRemark { place: "Limits".to_owned(), text: "which of them?".to_owned() }],
+        unanswered: vec!["who sets them".to_owned()],
+        unsupported: vec!["There are nine.".to_owned()],
+    }
+}
+
 /// A task that agents bid for.
 fn auctioned() -> Decided {
     let (task, standings) =
@@ -613,6 +637,7 @@ fn goal() -> Goal {
         plan: None,
         role_name: String::new(),
         priority: 0,
+        draft_review: None,
         conversation: Vec::new(),
         parent: None,
     }
@@ -790,6 +815,7 @@ fn products() -> Vec<(&'static str, Product)> {
         ("reflection", Product::Reflection(reflection())),
         ("refinement", Product::Refinement(operations())),
         ("report", Product::Report(report())),
+        ("draft_review", Product::DraftReview(draft_review())),
     ]
 }
 
@@ -887,6 +913,29 @@ fn works() -> Vec<(&'static str, Work)> {
                 uncovered: vec!["the depth limit".to_owned()],
                 stale: Vec::new(),
                 conflicts: Vec::new(),
+                revision: None,
+            },
+        ),
+        (
+            "write_again",
+            Work::Write {
+                results: vec![leaf()],
+                failed: Vec::new(),
+                uncovered: Vec::new(),
+                stale: Vec::new(),
+                conflicts: Vec::new(),
+                revision: Some(Box::new(Revision { draft: "# Limits".to_owned(), review: draft_review() })),
+            },
+        ),
+        (
+            "draft_review",
+            Work::DraftReview {
+                draft: Box::new(report()),
+                results: vec![leaf()],
+                failed: vec![(index("1-2"), "Compare".to_owned(), "gave up".to_owned())],
+                uncovered: vec!["the depth limit".to_owned()],
+                conflicts: Vec::new(),
+                earlier: Some(Box::new(draft_review())),
             },
         ),
     ]
@@ -1054,6 +1103,7 @@ fn inherited() -> Inherited {
         settling: BTreeMap::new(),
         planning: muster_shared::run::PlanHistory::default(),
         peers: muster_shared::run::PeerTalk::default(),
+        drafts: muster_shared::run::DraftHistory::default(),
     }
 }
 

@@ -16,7 +16,7 @@ mod skip_redo;
 mod split;
 mod team;
 
-/// A model that answers by `answer`, which is told who asks: `planner`, `reflector`, `refiner`, `writer`, the index of a
+/// A model that answers by `answer`, which is told who asks: `planner`, `reflector`, `refiner`, `writer`, `reviewer`, the index of a
 /// leaf, or `aside` for a question apart. What it does not expect is refused at once, so that nobody tries again.
 pub(crate) fn model(
     answer: impl Fn(&str, &CapturedRequest) -> Reply + Send + Sync + 'static,
@@ -33,7 +33,7 @@ pub(crate) fn model(
 /// Who sent a request.
 pub(crate) fn asker(request: &CapturedRequest) -> &str {
     let system = request.system();
-    let mut roles = ["planner", "reflector", "refiner", "writer"].into_iter();
+    let mut roles = ["planner", "reflector", "refiner", "writer", "reviewer"].into_iter();
     let known = roles.find(|role| system.contains(&format!("You are the {role}")));
     known.or_else(|| request.between("Your task, ", ":")).unwrap_or("aside")
 }

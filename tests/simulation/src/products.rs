@@ -1,9 +1,9 @@
 //! What the model of a seed answers. It depends on the seed and the offer alone, not on who asks, nor when.
 
 use muster_shared::flow::{
-    Action, Advice, Awaited, ChildGoal, Ending, Finding, Observation, ObservationStatus, Outcome, Plan,
-    PlanDraft, Product, Question, RefineOperation, Reflection, Report, Step, TaskDraft, TaskOffered,
-    TaskResult, Thought, Usage, Wait, Work,
+    Action, Advice, Awaited, ChildGoal, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, Observation,
+    ObservationStatus, Outcome, Plan, PlanDraft, Product, Question, RefineOperation, Reflection, Report,
+    Step, TaskDraft, TaskOffered, TaskResult, Thought, Usage, Wait, Work,
 };
 use muster_shared::ids::{Generation, QuestionId, RunId, TaskIndex};
 
@@ -20,7 +20,11 @@ fn random(seed: u64, offer: &TaskOffered, what: &str) -> Random {
 pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
     match &offer.work {
         Work::Execute { .. } => u32::try_from(random(seed, offer, "steps").below(4)).unwrap_or(0),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => 0,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => 0,
     }
 }
 
@@ -136,6 +140,17 @@ fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
             body: "# So".into(),
             ..Report::default()
         }),
+        Work::DraftReview { .. } => Product::DraftReview(draft_review(random)),
+    }
+}
+
+fn draft_review(random: &mut Random) -> DraftReview {
+    let revise = random.chance(500);
+    let remark = DraftRemark { place: "So".into(), text: "it says little".into() };
+    DraftReview {
+        verdict: if revise { DraftVerdict::Revise } else { DraftVerdict::Accept },
+        remarks: if revise { vec![remark] } else { Vec::new() },
+        ..DraftReview::default()
     }
 }
 

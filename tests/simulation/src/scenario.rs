@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_shared::flow::{Budget, Chair, Committees, Goal, OnTimeout, People, ReviewPolicy, RunLimits};
+use muster_shared::flow::{
+    Budget, Chair, Committees, DraftReviewPolicy, Goal, OnTimeout, People, ReviewPolicy, RunLimits,
+};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskIndex};
 use muster_shared::run::{Input, Request};
 use uuid::Uuid;
@@ -113,6 +115,8 @@ fn limits(random: &mut Random) -> RunLimits {
             quorum: random.chance(300).then_some(1),
             ..Committees::USUAL
         },
+        draft_review: if random.chance(300) { DraftReviewPolicy::On } else { DraftReviewPolicy::Off },
+        draft_rounds: u8::try_from(random.below(3)).unwrap_or(1),
         ..RunLimits::default()
     }
 }

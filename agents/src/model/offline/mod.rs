@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mod arithmetic;
 mod claims;
+mod draft_reviewer;
 mod facets;
 mod lessons;
 mod observed;
@@ -79,9 +80,10 @@ impl OfflineMind {
             Work::Refine { plan, reflections, results, operations_left, .. } => {
                 refiner::next(offer, plan, reflections, results, *operations_left)
             }
-            Work::Write { results, failed, uncovered, stale: _, conflicts: _ } => {
-                writer::next(offer, results, failed, uncovered)
+            Work::Write { results, failed, uncovered, stale: _, conflicts: _, revision } => {
+                writer::next(offer, results, failed, (uncovered, revision.as_deref()))
             }
+            Work::DraftReview { draft, results, .. } => draft_reviewer::next(offer, draft, results),
         }
     }
 }

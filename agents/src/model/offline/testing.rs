@@ -377,6 +377,7 @@ fn write(
         uncovered: last.values().flat_map(|reflection| reflection.uncovered.clone()).collect(),
         stale: Vec::new(),
         conflicts: Vec::new(),
+        revision: None,
     };
     match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Report(report) => report,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use muster_shared::blueprint::REPORT_PARTS;
-use muster_shared::flow::{Finding, LeafRef, Product, Report, TaskOffered};
+use muster_shared::flow::{Finding, LeafRef, Product, Report, Revision, TaskOffered};
 use muster_shared::ids::TaskIndex;
 
 use super::facets::Asked;
@@ -23,12 +23,15 @@ pub(super) fn next(
     offer: &TaskOffered,
     results: &[LeafRef],
     failed: &[(TaskIndex, String, String)],
-    uncovered: &[String],
+    (uncovered, revision): (&[String], Option<&Revision>),
 ) -> OfflineMove {
-    let material = Material::gather(results, uncovered);
+    let asked = revision.iter().flat_map(|revision| &revision.review.unanswered);
+    let uncovered: Vec<String> = uncovered.iter().chain(asked).cloned().collect();
+    let material = Material::gather(results, &uncovered);
     let goal = offer.goal.split(REPORT_PARTS).next().unwrap_or(&offer.goal);
     let title = shorten(&normalise_space(goal), 180);
     let body = body(offer, &title, &material, failed);
+    let body = revision.map_or(body.clone(), |revision| without(&body, &revision.review.unsupported));
     let report =
         Report { title, body, unanswered: material.unanswered(), offline: true, ..Report::default() };
     OfflineMove::submit(
@@ -43,6 +46,16 @@ pub(super) fn next(
         ),
         &Product::Report(report),
     )
+}
+
+/// The report without the lines that hold what nothing bears out.
+fn without(body: &str, unsupported: &[String]) -> String {
+    let holds = |line: &&str| {
+        let line = normalise_space(line);
+        !unsupported.iter().any(|claim| line.contains(claim.as_str()))
+    };
+    let lines: Vec<&str> = body.lines().filter(holds).collect();
+    format!("{}\n", lines.join("\n"))
 }
 
 /// All that goes into a report.

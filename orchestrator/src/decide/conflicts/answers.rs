@@ -55,7 +55,11 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
     let state = run.tasks.get(task).filter(|state| state.status == TaskStatus::Completed)?;
     match state.outcome.as_ref()?.product.as_ref()? {
         Product::Result(result) => Some(result),
-        Product::Plan(_) | Product::Reflection(_) | Product::Refinement(_) | Product::Report(_) => None,
+        Product::Plan(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
     }
 }
 

@@ -9,7 +9,7 @@ use muster_shared::run::{Phase, Request, RunEvent, RunState};
 use super::super::draft::Draft;
 use super::super::{groups, survey};
 use super::redo::{begin_again, begun_below};
-use super::{asked_by, plan_of, reopen, stop_writing};
+use super::{asked_by, plan_of, reopen, stop_review, stop_writing};
 
 /// Changes the goal of a task, or that of the run.
 pub(in crate::decide) fn edit(
@@ -63,6 +63,7 @@ fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
 fn of_run(draft: &mut Draft<'_>, request: &Request, goal: &str) -> Result<(), String> {
     Goal::new(goal).check().map_err(|wrong| wrong.to_string())?;
     let reason = asked_by(request);
+    stop_review(draft, &reason);
     draft.emit(RunEvent::GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
     let Some(run) = draft.open() else { return Ok(()) };
     let why = format!("the goal of the run was changed: {reason}");

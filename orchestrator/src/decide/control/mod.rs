@@ -12,7 +12,7 @@ use muster_shared::run::{Group, Request, RunEvent, RunState, StopReason, TaskSta
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{groups, partial, survey};
+use super::{draft_review, groups, partial, survey};
 
 pub(super) use edit::edit;
 pub(super) use pause::{pause, put_down, resume, stop_early_bird};
@@ -32,6 +32,11 @@ pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
     match why {
         StopReason::Cancelled | StopReason::Refused => {}
         StopReason::DeadlinePassed | StopReason::BudgetExhausted => groups::conclude(draft, &reason),
+    }
+    if matches!(why, StopReason::DeadlinePassed | StopReason::BudgetExhausted)
+        && draft_review::rescue(draft, &reason)
+    {
+        return;
     }
     let Some(run) = draft.open() else { return };
     let report = match why {
@@ -81,7 +86,12 @@ pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
         (Some(run), TaskId::Leaf(index)) => run.group_in_work(index).into_iter().flat_map(Group::everybody),
         (
             Some(_),
-            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+            TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_),
         )
         | (None, _) => {
             return interrupt_one(draft, task, reason);
@@ -102,13 +112,22 @@ fn interrupt_one(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
 
 /// Stops the writing of the report: what it is to be made of changes.
 fn stop_writing(draft: &mut Draft<'_>, reason: &str) {
+    stop_review(draft, reason);
     reopen(draft, &TaskId::Write, reason);
+}
+
+/// Whoever reviews the draft of a report that is not to be delivered is told so.
+fn stop_review(draft: &mut Draft<'_>, reason: &str) {
+    if let Some((number, _)) = draft.open().and_then(|run| run.drafts.open()) {
+        interrupt(draft, &TaskId::DraftReview(number), reason);
+    }
 }
 
 /// Opens a task again if it was begun.
 fn reopen(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
     if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(TaskState::was_begun) {
         interrupt(draft, task, reason);
+        stop_review(draft, reason);
         draft.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
     }
 }

@@ -69,6 +69,11 @@ fn queued(run: &RunState) -> Vec<(TaskId, Generation)> {
 fn is_parent(run: &RunState, task: &TaskId) -> bool {
     match task {
         TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| !plan.is_leaf(&index.planned())),
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => false,
+        TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => false,
     }
 }

@@ -21,7 +21,7 @@ const OVER: &str = "the time for carrying out the plan is up";
 /// When agents are to be done with what the phase has them do; nothing when there is no time but that of the run.
 ///
 /// Time is kept for writing once there is something to write.
-pub(super) fn ends_at(run: &RunState) -> Option<Millis> {
+pub(in crate::decide) fn ends_at(run: &RunState) -> Option<Millis> {
     // While somebody is asked how to go on, the time of the phase stands still.
     let own = |span: Option<u64>| {
         span.filter(|_| !run.is_held()).map(|span| run.phase_since.after(Duration::from_millis(span)))
@@ -120,7 +120,12 @@ fn conclude(draft: &mut Draft<'_>) {
 fn in_hand(run: &RunState) -> Vec<(TaskId, Generation)> {
     let executed = |task: &TaskId| match task {
         TaskId::Leaf(index) => run.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => true,
+        TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => true,
     };
     let held = run.tasks.iter().filter(|(task, state)| executed(task) && state.status.is_in_work());
     held.map(|(task, state)| (task.clone(), state.generation)).collect()

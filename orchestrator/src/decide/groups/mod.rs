@@ -35,7 +35,12 @@ pub(super) fn pattern(run: &RunState, index: &TaskIndex) -> Pattern {
 pub(super) fn is_for_members(run: &RunState, task: &TaskId) -> bool {
     match task {
         TaskId::Leaf(index) => pattern(run, index).members() > 1,
-        TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => false,
+        TaskId::Plan
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => false,
     }
 }
 

@@ -44,7 +44,12 @@ pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest,
         (Some(run), TaskId::Leaf(asker)) => within_limits(run, request).map(|()| asker),
         (
             Some(_),
-            TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write,
+            TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_),
         ) => Err("only a task of the plan can ask its peers".to_owned()),
     };
     let found = match asker {

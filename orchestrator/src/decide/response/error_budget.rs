@@ -15,9 +15,11 @@ const USED_UP: &str = "the run has had as many failures as it may have";
 pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
     match task {
         TaskId::Plan | TaskId::Write => true,
-        TaskId::Leaf(_) | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) => {
-            !run.responses.used_up
-        }
+        TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Settle(_)
+        | TaskId::DraftReview(_) => !run.responses.used_up,
     }
 }
 

@@ -48,7 +48,11 @@ fn begun(filled: &Filled, event_version: u32) -> Fleet {
 fn goals(fleet: &Fleet) -> Vec<String> {
     let goals = fleet.offered().into_iter().filter_map(|offer| match &offer.work {
         Work::Execute { task, .. } => Some(task.goal.clone()),
-        Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::Write { .. } => None,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => None,
     });
     goals.collect()
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Advice, Awaited, Ending, Finding, Goal, Outcome, PeerRequest, PlanDraft, Product, RefineOperation,
-    Reflection, Report, RunLimits, Specialty, TaskDraft, TaskOffered, TaskResult, Wait, Work,
+    Advice, Awaited, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, Goal, Outcome, PeerRequest,
+    PlanDraft, Product, RefineOperation, Reflection, Report, RunLimits, Specialty, TaskDraft, TaskOffered,
+    TaskResult, Wait, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
@@ -382,6 +383,14 @@ pub(super) fn report() -> Outcome {
     done(Product::Report(Report { title: "Report".into(), body: "# Report".into(), ..Report::default() }))
 }
 
+/// A draft is accepted unless there are remarks on it.
+pub(super) fn draft_review(remarks: &[&str]) -> Outcome {
+    let remark = |text: &&str| DraftRemark { place: "Report".into(), text: (*text).into() };
+    let verdict = if remarks.is_empty() { DraftVerdict::Accept } else { DraftVerdict::Revise };
+    let remarks = remarks.iter().map(remark).collect();
+    done(Product::DraftReview(DraftReview { verdict, remarks, ..DraftReview::default() }))
+}
+
 /// Answers as a fleet does in which everything goes well, with this plan.
 pub(super) fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
     match &offer.work {
@@ -390,5 +399,6 @@ pub(super) fn good(offer: &TaskOffered, tasks: &[TaskDraft]) -> Outcome {
         Work::Reflect { .. } => reflection(None),
         Work::Refine { .. } => refinement(vec![RefineOperation::Exit { reason: "fine".into() }]),
         Work::Write { .. } => report(),
+        Work::DraftReview { .. } => draft_review(&[]),
     }
 }

@@ -7,6 +7,7 @@ mod children;
 mod conflicts;
 mod control;
 mod deadlines;
+mod draft_review;
 mod fleet;
 mod groups;
 mod learning;

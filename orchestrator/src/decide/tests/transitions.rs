@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{
-    Awaited, Budget, Ending, Goal, Outcome, Planning, Question, RefineOperation, RunLimits, TaskDraft,
-    TaskOffered, TaskStatus, Wait, Work,
+    Awaited, Budget, DraftReviewPolicy, Ending, Goal, Outcome, Planning, Question, RefineOperation,
+    RunLimits, TaskDraft, TaskOffered, TaskStatus, Wait, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, QuestionId, Role, TaskId, TaskIndex};
 use muster_shared::run::{
@@ -17,7 +17,9 @@ use muster_shared::time::Millis;
 
 use crate::decide::holders;
 
-use super::fleet::{Fleet, ID, advising, failed, leaf, plan, refinement, reflection, report, result};
+use super::fleet::{
+    Fleet, ID, advising, draft_review, failed, leaf, plan, refinement, reflection, report, result,
+};
 
 /// How often each transition was reached.
 type Reached = BTreeMap<String, u32>;
@@ -91,6 +93,7 @@ const ALL: [(&str, &[&str]); 4] = [
         &[
             "aborted > created",
             "completed > created",
+            "created > aborted",
             "created > queued",
             "failed > created",
             "processing > aborted",
@@ -145,9 +148,12 @@ impl Stand {
                     Some(plan) if !plan.is_leaf(index) && state.status != TaskStatus::Split => return None,
                     Some(_) | None => "leaf",
                 },
-                TaskId::Plan | TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {
-                    "other task"
-                }
+                TaskId::Plan
+                | TaskId::Reflect(_)
+                | TaskId::Refine(_)
+                | TaskId::Settle(_)
+                | TaskId::Write
+                | TaskId::DraftReview(_) => "other task",
             };
             Some((task.clone(), (kind, state.status, state.generation, state.attempt)))
         });
@@ -401,6 +407,7 @@ impl World {
                 refinement((0..3).map(|_| operation(chance, run)).collect())
             }
             Work::Write { .. } => report(),
+            Work::DraftReview { .. } => draft_review(if chance.happens(2) { &["more"] } else { &[] }),
         }
     }
 }
@@ -498,6 +505,7 @@ fn limits(chance: &mut Chance) -> RunLimits {
         max_deaths: 2,
         max_refinements: 5,
         executing_deadline_ms: some(chance.happens(4), 9_000),
+        draft_review: if chance.happens(3) { DraftReviewPolicy::On } else { DraftReviewPolicy::Off },
         budget: Budget { model_calls: some(chance.happens(5), 12), ..Budget::UNLIMITED },
         ..RunLimits::default()
     }

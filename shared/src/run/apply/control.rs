@@ -3,6 +3,7 @@
 use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::{Paused, Phase, RunState};
 use super::agent::count_usage;
+use super::drafts;
 use super::error::ApplyError;
 use super::responses;
 use super::task::{at_generation, executable, illegal, move_to};
@@ -43,6 +44,9 @@ pub(super) fn resume(
     state.phase_since = state.phase_since.after(pause);
     for begun in state.responses.begun.values_mut() {
         *begun = begun.after(pause);
+    }
+    for review in state.drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
+        review.until = review.until.after(pause);
     }
     state.deadline = deadline.unwrap_or(state.deadline);
     Ok(())
@@ -111,7 +115,7 @@ pub(super) fn reopen(
     match task {
         TaskId::Leaf(index) => drop(state.stale.remove(index)),
         TaskId::Reflect(index) => drop(state.reflections.remove(index)),
-        TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write => {}
+        TaskId::Plan | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::Write | TaskId::DraftReview(_) => {}
     }
     back_to_executing(state, now);
     Ok(())
@@ -158,7 +162,10 @@ pub(super) fn edit(
 
 fn back_to_executing(state: &mut RunState, now: Millis) {
     match state.phase {
-        Phase::Writing => enter(state, Phase::Executing, now),
+        Phase::Writing => {
+            drafts::dropped(state);
+            enter(state, Phase::Executing, now);
+        }
         Phase::Planning | Phase::Executing | Phase::Ended => {}
     }
 }

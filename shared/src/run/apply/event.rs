@@ -9,6 +9,7 @@ use super::agent::count_usage;
 use super::auction;
 use super::conflict;
 use super::control;
+use super::drafts;
 use super::error::ApplyError;
 use super::groups;
 use super::loss::{self, Holder};
@@ -86,6 +87,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         planning: super::super::planning::PlanHistory::default(),
         tallies: std::collections::BTreeMap::new(),
         auctions: std::collections::BTreeMap::new(),
+        drafts: super::super::drafts::DraftHistory::default(),
         usage: Usage::default(),
         allotted: Vec::new(),
         report: None,
@@ -311,6 +313,18 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::WritingBegan => {
             require_phase(state, &[Phase::Executing], name)?;
             control::enter(state, Phase::Writing, now);
+        }
+        RunEvent::DraftReviewBegun { number, until } => {
+            require_phase(state, &[Phase::Writing], name)?;
+            drafts::begun(state, name, *number, *until)?;
+        }
+        RunEvent::DraftReviewed { number, review, revise } => {
+            require_phase(state, &[Phase::Writing], name)?;
+            drafts::reviewed(state, name, *number, (review, *revise))?;
+        }
+        RunEvent::DraftReviewMissed { number, reason } => {
+            require_phase(state, &[Phase::Writing], name)?;
+            drafts::missed(state, name, *number, reason)?;
         }
         RunEvent::RunCompleted { report } => {
             require_phase(state, &[Phase::Writing], name)?;

@@ -8,6 +8,7 @@ mod agent;
 mod auction;
 mod conflict;
 mod control;
+mod drafts;
 mod error;
 mod event;
 mod groups;

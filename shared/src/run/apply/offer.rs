@@ -26,6 +26,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
         TaskId::Reflect(index) => state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index)),
         TaskId::Settle(number) => state.settling.contains_key(number),
+        TaskId::DraftReview(number) => state.drafts.open().is_some_and(|(open, _)| open == *number),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
     };
     if !known {

@@ -109,7 +109,8 @@ pub(super) fn executable<'a>(
         | TaskId::Reflect(_)
         | TaskId::Refine(_)
         | TaskId::Settle(_)
-        | TaskId::Write => state.tasks.get_mut(task).ok_or_else(unknown),
+        | TaskId::Write
+        | TaskId::DraftReview(_) => state.tasks.get_mut(task).ok_or_else(unknown),
     }
 }
 

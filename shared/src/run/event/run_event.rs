@@ -10,9 +10,9 @@ use super::{Checked, Evidence, FailedPlan, StopReason};
 use crate::blueprint::Fate;
 use crate::conflict::Side;
 use crate::flow::{
-    About, Bid, ConflictStep, ContextAuthor, FailureKind, Goal, Observation, OnTimeout, Pattern, PeerAnswer,
-    Plan, PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits, Verdict,
-    View, Wait,
+    About, Bid, ConflictStep, ContextAuthor, DraftReview, FailureKind, Goal, Observation, OnTimeout, Pattern,
+    PeerAnswer, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits,
+    Verdict, View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -605,6 +605,29 @@ pub enum RunEvent {
     },
     /// The report is being written.
     WritingBegan,
+    /// The report is written, and a reviewer reads this draft before it is delivered.
+    DraftReviewBegun {
+        /// Which review of the run, from 1.
+        number: u32,
+        /// Until when the reviewer is waited for.
+        until: Millis,
+    },
+    /// A reviewer has read the draft.
+    DraftReviewed {
+        /// Which review of the run, from 1.
+        number: u32,
+        /// What it says.
+        review: DraftReview,
+        /// Whether the report is written again; else it is delivered as it is.
+        revise: bool,
+    },
+    /// The review of the draft did not take place, or nothing came of it. The draft is delivered.
+    DraftReviewMissed {
+        /// Which review of the run, from 1.
+        number: u32,
+        /// Why.
+        reason: String,
+    },
     /// The run ended well.
     RunCompleted {
         /// The answer.

@@ -4,7 +4,7 @@
     pip install nats-py
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
 """
-import asyncio, json, os, uuid
+import asyncio, contextlib, json, os, uuid
 import nats
 from nats.js import api, errors
 
@@ -27,8 +27,8 @@ async def beat(nc):
 
 async def obey(msg):
     order = content(msg)
-    for task in hand.values():
-        if "run" in order and all(order.get(part, task[part]) == task[part] for part in ("run", "task", "generation")):
+    for task in hand.values() if order["control"].startswith(("cancel", "park")) else ():
+        if all(order.get(part, of) == of for part, of in task.items()):  # an order may mean a whole run
             task["order"] = order["control"]
 
 async def take(js, queue):
@@ -48,13 +48,12 @@ async def work(js, msg, task, goal):
     fence = "evt.{run}.*.*.{task}.{generation}.>".format(**task)  # the same for all: of two that write, one is refused
     async def write(kind, **content):
         headers = {"Nats-Expected-Last-Subject-Sequence": str(seq), "Nats-Expected-Last-Subject-Sequence-Subject": fence}
-        subject = fence.replace("*.*", f"{ROLE}.{ME}").replace(">", kind)
+        subject = fence.replace("*.*.", f"{ROLE}.{ME}.").replace(">", kind)
         return (await js.publish(subject, message(kind, **content), headers=headers)).seq
-    try:
+    seq, before = 0, {}
+    with contextlib.suppress(errors.NotFoundError):
         last = await js.get_last_msg("RUNS", fence)
         seq, before = last.seq, content(last)
-    except errors.NotFoundError:
-        seq, before = 0, {}
     if "ending" in before or "parked" in before:
         return  # it has ended: it is acknowledged and dropped
     done, words = before.get("number", before.get("after_step", 0)), len(goal.split())
@@ -67,13 +66,11 @@ async def work(js, msg, task, goal):
             return await (write("released", reason="put down", parked=True) if park else write("outcome", ending="cancelled"))
         seq = await write("step", number=number, thought={"text": "Count, to be sure."}, action={"name": "count"},
                           observation={"status": "success", "content": str(words)})
-    result = {"conclusion": f"The task has {words} words.", "data": {"words": words}}
-    await write("outcome", ending="done", product={"result": result})
+    await write("outcome", ending="done", product={"result": {"conclusion": f"{words} words.", "data": {"words": words}}})
 
 async def main():
     nc = await nats.connect(os.environ["NATS_URL"], name=ME)  # by this name orchestrators learn whose connection ended
-    for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}"):
-        await nc.subscribe(subject, cb=obey)
-    await asyncio.gather(beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
+    listen = [nc.subscribe(subject, cb=obey) for subject in ("ctl.all", f"ctl.role.{ROLE}", f"ctl.agent.{ME}")]
+    await asyncio.gather(*listen, beat(nc), take(nc.jetstream(), ROLE), take(nc.jetstream(), "@" + ME))
 
 asyncio.run(main())

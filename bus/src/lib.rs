@@ -37,7 +37,7 @@ pub use allowance::{Allowances, BrokerClock};
 pub use auctions::Auctions;
 pub use backend::Appended;
 pub use bus::{Bus, ServerInfo};
-pub use context::{ContextValue, SharedContext};
+pub use context::SharedContext;
 pub use control::{Control, ControlTarget};
 pub use dead::{DeadLetter, DeadLetters, Origin};
 pub use error::{AppendError, BusError};

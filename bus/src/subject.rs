@@ -96,7 +96,7 @@ impl Subject {
             ["ctl", "all"] => Ok(Self::ControlAll),
             ["ctl", "role", role] => Ok(Self::ControlRole((*role).to_owned())),
             ["ctl", "agent", agent] => Ok(Self::ControlAgent(read(agent)?)),
-            ["bb", run, key] => Ok(Self::Context(read(run)?, (*key).to_owned())),
+            ["bb", run, key @ ..] if !key.is_empty() => Ok(Self::Context(read(run)?, key.join("."))),
             ["cfp", role, run, task] => Ok(Self::Call(read(role)?, read(run)?, read(task)?)),
             ["bid", role, agent, run, task] => {
                 Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
@@ -211,6 +211,7 @@ mod tests {
             "ctl.role.worker",
             "ctl.agent.worker-00000001",
             "bb.RUN.facts",
+            "bb.RUN.door.colour",
             "timer.set.RUN",
             "timer.due.RUN",
             "dlq.evt.anything.at.all",

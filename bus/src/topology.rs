@@ -164,8 +164,16 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             ..bucket(ALLOWANCE, "Rates and budgets of the whole fleet", "$KV.ALLOWANCE.>", 4 * MIB)
         },
         StreamSpec {
+            when_full: WhenFull::DropOldest,
+            // The record has them.
+            waits_for_disk: false,
             republish: Some(("$KV.BB.", "bb.")),
-            ..bucket(CONTEXT, "The shared context of runs", "$KV.BB.>", settings.context_bytes)
+            ..bucket(
+                CONTEXT,
+                "Values that runs share, as they are written",
+                "$KV.BB.>",
+                settings.context_bytes,
+            )
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,

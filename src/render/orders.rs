@@ -38,6 +38,10 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         RunEvent::QuestionAnswered { reply } => format!("question {} is answered", reply.question),
         RunEvent::RefinementWanted { .. } => "the plan will be refined for it".to_owned(),
         RunEvent::ContextWritten { key, version, .. } => format!("context.{key} has version {version}"),
+        RunEvent::InformationShared { to, .. } => {
+            let to: Vec<String> = to.iter().map(ToString::to_string).collect();
+            format!("told to {}", to.join(", "))
+        }
         RunEvent::ConflictFound { .. }
         | RunEvent::ConflictExamined { .. }
         | RunEvent::VerificationAdded { .. }
@@ -81,7 +85,6 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskWaits { .. }
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
-        | RunEvent::InformationShared { .. }
         | RunEvent::HandOverRefused { .. }
         | RunEvent::StandstillEnded { .. }
         | RunEvent::ChildBegun { .. }

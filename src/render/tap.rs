@@ -53,7 +53,10 @@ fn event(event: &RunEvent) -> String {
             };
             format!("{what} to {task}: {}", observation.content)
         }
-        RunEvent::InformationShared { from, text, .. } => format!("{} from {from}: {text}", event.name()),
+        RunEvent::InformationShared { from, person, text, .. } => {
+            let from = from.as_ref().map_or_else(|| person.clone(), ToString::to_string);
+            format!("{} from {from}: {text}", event.name())
+        }
         // Whatever else happens is told by the trace.
         other => other.name().to_owned(),
     }
@@ -124,7 +127,7 @@ fn says(body: &Body) -> String {
         }
         Body::Control(ControlMessage::ParkTask { task, reason, .. }) => format!("park {task}: {reason}"),
         Body::Control(ControlMessage::Inform { task, information, .. }) => {
-            let told = information.iter().map(|one| format!("from {}: {}", one.from, one.text));
+            let told = information.iter().map(|one| format!("from {}: {}", one.teller(), one.text));
             format!("information for {task}: {}", told.collect::<Vec<_>>().join("; "))
         }
         Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),

@@ -191,8 +191,9 @@ impl Timeline {
             RunEvent::TaskDelegated { task, to, .. } => {
                 format!("{task} hands work over to the new task {to}")
             }
-            RunEvent::InformationShared { number, from, to, text } => {
+            RunEvent::InformationShared { number, from, person, key: _, to, text } => {
                 let to: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
+                let from = from.as_ref().map_or_else(|| person.clone(), TaskIndex::to_string);
                 format!("{from} shares information {number} with {}: {}", to.join(", "), self.brief(text))
             }
             RunEvent::ContextWritten { key, value, version, by } => {
@@ -384,7 +385,8 @@ impl Timeline {
             }
         };
         for told in &step.heard {
-            line("heard", &format!("from {} ({}): {}", told.from, told.name, told.text));
+            let name = told.from.as_ref().map(|_| format!(" ({})", told.name)).unwrap_or_default();
+            line("heard", &format!("from {}{name}: {}", told.teller(), told.text));
         }
         line("thought", &step.thought.text);
         line("reasoning", &step.thought.reasoning);
@@ -506,14 +508,15 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskAnswered { task, .. }
         | RunEvent::StandstillEnded { task, .. }
         | RunEvent::TaskReopened { task, .. } => Some(task.clone()),
-        RunEvent::GoalEdited { task, .. } => task.clone().map(TaskId::Leaf),
+        RunEvent::GoalEdited { task, .. } | RunEvent::InformationShared { from: task, .. } => {
+            task.clone().map(TaskId::Leaf)
+        }
         RunEvent::TaskBlocked { task, .. }
         | RunEvent::TaskSkipped { task, .. }
         | RunEvent::TaskDelegated { task, .. }
         | RunEvent::HandOverRefused { task, .. }
         | RunEvent::DependencyLeft { task, .. }
         | RunEvent::TaskStale { task, .. }
-        | RunEvent::InformationShared { from: task, .. }
         | RunEvent::MembersBegun { task, .. }
         | RunEvent::MembersDiscuss { task, .. }
         | RunEvent::ChairCalled { task, .. }

@@ -48,7 +48,7 @@ mod tests {
 
     fn told(number: u32) -> Information {
         let text = format!("word {number}");
-        Information { number, from: muster_shared::ids::TaskIndex::top(1), name: "look".into(), text }
+        Information { number, from: Some(muster_shared::ids::TaskIndex::top(1)), name: "look".into(), text }
     }
 
     #[test]

@@ -202,10 +202,17 @@ impl Conversation {
 
     /// What other tasks shared, as one message of data.
     fn in_words(&self, told: &[Information]) -> Option<ChatMessage> {
-        let lines = told.iter().map(|one| format!("Task {} ({}): {}", one.from, one.name, one.text));
-        let text = lines.collect::<Vec<_>>().join("\n\n");
-        let word =
-            "Other tasks of this run share what they found. Take it into account as far as it concerns you.";
+        let line = |one: &Information| match &one.from {
+            Some(from) => format!("Task {from} ({}): {}", one.name, one.text),
+            None => format!("{} (a person): {}", one.name, one.text),
+        };
+        let text = told.iter().map(line).collect::<Vec<_>>().join("\n\n");
+        let who = if told.iter().all(|one| one.from.is_some()) {
+            "Other tasks of this run share what they found."
+        } else {
+            "Other tasks of this run, and people, share what they know."
+        };
+        let word = format!("{who} Take it into account as far as it concerns you.");
         (!told.is_empty()).then(|| {
             ChatMessage::user(format!("{word}\n{}", fence(&self.nonce, "shared information", &text)))
         })

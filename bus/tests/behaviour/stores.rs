@@ -1,8 +1,8 @@
 use bytes::Bytes;
-use muster_bus::{AppendError, BusError};
-use muster_shared::flow::RunLessons;
-use muster_shared::ids::Seq;
+use muster_bus::BusError;
+use muster_shared::flow::{ContextAuthor, RunLessons};
 use muster_shared::time::Millis;
+use muster_shared::wire::ContextUpdate;
 use serde_json::json;
 
 use crate::fixture::{Fixture, next, run};
@@ -12,8 +12,7 @@ crate::on_both!(
     named_objects_are_replaced,
     large_objects_come_back_whole,
     too_large_objects_are_refused,
-    the_shared_context_refuses_stale_writes,
-    the_shared_context_is_watched,
+    values_of_runs_are_shown_as_they_are_written,
     lessons_are_kept_once_for_each_run,
 );
 
@@ -50,32 +49,21 @@ async fn too_large_objects_are_refused(f: Fixture) {
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
 }
 
-async fn the_shared_context_refuses_stale_writes(f: Fixture) {
+async fn values_of_runs_are_shown_as_they_are_written(f: Fixture) {
     let (context, run) = (f.bus.context(), run());
-    assert_eq!(context.get(run, "facts").await.unwrap(), None);
-    let first = context.set(run, "facts", json!(["a"]), Seq(0)).await.unwrap();
-    let again = context.set(run, "facts", json!([]), Seq(0)).await;
-    assert!(matches!(again, Err(AppendError::Conflict)), "{again:?}");
-    let second = context.set(run, "facts", json!(["a", "b"]), first).await.unwrap();
-    let stale = context.set(run, "facts", json!([]), first).await;
-    assert!(matches!(stale, Err(AppendError::Conflict)), "{stale:?}");
-    let held = context.get(run, "facts").await.unwrap().unwrap();
-    assert_eq!((held.value, held.version), (json!(["a", "b"]), second));
-    context.remove(run, "facts", second).await.unwrap();
-    assert_eq!(context.get(run, "facts").await.unwrap(), None);
-    context.set(run, "facts", json!(1), Seq(0)).await.unwrap();
-    assert_eq!(context.list(run).await.unwrap().len(), 1);
-    assert!(context.set(run, "a.b", json!(1), Seq(0)).await.is_err());
-}
-
-async fn the_shared_context_is_watched(f: Fixture) {
-    let (context, run) = (f.bus.context(), run());
-    let version = context.set(run, "a", json!(1), Seq(0)).await.unwrap();
-    let mut values = context.watch(run).await.unwrap();
-    assert_eq!(next(&mut values).await.value, json!(1));
-    context.set(run, "a", json!(2), version).await.unwrap();
-    let seen = next(&mut values).await;
-    assert_eq!((seen.key.as_str(), seen.value), ("a", json!(2)));
+    let value = |key: &str, version: u32| {
+        let by = Some(ContextAuthor::Person("ann".to_owned()));
+        ContextUpdate { run, key: key.to_owned(), value: json!({ "is": version }), version, by }
+    };
+    context.show(value("door.colour", 1)).await.unwrap();
+    context.show(value("door.colour", 2)).await.unwrap();
+    let mut shown = context.watch(run).await.unwrap();
+    assert_eq!(next(&mut shown).await, value("door.colour", 2), "the last of each, for who comes late");
+    context.show(value("limit", 1)).await.unwrap();
+    assert_eq!(next(&mut shown).await, value("limit", 1));
+    for bad in ["", "1", "a b", "a..b", "a.", "*", ">"] {
+        assert!(context.show(value(bad, 1)).await.is_err(), "{bad:?}");
+    }
 }
 
 async fn lessons_are_kept_once_for_each_run(f: Fixture) {

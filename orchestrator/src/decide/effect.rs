@@ -1,11 +1,12 @@
 //! What a decision asks the outside world to do.
 
-use muster_shared::flow::{CallForProposals, Information, RunLessons};
+use muster_shared::flow::{CallForProposals, ContextAuthor, Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::standing::RunStanding;
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
+use serde_json::Value;
 
 /// Something to be done once the decision stands in the record. All of them may be done twice without harm,
 /// and all may be lost with the process: whoever takes the run over decides anew.
@@ -50,6 +51,17 @@ pub enum Effect {
         agent: AgentId,
         /// What it is told.
         information: Vec<Information>,
+    },
+    /// Show a value of the shared context to whoever listens. The record has it: nothing is lost with one that is not shown.
+    ShowContext {
+        /// Its key.
+        key: String,
+        /// What it is.
+        value: Value,
+        /// Its version.
+        version: u32,
+        /// Who wrote it.
+        by: ContextAuthor,
     },
     /// Have whoever works for this run put down what is in hand.
     ParkRun {

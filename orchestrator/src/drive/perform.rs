@@ -6,7 +6,7 @@ use muster_bus::{BusError, ControlTarget, DeadLetter};
 use muster_shared::flow::CallForProposals;
 use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{Evidence, Input};
-use muster_shared::wire::{ControlMessage, Encoding};
+use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
 
 use super::office::Office;
 use super::run_actor::Mail;
@@ -51,6 +51,10 @@ async fn carry_out(office: &Arc<Office>, run: RunId, effect: &Effect) -> Result<
             let (task, generation, information) = (task.clone(), *generation, information.clone());
             let message = ControlMessage::Inform { run, task, generation, information };
             office.bus.control().send(&ControlTarget::Agent(agent.clone()), &message).await
+        }
+        Effect::ShowContext { key, value, version, by } => {
+            let (key, value, by) = (key.clone(), value.clone(), Some(by.clone()));
+            office.bus.context().show(ContextUpdate { run, key, value, version: *version, by }).await
         }
         Effect::ParkRun { reason } => {
             let message = ControlMessage::ParkRun { run, reason: reason.clone() };

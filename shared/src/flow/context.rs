@@ -49,11 +49,13 @@ pub const fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a name can be a key: a letter, then letters, digits, `-`, `_` and `.`.
+/// Whether a name can be a key: a letter, then letters, digits, `-`, `_` and single `.` between them.
 #[must_use]
 pub fn is_key(name: &str) -> bool {
     let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.len() <= MAX_KEY && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(rest)
+    let is_joined = !name.ends_with('.') && !name.contains("..");
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    name.len() <= MAX_KEY && begins && is_joined && name.chars().all(rest)
 }
 
 /// Who wrote a value.

@@ -239,12 +239,21 @@ pub struct Capable {
 pub struct Information {
     /// Its number in the run: it is heard once, however often it is told.
     pub number: u32,
-    /// The task that tells it.
-    pub from: TaskIndex,
-    /// The name of that task.
+    /// The task that tells it; nothing when a person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<TaskIndex>,
+    /// The name of that task, or of the person.
     pub name: String,
     /// What it says.
     pub text: String,
+}
+
+impl Information {
+    /// Who tells it: the index of a task, or the name of a person.
+    #[must_use]
+    pub fn teller(&self) -> String {
+        self.from.as_ref().map_or_else(|| self.name.clone(), TaskIndex::to_string)
+    }
 }
 
 /// How much tasks may ask of each other. Part of a run's limits.

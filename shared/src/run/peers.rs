@@ -25,13 +25,23 @@ pub struct PeerTalk {
     /// What of it tasks asked for: keys, and beginnings of keys with a `*`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub asked: BTreeMap<TaskIndex, BTreeSet<String>>,
+    /// Which keys tasks wrote.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub wrote: BTreeMap<TaskIndex, BTreeSet<String>>,
 }
 
-/// Something that a task told others.
+/// Something that a task, or a person by a value, told others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Shared {
-    /// The task that told it.
-    pub from: TaskIndex,
+    /// The task that told it; nothing when a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<TaskIndex>,
+    /// The person who told it; empty when a task did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub person: String,
+    /// The value that it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The tasks that are told.
     pub to: Vec<TaskIndex>,
     /// What it says.
@@ -114,12 +124,19 @@ impl PeerTalk {
     }
 
     /// Whether a task asked for a key.
-    #[must_use]
-    pub fn asked_for(&self, task: &TaskIndex, key: &str) -> bool {
+    fn asked_for(&self, task: &TaskIndex, key: &str) -> bool {
         self.asked.get(task).into_iter().flatten().any(|asked| match asked.strip_suffix('*') {
             Some(beginning) => key.starts_with(beginning),
             None => asked == key,
         })
+    }
+
+    /// Whether a task has to do with a key: it asked for it, wrote it, or was told of it before.
+    #[must_use]
+    pub fn knows_of(&self, task: &TaskIndex, key: &str) -> bool {
+        let wrote = || self.wrote.get(task).is_some_and(|keys| keys.contains(key));
+        let was_told = |told: &Shared| told.key.as_deref() == Some(key) && told.to.contains(task);
+        self.asked_for(task, key) || wrote() || self.shared.values().any(was_told)
     }
 
     /// The number of what is told next.
@@ -136,7 +153,10 @@ impl PeerTalk {
         told.map(|(number, told)| Information {
             number: *number,
             from: told.from.clone(),
-            name: plan.tasks.get(&told.from).map(|task| task.name.clone()).unwrap_or_default(),
+            name: match &told.from {
+                Some(from) => plan.tasks.get(from).map(|task| task.name.clone()).unwrap_or_default(),
+                None => told.person.clone(),
+            },
             text: told.text.clone(),
         })
         .collect()

@@ -101,7 +101,8 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
         add(&format!("control_{name}"), Body::Control(control));
     }
     let value = json!({ "facts": [1, 2.5, null, "x"] });
-    add("context", Body::Context(ContextUpdate { run: run(), key: "facts".to_owned(), value }));
+    let (key, version, by) = ("facts".to_owned(), 0, None);
+    add("context", Body::Context(ContextUpdate { run: run(), key, value, version, by }));
     add("call", Body::Call(call()));
     add("bid", Body::Bid(bid()));
     add("decided_conflict", Body::Decided(contradicting()));
@@ -247,7 +248,7 @@ fn peer_requests() -> Vec<(&'static str, PeerRequest)> {
 
 fn information() -> Information {
     let text = "The limit is 20, not 10.".to_owned();
-    Information { number: 1, from: index("1-1"), name: "Look".to_owned(), text }
+    Information { number: 1, from: Some(index("1-1")), name: "Look".to_owned(), text }
 }
 
 /// What peers answer, and what they are told.
@@ -268,7 +269,8 @@ fn asked_of_peers() -> Decided {
         answer: Some(Box::new(answer)),
     });
     let Information { number, from, text, .. } = information();
-    let shared = RunEvent::InformationShared { number, from, to: vec![index("1-2")], text };
+    let (person, key) = (String::new(), None);
+    let shared = RunEvent::InformationShared { number, from, person, key, to: vec![index("1-2")], text };
     Decided { events: std::iter::once(shared).chain(answered).collect(), ..decided() }
 }
 

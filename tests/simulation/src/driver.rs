@@ -266,6 +266,7 @@ impl Owner {
                 }
                 // Dead letters are for people, and nobody here asks peers.
                 Effect::Inform { .. }
+                | Effect::ShowContext { .. }
                 | Effect::Bury { .. }
                 | Effect::KeepLessons { .. }
                 | Effect::KeepStanding { .. } => {}

@@ -86,7 +86,10 @@ fn of_run(run: &RunState) -> String {
     let lines = progress::render(&progress::lines(run, progress::Detail::Decided));
     let mut text = format!("The run's goal: {}\nIts tasks:\n{lines}", run.goal.text);
     for told in run.peers.shared.values() {
-        let _ = writeln!(text, "Task {} shared: {}", told.from, told.text);
+        let _ = match &told.from {
+            Some(from) => writeln!(text, "Task {from} shared: {}", told.text),
+            None => writeln!(text, "{} says: {}", told.person, told.text),
+        };
     }
     for turn in &run.goal.conversation {
         let answered: String = turn.answered.chars().take(TURN).collect();

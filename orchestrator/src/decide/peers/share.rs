@@ -25,17 +25,34 @@ pub(super) fn share(
         return Err("there is nothing to share".to_owned());
     }
     let to = if told.tasks.is_empty() { concerned(run, from)? } else { open_of(run, from, &told.tasks)? };
-    let number = publish(draft, from, &to, text.to_owned());
+    let number = publish(draft, Teller::Task(from), &to, text.to_owned(), None);
     let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
     let words =
         format!("It is told to: {}. Who works on it hears of it with the next step.", list.join(", "));
     Ok(Found { words, answer: PeerAnswer::InformationShared { number, to } })
 }
 
-/// Notes what these are told, and tells those who are at work.
-pub(super) fn publish(draft: &mut Draft<'_>, from: &TaskIndex, to: &[TaskIndex], text: String) -> u32 {
+/// Who tells something.
+#[derive(Clone, Copy)]
+pub(super) enum Teller<'a> {
+    Task(&'a TaskIndex),
+    Person(&'a str),
+}
+
+/// Notes what these are told, perhaps of a value, and tells those who are at work.
+pub(super) fn publish(
+    draft: &mut Draft<'_>,
+    teller: Teller<'_>,
+    to: &[TaskIndex],
+    text: String,
+    key: Option<String>,
+) -> u32 {
     let number = draft.open().map_or(1, |run| run.peers.next_number());
-    draft.emit(RunEvent::InformationShared { number, from: from.clone(), to: to.to_vec(), text });
+    let (from, person) = match teller {
+        Teller::Task(task) => (Some(task.clone()), String::new()),
+        Teller::Person(name) => (None, name.to_owned()),
+    };
+    draft.emit(RunEvent::InformationShared { number, from, person, key, to: to.to_vec(), text });
     for task in to {
         tell(draft, &TaskId::Leaf(task.clone()), number);
     }

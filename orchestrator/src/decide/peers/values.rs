@@ -1,6 +1,5 @@
 //! The shared context of a run: values that tasks and people write, each naming the version that it saw. A stale write is
-//! refused with what there is. Whom a new value concerns is told: tasks that depend on the one that wrote it, name its key in
-//! their goal, or asked for it.
+//! refused with what there is. Whom a new value concerns is told.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,9 @@ use muster_shared::run::{PEERS_SINCE, Request, RunEvent, RunState};
 use serde_json::Value;
 
 use super::super::draft::Draft;
-use super::{Found, share};
+use super::super::effect::Effect;
+use super::Found;
+use super::share::{self, Teller};
 
 /// A task writes a value.
 pub(super) fn write(
@@ -22,13 +23,10 @@ pub(super) fn write(
     let Some(run) = draft.open() else { return Err("the run has ended".to_owned()) };
     let ContextWrite { key, value, version } = wanted;
     let version = run.peers.check_write(&run.limits.context, key, value, *version)?;
-    let to = concerned(run, task, key);
     let by = ContextAuthor::Task { task: task.clone(), agent: agent.cloned() };
-    draft.emit(RunEvent::ContextWritten { key: key.clone(), value: value.clone(), version, by });
+    let to = written(draft, (key, value, version), by, Teller::Task(task));
     let mut words = format!("{key} is written, as version {version}.");
     if !to.is_empty() {
-        let text = format!("context.{key} is now (version {version}): {}", in_text(value));
-        share::publish(draft, task, &to, text);
         let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
         words.push_str(&format!(" It is told to: {}.", list.join(", ")));
     }
@@ -48,10 +46,28 @@ pub(in crate::decide) fn set(
         );
     }
     let version = run.peers.check_write(&run.limits.context, key, value, version)?;
-    let by =
-        ContextAuthor::Person(if request.by.is_empty() { "somebody".into() } else { request.by.clone() });
-    draft.emit(RunEvent::ContextWritten { key: key.to_owned(), value: value.clone(), version, by });
+    let name = if request.by.is_empty() { "somebody" } else { &request.by };
+    let by = ContextAuthor::Person(name.to_owned());
+    written(draft, (key, value, version), by, Teller::Person(name));
     Ok(())
+}
+
+/// Notes a value, shows it to observers, and tells whom it concerns; gives who that is.
+fn written(
+    draft: &mut Draft<'_>,
+    (key, value, version): (&str, &Value, u32),
+    by: ContextAuthor,
+    teller: Teller<'_>,
+) -> Vec<TaskIndex> {
+    let to = draft.open().map(|run| concerned(run, teller, key)).unwrap_or_default();
+    let (value, name) = (value.clone(), key.to_owned());
+    draft.emit(RunEvent::ContextWritten { key: name.clone(), value: value.clone(), version, by: by.clone() });
+    if !to.is_empty() {
+        let text = format!("context.{key} is now (version {version}): {}", in_text(&value));
+        share::publish(draft, teller, &to, text, Some(name.clone()));
+    }
+    draft.effect(Effect::ShowContext { key: name, value, version, by });
+    to
 }
 
 /// What there is of a key, or of all that begin so.
@@ -68,15 +84,19 @@ pub(super) fn read(run: &RunState, wanted: &ContextRead) -> Found {
     Found { words, answer: PeerAnswer::ContextFound { entries } }
 }
 
-/// The open leaves that a value of this task concerns.
-fn concerned(run: &RunState, from: &TaskIndex, key: &str) -> Vec<TaskIndex> {
+/// The open leaves that a new value concerns: those that depend on the task that wrote it, name its key in their goal, asked
+/// for it, wrote it, or were told of it before. Whoever writes it knows it.
+fn concerned(run: &RunState, teller: Teller<'_>, key: &str) -> Vec<TaskIndex> {
     let Some(plan) = &run.plan else { return Vec::new() };
-    let after = order::dependents(plan, &BTreeSet::from([from.clone()]));
+    let (from, after) = match teller {
+        Teller::Task(from) => (Some(from), order::dependents(plan, &BTreeSet::from([from.clone()]))),
+        Teller::Person(_) => (None, BTreeSet::new()),
+    };
     let names =
         |goal: &str| reference::find_context(goal).any(|(_, found)| found.is_ok_and(|found| found == key));
-    let leaves = plan.leaves().filter(|(leaf, _)| *leaf != from && share::is_open(run, leaf));
+    let leaves = plan.leaves().filter(|(leaf, _)| Some(*leaf) != from && share::is_open(run, leaf));
     let concerned = leaves
-        .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.asked_for(leaf, key));
+        .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.knows_of(leaf, key));
     concerned.map(|(leaf, _)| leaf.clone()).collect()
 }
 

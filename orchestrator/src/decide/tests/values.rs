@@ -1,14 +1,15 @@
 //! The shared context of a run: written with the version that was seen, resolved in goals, told to whom it concerns.
 
 use muster_shared::flow::{
-    ContextAuthor, ContextLimits, ContextRead, ContextWrite, ObservationStatus, PeerAnswer, PeerRequest,
-    RunLimits, TaskDraft, Work,
+    ContextAuthor, ContextLimits, ContextRead, ContextWrite, Information, ObservationStatus, PeerAnswer,
+    PeerRequest, RunLimits, TaskDraft, Work,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{Input, RunEvent, RunStatus};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, good, leaf, plan, result};
+use crate::decide::Effect;
 use crate::replay::replay;
 
 /// One that a second depends on; a third names a key; a fourth is by itself.
@@ -87,18 +88,24 @@ fn what_cannot_be_written_is_refused_with_the_reason() {
     finish(&mut fleet);
 }
 
+/// Whom the newest of all that was told is for.
+fn told(fleet: &Fleet) -> Vec<String> {
+    let mut events = fleet.events().into_iter().filter_map(|event| match event {
+        RunEvent::InformationShared { to, .. } => Some(to.iter().map(TaskIndex::to_string).collect()),
+        _ => None,
+    });
+    events.next_back().unwrap_or_default()
+}
+
+/// A person writes a value.
+fn person_writes(fleet: &mut Fleet, at: u128, key: &str, value: Value, version: u32) {
+    let key = key.to_owned();
+    fleet.ask(at, |request| Input::SetContext { key, value, version, request });
+}
+
 #[test]
 fn whom_a_value_concerns_is_told_and_nobody_else() {
     let mut fleet = begun(ContextLimits::USUAL);
-    let told = |fleet: &Fleet| {
-        let mut events = fleet.events().into_iter().filter_map(|event| match event {
-            RunEvent::InformationShared { to, .. } => {
-                Some(to.iter().map(TaskIndex::to_string).collect::<Vec<_>>())
-            }
-            _ => None,
-        });
-        events.next_back().unwrap_or_default()
-    };
     ask(&mut fleet, "1", write("limit", json!(20), 0));
     assert_eq!(told(&fleet), ["2", "3"], "who depends on the writer, and who names the key");
     let (_, words, found) = ask(&mut fleet, "4", read("colour.", true));
@@ -111,6 +118,46 @@ fn whom_a_value_concerns_is_told_and_nobody_else() {
         words.contains("colour.door (version 1, by task 1") && words.contains("limit (version 1"),
         "{words}"
     );
+    finish(&mut fleet);
+}
+
+#[test]
+fn what_a_person_writes_is_told_to_the_tasks_at_work_that_it_concerns() {
+    let mut fleet = begun(ContextLimits::USUAL);
+    ask(&mut fleet, "4", write("limit", json!(10), 0));
+    let names = fleet.find("3");
+    fleet.start(&names);
+    fleet.effects.clear();
+    person_writes(&mut fleet, 1, "limit", json!(20), 1);
+    assert_eq!(told(&fleet), ["3", "4"], "who names the key, and who wrote it");
+    let informed = fleet.effects.iter().filter_map(|effect| match effect {
+        Effect::Inform { task, information, .. } => Some((task.to_string(), information.clone())),
+        _ => None,
+    });
+    let informed: Vec<_> = informed.collect();
+    let [(task, information)] = &informed[..] else { panic!("{informed:?}") };
+    assert_eq!((task.as_str(), information.len()), ("3", 1), "4 is not at work: its offer tells it");
+    let Information { from, name, text, .. } = &information[0];
+    assert_eq!((from, name.as_str(), text.as_str()), (&None, "ann", "context.limit is now (version 2): 20"));
+    let shown =
+        |effect: &Effect| matches!(effect, Effect::ShowContext { key, version: 2, .. } if key == "limit");
+    assert!(fleet.effects.iter().any(shown), "observers see it");
+    person_writes(&mut fleet, 2, "limit", json!(30), 1);
+    person_writes(&mut fleet, 3, "of_nobody", json!(1), 0);
+    assert_eq!(told(&fleet), ["3", "4"], "neither what is stale nor what concerns nobody is told");
+    assert!(fleet.run().peers.shared.values().all(|told| told.text.ends_with("20")), "only the newest of it");
+    finish(&mut fleet);
+}
+
+#[test]
+fn of_a_value_that_is_written_often_only_the_newest_is_kept_to_be_told() {
+    let mut fleet = begun(ContextLimits::USUAL);
+    for version in 0..100 {
+        person_writes(&mut fleet, u128::from(version) + 1, "limit", json!(version), version);
+    }
+    let shared = &fleet.run().peers.shared;
+    assert_eq!(shared.keys().collect::<Vec<_>>(), [&100], "its number goes on, so that it is heard");
+    assert!(shared[&100].text.contains("(version 100): 99"), "{:?}", shared[&100]);
     finish(&mut fleet);
 }
 

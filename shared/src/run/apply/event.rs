@@ -3,6 +3,7 @@
 use super::super::EVENT_VERSION;
 use super::super::event::RunEvent;
 use super::super::fork::Inherited;
+use super::super::peers::Shared;
 use super::super::planning::{GivenUp, Iterated};
 use super::super::state::{Phase, QuestionEnd, RunState, RunStatus};
 use super::agent::count_usage;
@@ -220,8 +221,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::TaskAnswered { task, step, observation, answer } => {
             wait::answered(state, name, task, *step, (observation, answer.as_deref()))?;
         }
-        RunEvent::InformationShared { number, from, to, text } => {
-            wait::shared(state, name, *number, (from, to, text), now)?;
+        RunEvent::InformationShared { number, from, person, key, to, text } => {
+            let (from, person, key) = (from.clone(), person.clone(), key.clone());
+            let told = Shared { from, person, key, to: to.clone(), text: text.clone(), at: now };
+            wait::shared(state, name, *number, told)?;
         }
         RunEvent::TaskDelegated { task, to, plan } => wait::delegated(state, name, (task, to), plan)?,
         RunEvent::ContextWritten { key, value, version, by } => {

@@ -63,18 +63,20 @@ pub(super) fn shared(
     state: &mut RunState,
     event: &'static str,
     number: u32,
-    (from, to, text): (&TaskIndex, &[TaskIndex], &str),
-    at: Millis,
+    told: Shared,
 ) -> Result<(), ApplyError> {
     let known = |index: &&TaskIndex| state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(*index));
-    if let Some(unknown) = std::iter::once(from).chain(to).find(|index| !known(index)) {
+    if let Some(unknown) = told.from.iter().chain(&told.to).find(|index| !known(index)) {
         return Err(ApplyError::UnknownTask { task: TaskId::Leaf(unknown.clone()), event });
     }
     let wanted = state.peers.next_number();
     if number != wanted {
         return Err(ApplyError::WrongInformation { run: state.id, wanted, found: number });
     }
-    let told = Shared { from: from.clone(), to: to.to_vec(), text: text.to_owned(), at };
+    if let Some(key) = &told.key {
+        // Only what a value is now is worth telling.
+        state.peers.shared.retain(|_, before| before.key.as_ref() != Some(key));
+    }
     state.peers.shared.insert(number, told);
     Ok(())
 }
@@ -110,6 +112,9 @@ pub(super) fn context_written(
     let wanted = state.peers.context.get(key).map_or(0, |entry| entry.version).saturating_add(1);
     if version != wanted {
         return Err(ApplyError::WrongContext { key: key.to_owned(), wanted, found: version });
+    }
+    if let ContextAuthor::Task { task, .. } = by {
+        state.peers.wrote.entry(task.clone()).or_default().insert(key.to_owned());
     }
     let entry = ContextEntry { value: value.clone(), version, by: by.clone(), at };
     state.peers.context.insert(key.to_owned(), entry);

@@ -306,12 +306,19 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answer: Option<Box<PeerAnswer>>,
     },
-    /// A task told others something.
+    /// A task, or a person by a value, told others something.
     InformationShared {
         /// Its number in the run, from 1.
         number: u32,
-        /// The task that tells it.
-        from: TaskIndex,
+        /// The task that tells it; nothing when a person does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<TaskIndex>,
+        /// The person who tells it; empty when a task does.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        person: String,
+        /// The value of the shared context that it tells: what was told of that one before is told no more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
         /// The tasks that are told.
         to: Vec<TaskIndex>,
         /// What it says.

@@ -113,6 +113,11 @@ fn what_is_wrong_is_said_with_its_place() {
         (step("if = 'a.ok ='"), 7, "is expected before"),
         (step("for_each = 'params.topics'"), 7, "there is no parameter \"topics\""),
         (step("approval = ''"), 7, "the question is empty"),
+        (step("pattern = 'commitee:3'"), 7, "is no pattern: write hierarchical, auction, committee:3"),
+        (step("pattern = 'committee:12'"), 7, "2 to 9 members"),
+        (step("needs = ['law', ' ']"), 7, "steps[1].needs[2]: it is empty"),
+        (step("needs = [\n'law',\n'{{params.what}}']"), 9, "nothing in double braces"),
+        (step(&format!("needs = [{}]", "'x',".repeat(17))), 7, "16 is the most"),
         (step("[[steps]]\nid = 'b'\ngoal = '{{item}}'"), 9, "only steps with for_each have one"),
         (step("[[steps]]\nid = 'b'\ngoal = '{{a.mood}}'"), 9, "refers to nothing"),
         (step("[[steps]]\nid = 'b'\ngoal = '{{c.result}}'"), 9, "there is no step \"c\""),
@@ -186,6 +191,53 @@ fn what_is_left_out_is_named_where_it_is_used() {
     run.unfold();
     assert!(matches!(run.fates["scan"], Fate::LeftOut { .. }));
     assert_eq!(run.goal("2"), "sum up (step scan was left out: its condition does not hold: params.depth)");
+}
+
+#[test]
+fn what_a_step_needs_and_how_it_is_given_out_reaches_its_tasks() {
+    let mut run = run(
+        "[[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='params.topics'\npattern='redundant'\n\
+         [[steps]]\nid='judge'\ngoal='judge'\nneeds=[' law ', 'tax']\npattern='Committee:3:1'\n\
+         [[steps.fallback]]\ngoal='judge plainly'\n\
+         [[steps]]\nid='bid'\ngoal='count'\npattern='auction'\n\
+         [[steps]]\nid='plain'\ngoal='write it up'",
+        &json!({ "topics": ["ants", "bees"] }),
+    );
+    run.unfold();
+    run.fail("2-1");
+    run.unfold();
+    let cases: [(&str, Option<&str>, &[&str]); 8] = [
+        ("1", None, &[]),
+        ("1-1", Some("redundant:2"), &[]),
+        ("1-2", Some("redundant:2"), &[]),
+        ("2", None, &[]),
+        ("2-1", Some("committee:3:1"), &["law", "tax"]),
+        ("2-2", None, &[]),
+        ("3", Some("auction"), &[]),
+        ("4", None, &[]),
+    ];
+    assert_eq!(run.plan.tasks.len(), cases.len());
+    for (index, pattern, needs) in cases {
+        let task = &run.plan.tasks[&index.parse::<TaskIndex>().unwrap()];
+        let shown = task.pattern.map(|pattern| pattern.to_string());
+        assert_eq!(
+            (shown.as_deref(), &task.needs[..]),
+            (pattern, &needs.iter().map(|need| (*need).to_owned()).collect::<Vec<_>>()[..]),
+            "{index}"
+        );
+    }
+    assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
+    let text = write(&run.filled.blueprint);
+    assert_eq!(parse(&text).unwrap(), run.filled.blueprint, "{text}");
+}
+
+#[test]
+fn the_column_of_a_pattern_is_that_of_its_value() {
+    let text = "name = 'b'\nversion = '1'\ngoal = 'g'\n[[steps]]\nid = 'a'\ngoal = 'x'\npattern = 'auktion'";
+    let problems = parse(text).unwrap_err();
+    let found: Vec<_> =
+        problems.iter().map(|problem| (problem.line, problem.column, problem.at.as_str())).collect();
+    assert_eq!(found, [(7, 11, "steps[1].pattern")]);
 }
 
 #[test]
@@ -320,22 +372,26 @@ fn step(position: usize) -> impl Strategy<Value = BlueprintStep> {
         fallback,
         role,
         any::<(bool, bool)>(),
+        prop::option::of(prop::sample::select(vec!["auction", "committee:2", "redundant"])),
     )
-        .prop_map(move |(goal, expected, condition, for_each, fallback, role, (critical, gate))| {
-            BlueprintStep {
-                id: format!("s{position}"),
-                goal,
-                // Only goals may refer to results.
-                expected_output: if expected.contains("{{s") { String::new() } else { expected },
-                condition,
-                for_each,
-                fallback: if gate { fallback } else { Vec::new() },
-                role: role.map(str::to_owned),
-                critical,
-                approval: (gate && critical).then(|| "Go on?".to_owned()),
-                ..BlueprintStep::default()
-            }
-        })
+        .prop_map(
+            move |(goal, expected, condition, for_each, fallback, role, (critical, gate), pattern)| {
+                BlueprintStep {
+                    id: format!("s{position}"),
+                    goal,
+                    // Only goals may refer to results.
+                    expected_output: if expected.contains("{{s") { String::new() } else { expected },
+                    condition,
+                    for_each,
+                    fallback: if gate { fallback } else { Vec::new() },
+                    role: role.map(str::to_owned),
+                    pattern: pattern.map(str::to_owned),
+                    critical,
+                    approval: (gate && critical).then(|| "Go on?".to_owned()),
+                    ..BlueprintStep::default()
+                }
+            },
+        )
 }
 
 fn any_blueprint() -> impl Strategy<Value = Blueprint> {

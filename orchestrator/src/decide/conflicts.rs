@@ -33,7 +33,8 @@ const fn is_on(run: &RunState) -> bool {
     run.event_version >= TEAMS_SINCE
 }
 
-const fn tolerance(run: &RunState) -> Tolerance {
+/// How far apart numbers may lie in this run and still agree; inside its committees too.
+pub(super) const fn tolerance(run: &RunState) -> Tolerance {
     Tolerance { percent: run.limits.conflicts.tolerance_percent }
 }
 

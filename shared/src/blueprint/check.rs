@@ -8,7 +8,7 @@ use super::template::{Piece, paths, pieces};
 use super::{
     Blueprint, BlueprintStep, MAX_FALLBACK, MAX_PARAMS, MAX_STEPS, MAX_TEMPLATE_BYTES, Param, ParamKind,
 };
-use crate::flow::RunLimits;
+use crate::flow::{Pattern, RunLimits};
 use crate::ids::Role;
 use crate::plan::normal;
 
@@ -184,6 +184,10 @@ impl Finder<'_> {
         for text in &step.milestones {
             self.length(&format!("{at}.milestones"), text);
         }
+        self.needs(&format!("{at}.needs"), &step.needs);
+        if let Some(Err(why)) = step.pattern.as_ref().map(|text| text.parse::<Pattern>()) {
+            self.add(format!("{at}.pattern"), why);
+        }
         for other in &step.after {
             self.known_step(&format!("{at}.after"), other, own);
         }
@@ -209,6 +213,21 @@ impl Finder<'_> {
             let once = BlueprintStep { for_each: None, ..step.clone() };
             self.task(&at, other.role.as_deref(), &other.goal, &other.expected_output, Some(&once));
             self.length(&format!("{at}.name"), &other.name);
+        }
+    }
+
+    fn needs(&mut self, at: &str, needs: &[String]) {
+        if needs.len() > crate::plan::MAX_ITEMS {
+            self.add(at, format!("{} is the most", crate::plan::MAX_ITEMS));
+        }
+        for (need, n) in needs.iter().zip(1..) {
+            let at = format!("{at}[{n}]");
+            if need.trim().is_empty() {
+                self.add(&at, "it is empty: name a capability, or leave it out");
+            } else if pieces(need).iter().any(|piece| !matches!(piece, Piece::Words(_))) {
+                self.add(&at, "a capability is named as it is: nothing in double braces can stand in it");
+            }
+            self.length(&at, need);
         }
     }
 

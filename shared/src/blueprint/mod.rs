@@ -152,6 +152,13 @@ pub struct BlueprintStep {
     /// Steps that end before it begins, besides those that it refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
+    /// Capabilities that are needed; of the agents of its role, who has most of them is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// How it is given out: `hierarchical`, `auction`, `committee:3` or `redundant:2`; as the run's settings say when
+    /// absent. Where it is done for each item of a list, this holds of each. Its failure block goes by the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
     /// Whether the run cannot succeed without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,

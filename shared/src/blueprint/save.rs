@@ -97,6 +97,8 @@ fn step(plan: &Plan, index: &TaskIndex, task: &PlanTask, ids: &BTreeMap<TaskInde
             .iter()
             .filter_map(|needed| ids.get(needed).cloned())
             .collect(),
+        needs: task.needs.iter().map(|need| cut(&harmless(need), MAX_TEMPLATE_BYTES)).collect(),
+        pattern: task.pattern.map(|pattern| pattern.to_string()),
         critical: task.critical,
         ..BlueprintStep::default()
     }

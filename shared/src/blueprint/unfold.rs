@@ -275,7 +275,9 @@ impl Work<'_> {
             role: role(step.role.as_deref()),
             milestones: step.milestones.iter().map(|text| harmless(text)).collect(),
             expected_output: work.text(&step.expected_output, item),
+            needs: step.needs.iter().map(|need| need.trim().to_owned()).collect(),
             depends_on: depends_on.clone(),
+            pattern: step.pattern.as_ref().and_then(|text| text.parse().ok()),
             critical,
             ..holder(&title)
         };

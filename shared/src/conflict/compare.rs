@@ -100,6 +100,17 @@ fn numbers(
             when(within(0.0))
         }
         (one, other) if one == other => when(within(relative)),
+        // A share such as 0.3 is 30 %.
+        (Dimension::Percent, Dimension::None)
+            if is_share(b) && (a - b * 100.0).abs() <= percent.max(exact) =>
+        {
+            Comparison::Agree
+        }
+        (Dimension::None, Dimension::Percent)
+            if is_share(a) && (b - a * 100.0).abs() <= percent.max(exact) =>
+        {
+            Comparison::Agree
+        }
         // A number without a unit may be meant in any.
         (Dimension::None, _) | (_, Dimension::None) if within(relative) => Comparison::Agree,
         (
@@ -111,6 +122,11 @@ fn numbers(
             _,
         ) => Comparison::Unclear,
     }
+}
+
+/// Whether a number without a unit may be a part of a whole.
+fn is_share(number: f64) -> bool {
+    number > 0.0 && number < 1.0
 }
 
 fn is_year(number: f64) -> bool {

@@ -1,6 +1,7 @@
 //! Results that contradict each other (O3): what counts as the same subject, when two values differ, and who is right.
 //! Pure; neither what is found nor what is decided depends on the order in which results came.
 
+pub mod agreement;
 mod calendar;
 pub mod compare;
 pub mod date;
@@ -16,6 +17,7 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use agreement::agreement;
 pub use compare::{Comparison, Tolerance, compare};
 pub use detect::{Found, detect};
 pub use next::{Answer, Known, Next, Word, next};

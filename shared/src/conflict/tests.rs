@@ -129,6 +129,10 @@ fn values_are_compared_by_what_they_are() {
         ("files", "100", "120", Differ),
         ("files", "100", "100 files", Agree),
         ("share", "30", "15 %", Unclear),
+        ("share", "0.3", "30 %", Agree),
+        ("share", "0.27", "30 %", Agree),
+        ("share", "0.15", "30 %", Unclear),
+        ("share", "1", "97 %", Unclear),
         ("year it was founded", "1990", "1991", Differ),
         ("inhabitants", "1990", "1991", Agree),
         ("date of opening", "2026-11-22", "22 November 2026", Agree),
@@ -156,6 +160,32 @@ fn the_tolerance_is_a_setting() {
     assert_eq!(at(15), Comparison::Agree);
     let zero = compare(&subject, &number(0.1 + 0.2, ""), &number(0.3, ""), Tolerance { percent: 0 });
     assert_eq!(zero, Comparison::Agree, "what rounding makes of a number is no other one");
+}
+
+#[test]
+fn two_agree_or_differ_in_what_both_speak_of() {
+    use Comparison::{Agree, Differ, Unclear};
+    let of = |said: &[(&str, &str)]| -> Vec<Claim> {
+        said.iter().map(|(subject, text)| claim(subject, read_value(text, "").unwrap())).collect()
+    };
+    let why = "because of the wind from the sea";
+    for (one, other, wanted) in [
+        (&[("rain", "30 %"), ("wind", "3 m/s")][..], &[("rain", "0.3")][..], Agree),
+        (&[("rain", "30 %"), ("wind", "3 m/s")], &[("rain", "30 %"), ("wind", "9 m/s")], Differ),
+        (
+            &[("rain", "30 %"), ("why", why)],
+            &[("rain", "31 %"), ("why", "so it has always been here")],
+            Agree,
+        ),
+        (&[("why", why)], &[("why", "so it has always been here")], Unclear),
+        (&[("rain", "30 %")], &[("snow", "30 %")], Unclear),
+        (&[("rain", "30 %"), ("rain", "60 %")], &[("rain", "30 %")], Unclear),
+        (&[], &[("rain", "30 %")], Unclear),
+    ] {
+        let (one, other) = (of(one), of(other));
+        assert_eq!(agreement(&one, &other, Tolerance::default()), wanted, "{one:?} / {other:?}");
+        assert_eq!(agreement(&other, &one, Tolerance::default()), wanted, "{other:?} / {one:?}");
+    }
 }
 
 #[test]

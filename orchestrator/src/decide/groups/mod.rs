@@ -16,6 +16,7 @@ use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
+use super::conflicts::tolerance;
 use super::control::{asked_by, interrupt};
 use super::draft::Draft;
 use super::failure::{self, Failure};
@@ -191,11 +192,11 @@ fn proceed(draft: &mut Draft<'_>, task: &TaskIndex) {
     }
     let by_chair =
         group.chair.as_ref().map(|chair| survey::result_of(run, chair).map(|r| verdict::view(chair, r)));
-    let Some(voted) = verdict::verdict(&found) else { return fail(draft, task) };
+    let Some(voted) = verdict::verdict(&found, tolerance(run)) else { return fail(draft, task) };
     let (generation, round) = (generation(run, task), group.round + 1);
     let open = voted.by != DecidedBy::Unanimity;
     match (by_chair, group.pattern) {
-        (Some(Some(chair)), _) => end(draft, task, verdict::of_chair(&chair, &found)),
+        (Some(Some(chair)), _) => end(draft, task, verdict::of_chair(&chair, &found, tolerance(run))),
         // A chair that failed is done without.
         (Some(None), _) => end(draft, task, voted),
         (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
@@ -292,7 +293,7 @@ pub(super) fn conclude(draft: &mut Draft<'_>, reason: &str) {
         let Some(run) = draft.open() else { return };
         let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
         let generation = generation(run, &task);
-        match verdict::verdict(&found) {
+        match verdict::verdict(&found, tolerance(run)) {
             Some(verdict) => draft.emit(RunEvent::MembersSettled { task, generation, verdict }),
             None => {
                 draft.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });

@@ -1,6 +1,7 @@
 //! Which result of a committee counts. The same results give the same verdict, in whatever order they came.
 
-use muster_shared::flow::{ClaimValue, DecidedBy, Dissent, TaskResult, Verdict, View};
+use muster_shared::conflict::{Comparison, Tolerance, agreement};
+use muster_shared::flow::{DecidedBy, Dissent, TaskResult, Verdict, View};
 use muster_shared::ids::TaskIndex;
 
 /// Longest view of a dissenter that is told, in characters.
@@ -34,8 +35,8 @@ fn confidence(result: &TaskResult) -> u8 {
 }
 
 /// The verdict on these views; nothing when there are none.
-pub(super) fn verdict(views: &[View]) -> Option<Verdict> {
-    let camps = camps(views);
+pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<Verdict> {
+    let camps = camps(views, tolerance);
     let most = camps.iter().map(|camp| camp.len()).max()?;
     let largest = camps.iter().find(|camp| camp.len() == most)?;
     if camps.len() == 1 {
@@ -52,61 +53,53 @@ pub(super) fn verdict(views: &[View]) -> Option<Verdict> {
 }
 
 /// The verdict when the chair has spoken: who agrees with it is told from who does not.
-pub(super) fn of_chair(chair: &View, views: &[View]) -> Verdict {
-    let (agree, others): (Vec<&View>, Vec<&View>) = views.iter().partition(|view| agree(chair, view));
+pub(super) fn of_chair(chair: &View, views: &[View], tolerance: Tolerance) -> Verdict {
+    let (agree, others): (Vec<&View>, Vec<&View>) =
+        views.iter().partition(|view| agree(chair, view, tolerance));
     let agree = std::iter::once(chair).chain(agree).map(|view| view.member.clone()).collect();
     let dissent = others.into_iter().map(dissent).collect();
     Verdict { counts: chair.member.clone(), by: DecidedBy::Chair, agree, dissent }
 }
 
-/// Those who agree with each other, by letter of their first. Each joins the first camp whose founder it agrees with.
-fn camps(views: &[View]) -> Vec<Vec<&View>> {
-    let mut sorted: Vec<&View> = views.iter().collect();
-    sorted.sort_by(|one, other| one.member.cmp(&other.member));
+/// Those who agree, by letter of their first. Within a tolerance, to agree is not handed on from one to the next: each
+/// camp stands around the view that most agree with, as positions in a conflict do.
+fn camps(views: &[View], tolerance: Tolerance) -> Vec<Vec<&View>> {
+    let mut left: Vec<&View> = views.iter().collect();
+    left.sort_by_cached_key(|view| (said(view), view.member.clone()));
     let mut camps: Vec<Vec<&View>> = Vec::new();
-    for view in sorted {
-        match camps.iter_mut().find(|camp| camp.first().is_some_and(|founder| agree(founder, view))) {
-            Some(camp) => camp.push(view),
-            None => camps.push(vec![view]),
-        }
+    while let Some(centre) = centre(&left, tolerance) {
+        let (mut with, without): (Vec<&View>, Vec<&View>) =
+            left.into_iter().partition(|view| view.member == centre.member || agree(centre, view, tolerance));
+        with.sort_by(|one, other| one.member.cmp(&other.member));
+        camps.push(with);
+        left = without;
     }
+    camps.sort_by(|one, other| {
+        one.first().map(|view| &view.member).cmp(&other.first().map(|view| &view.member))
+    });
     camps
 }
 
-/// Whether two say the same: of what both make claims about, else in their conclusions.
-fn agree(one: &View, other: &View) -> bool {
-    let mut compared = 0;
-    for claim in &one.claims {
-        let subject = plain(&claim.subject);
-        for same in other.claims.iter().filter(|other| plain(&other.subject) == subject) {
-            compared += 1;
-            if !equal(&claim.value, &same.value) {
-                return false;
-            }
-        }
-    }
-    compared > 0 || plain(&one.conclusion) == plain(&other.conclusion)
+/// The view that most agree with; among equals the first by what it says, so that letters make no difference.
+fn centre<'a>(sorted: &[&'a View], tolerance: Tolerance) -> Option<&'a View> {
+    let with = |view: &View| sorted.iter().filter(|other| agree(view, other, tolerance)).count();
+    sorted.iter().copied().min_by_key(|view| std::cmp::Reverse(with(view)))
 }
 
-fn equal(one: &ClaimValue, other: &ClaimValue) -> bool {
-    match (one, other) {
-        (ClaimValue::Number { value, unit }, ClaimValue::Number { value: same, unit: other }) => {
-            value == same && plain(unit) == plain(other)
-        }
-        (ClaimValue::Verdict(one), ClaimValue::Verdict(other)) => one == other,
-        (ClaimValue::Date(one), ClaimValue::Date(other)) => one.trim() == other.trim(),
-        (
-            ClaimValue::Category(one) | ClaimValue::Text(one),
-            ClaimValue::Category(other) | ClaimValue::Text(other),
-        ) => plain(one) == plain(other),
-        (
-            ClaimValue::Number { .. }
-            | ClaimValue::Verdict(_)
-            | ClaimValue::Date(_)
-            | ClaimValue::Category(_)
-            | ClaimValue::Text(_),
-            _,
-        ) => false,
+/// What a view says, for an order that does not depend on whose it is.
+fn said(view: &View) -> (Vec<(String, String)>, String) {
+    let claims = view.claims.iter().map(|claim| (plain(&claim.subject), claim.value.to_string()));
+    let mut claims: Vec<(String, String)> = claims.collect();
+    claims.sort();
+    (claims, plain(&view.conclusion))
+}
+
+/// Whether two say the same: by what both make claims about, where a rule can tell, else by their conclusions.
+fn agree(one: &View, other: &View, tolerance: Tolerance) -> bool {
+    match agreement(&one.claims, &other.claims, tolerance) {
+        Comparison::Agree => true,
+        Comparison::Differ => false,
+        Comparison::Unclear => plain(&one.conclusion) == plain(&other.conclusion),
     }
 }
 
@@ -148,10 +141,12 @@ fn dissent(view: &View) -> Dissent {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use muster_shared::flow::{Claim, Finite};
+    use muster_shared::flow::{Claim, ClaimValue, Finite};
     use proptest::prelude::*;
 
     use super::*;
+
+    const TOLERANCE: Tolerance = Tolerance { percent: 5 };
 
     fn says(member: &str, conclusion: &str, confidence: u8) -> View {
         View {
@@ -163,10 +158,18 @@ mod tests {
     }
 
     fn claims(member: &str, percent: f64, confidence: u8) -> View {
-        let value = ClaimValue::Number { value: Finite::new(percent).unwrap(), unit: "%".to_owned() };
+        let value = number(percent, "%");
+        View { conclusion: format!("about {percent}, says {member}"), ..claiming(member, value, confidence) }
+    }
+
+    fn number(value: f64, unit: &str) -> ClaimValue {
+        ClaimValue::Number { value: Finite::new(value).unwrap(), unit: unit.to_owned() }
+    }
+
+    fn claiming(member: &str, value: ClaimValue, confidence: u8) -> View {
         let (subject, method) = ("Chance of rain, Paris".to_owned(), String::new());
         let claim = Claim { subject, value, confidence, evidence: Vec::new(), method };
-        View { claims: vec![claim], ..says(member, &format!("about {percent}, says {member}"), confidence) }
+        View { claims: vec![claim], ..says(member, &format!("so says {member}"), confidence) }
     }
 
     #[test]
@@ -188,17 +191,47 @@ mod tests {
             (vec![says("1~a", "Yes", 0), says("1~b", "No", 40)], "1~a", DecidedBy::Confidence),
         ];
         for (views, counts, by) in table {
-            let verdict = verdict(&views).unwrap();
+            let verdict = verdict(&views, TOLERANCE).unwrap();
             assert_eq!((verdict.counts.to_string().as_str(), verdict.by), (counts, by), "{views:?}");
             assert_eq!(verdict.agree.len() + verdict.dissent.len(), views.len());
         }
-        assert_eq!(verdict(&[]), None);
+        assert_eq!(verdict(&[], TOLERANCE), None);
+    }
+
+    #[test]
+    fn members_agree_in_what_they_claim_and_not_in_how_they_write_it() {
+        let text = |text: &str| ClaimValue::Text(text.to_owned());
+        let kind = |text: &str| ClaimValue::Category(text.to_owned());
+        let date = |text: &str| ClaimValue::Date(text.to_owned());
+        let table = [
+            (vec![number(30.0, "%"), number(0.3, ""), text("30 percent")], 3, DecidedBy::Unanimity),
+            (vec![number(30.0, "%"), number(0.3, ""), number(15.0, "%")], 2, DecidedBy::Majority),
+            (vec![number(1_000.0, "m"), number(1.0, "km"), number(2.0, "km")], 2, DecidedBy::Majority),
+            (vec![number(30.0, "%"), number(33.0, "%"), number(36.0, "%")], 3, DecidedBy::Unanimity),
+            (vec![date("2026-11-22"), text("22 November 2026"), date("2026-11-23")], 2, DecidedBy::Majority),
+            (vec![ClaimValue::Verdict(true), text("Yes."), text("no")], 2, DecidedBy::Majority),
+            (vec![kind("The Red"), kind("red"), kind("green")], 2, DecidedBy::Majority),
+            (vec![number(1.0, "km"), number(1.0, "kg"), number(2.0, "h")], 1, DecidedBy::Order),
+        ];
+        for (values, agree, by) in table {
+            let members = ["1~a", "1~b", "1~c"].into_iter().zip(&values);
+            let views: Vec<View> =
+                members.map(|(member, value)| claiming(member, value.clone(), 60)).collect();
+            let verdict = verdict(&views, TOLERANCE).unwrap();
+            assert_eq!((verdict.agree.len(), verdict.by), (agree, by), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_so_large_that_they_cannot_be_converted_are_no_trouble() {
+        let views = [claiming("1~a", number(1e308, "km"), 50), claiming("1~b", number(1e308, "km"), 50)];
+        assert_eq!(verdict(&views, TOLERANCE).unwrap().agree.len(), 1);
     }
 
     #[test]
     fn the_chair_says_what_counts_and_who_disagrees_is_kept() {
         let chair = claims("1~z", 30.0, 80);
-        let verdict = of_chair(&chair, &[claims("1~a", 30.0, 50), claims("1~b", 15.0, 90)]);
+        let verdict = of_chair(&chair, &[claims("1~a", 30.0, 50), claims("1~b", 15.0, 90)], TOLERANCE);
         assert_eq!(verdict.counts.to_string(), "1~z");
         assert_eq!(verdict.agree.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1~z", "1~a"]);
         assert_eq!(verdict.dissent[0].member.to_string(), "1~b");
@@ -207,6 +240,29 @@ mod tests {
     }
 
     proptest! {
+        /// Who bears which letter makes no difference to what holds, unless nothing but the letter is left to decide.
+        #[test]
+        fn the_letters_of_members_decide_nothing_but_ties(
+            said in prop::collection::vec((20u8..50, 40u8..100), 1..9),
+            seed in prop::collection::vec(0usize..1000, 9),
+        ) {
+            let mut shuffled: Vec<(usize, (u8, u8))> = seed.into_iter().zip(said.clone()).collect();
+            shuffled.sort_by_key(|(key, _)| *key);
+            let shuffled: Vec<(u8, u8)> = shuffled.into_iter().map(|(_, said)| said).collect();
+            let of = |said: &[(u8, u8)]| {
+                let views: Vec<View> = (b'a'..).zip(said).map(|(letter, (percent, sure))| {
+                    let view = claiming(&format!("1~{}", char::from(letter)), number(f64::from(*percent), "%"), *sure);
+                    View { conclusion: String::new(), ..view }
+                }).collect();
+                let verdict = verdict(&views, TOLERANCE).unwrap();
+                let mut held: Vec<String> = views.iter().filter(|view| verdict.agree.contains(&view.member))
+                    .map(|view| view.claims[0].value.to_string()).collect();
+                held.sort();
+                (verdict.by, if verdict.by == DecidedBy::Order { Vec::new() } else { held })
+            };
+            prop_assert_eq!(of(&said), of(&shuffled));
+        }
+
         /// Whoever speaks first has no advantage by it.
         #[test]
         fn the_order_of_arrival_decides_nothing(
@@ -220,7 +276,7 @@ mod tests {
             let mut other: Vec<(usize, View)> = seed.into_iter().zip(views.clone()).collect();
             other.sort_by_key(|(key, _)| *key);
             let other: Vec<View> = other.into_iter().map(|(_, view)| view).collect();
-            prop_assert_eq!(verdict(&views), verdict(&other));
+            prop_assert_eq!(verdict(&views, TOLERANCE), verdict(&other, TOLERANCE));
         }
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Crew {
     grades: BTreeMap<Grade, usize>,
     /// How many agents run on each machine.
     hosts: BTreeMap<String, usize>,
+    /// How many kinds somebody is of.
+    inhabited: usize,
 }
 
 /// What agents of a kind have in common.
@@ -63,10 +65,15 @@ impl Kind {
     }
 }
 
-fn standing(member: &Member, given: u32) -> Standing {
+fn standing(member: &Member) -> Standing {
+    let (is_busy, load) = burden(member, 0);
+    (is_busy, member.grade, load, member.candidate.agent.clone())
+}
+
+/// Whether an agent has no slot free with so much more to do, and its load in thousandths of its slots.
+fn burden(member: &Member, given: u32) -> (bool, u32) {
     let (taken, slots) = (member.taken.saturating_add(given), member.candidate.slots);
-    let load = taken.saturating_mul(1_000).checked_div(slots).unwrap_or(1_000);
-    (taken >= slots, member.grade, load, member.candidate.agent.clone())
+    (taken >= slots, taken.saturating_mul(1_000).checked_div(slots).unwrap_or(1_000))
 }
 
 impl Crew {
@@ -87,8 +94,9 @@ impl Crew {
 
     pub(super) fn insert(&mut self, member: &Member) {
         if let Some(kind) = self.kinds.get_mut(member.kind)
-            && kind.members.insert(standing(member, 0))
+            && kind.members.insert(standing(member))
         {
+            self.inhabited += usize::from(kind.members.len() == 1);
             *self.grades.entry(member.grade).or_default() += 1;
             *self.hosts.entry(member.candidate.host.clone()).or_default() += 1;
         }
@@ -96,8 +104,9 @@ impl Crew {
 
     pub(super) fn remove(&mut self, member: &Member) {
         if let Some(kind) = self.kinds.get_mut(member.kind)
-            && kind.members.remove(&standing(member, 0))
+            && kind.members.remove(&standing(member))
         {
+            self.inhabited -= usize::from(kind.members.is_empty());
             count_down(&mut self.grades, &member.grade);
             count_down(&mut self.hosts, &member.candidate.host);
         }
@@ -112,7 +121,7 @@ impl Crew {
         if self.kinds.len() <= MOST_EMPTY {
             return false;
         }
-        let empty = self.kinds.iter().filter(|kind| kind.members.is_empty()).count();
+        let empty = self.kinds.len() - self.inhabited;
         empty > MOST_EMPTY && empty * 2 > self.kinds.len()
     }
 
@@ -159,7 +168,7 @@ pub(super) struct Search<'a> {
 }
 
 /// An agent, by what decides: free, grade, nearness to what the task builds on, load, name.
-pub(super) type Rank = (bool, Grade, u8, u32, AgentId);
+pub(super) type Rank<'a> = (bool, Grade, u8, u32, &'a AgentId);
 
 impl<'a> Search<'a> {
     pub(super) fn new(roster: &'a Roster, crew: &'a Crew, wanted: &'a Wanted<'a>) -> Self {
@@ -189,27 +198,25 @@ impl<'a> Search<'a> {
 
     /// Finds who can do most of what is needed, without looking at kinds that can do none of it.
     fn find_able(&mut self) {
-        let mut covered: BTreeMap<usize, usize> = BTreeMap::new();
-        for kind in self.needs.iter().filter_map(|need| self.crew.able.get(need)).flatten() {
-            *covered.entry(*kind).or_default() += 1;
-        }
+        // Each kind once for everything that it can do.
+        let by_need = self.needs.iter().filter_map(|need| self.crew.able.get(need));
+        let mut all: Vec<usize> = by_need.flatten().copied().collect();
         if !self.tools.is_empty() {
             for (at, kind) in self.crew.kinds() {
                 let own = self.tools.iter().filter(|tool| kind.has_tool(tool)).count();
-                if own > 0 {
-                    *covered.entry(at).or_default() += own;
-                }
+                all.extend(std::iter::repeat_n(at, own));
             }
         }
-        covered.retain(|at, _| self.crew.kind(*at).is_some());
-        self.covered = covered.values().copied().max().unwrap_or(0);
+        all.retain(|at| self.crew.kind(*at).is_some());
+        all.sort_unstable();
+        let covered = || all.chunk_by(PartialEq::eq).map(|same| (same[0], same.len()));
+        self.covered = covered().map(|(_, count)| count).max().unwrap_or(0);
         if self.covered == 0 {
             self.able = self.crew.kinds().map(|(at, _)| at).collect();
             return;
         }
-        let best = covered.iter().filter(|(_, count)| **count == self.covered);
-        self.able = best.map(|(at, _)| *at).collect();
-        self.is_choosy = self.able.len() < self.crew.kinds().count();
+        self.able = covered().filter(|(_, count)| *count == self.covered).map(|(at, _)| at).collect();
+        self.is_choosy = self.able.len() < self.crew.inhabited;
     }
 
     /// Whether the task works with documents that some machines of the crew hold and others do not.
@@ -230,11 +237,11 @@ impl<'a> Search<'a> {
         let best = self.best(true).or_else(|| self.is_choosy.then(|| self.best(false)).flatten());
         let (is_busy, _, _, _, agent) = best?;
         // Where others could do it as well, nobody is waited for.
-        (!is_busy || self.is_choosy).then_some(agent)
+        (!is_busy || self.is_choosy).then(|| agent.clone())
     }
 
     /// The best of those that can do it: of each kind its first, and whoever knows what the task builds on.
-    fn best(&self, avoiding: bool) -> Option<Rank> {
+    fn best(&self, avoiding: bool) -> Option<Rank<'a>> {
         let firsts = self.able.iter().filter_map(|at| self.first_of(self.crew.kind(*at)?, avoiding));
         let knowing = self.wanted.knows.iter().filter(|agent| self.may_have(agent, avoiding));
         firsts.chain(knowing.filter_map(|agent| self.rank(agent))).min()
@@ -247,8 +254,8 @@ impl<'a> Search<'a> {
             && !(avoiding && self.avoid.contains_key(agent))
     }
 
-    fn first_of(&self, kind: &Kind, avoiding: bool) -> Option<Rank> {
-        let mut best: Option<Rank> = None;
+    fn first_of(&self, kind: &Kind, avoiding: bool) -> Option<Rank<'a>> {
+        let mut best: Option<Rank<'a>> = None;
         let left = kind.agents().filter(|agent| !(avoiding && self.avoid.contains_key(*agent)));
         for agent in left.take(MOST_LOOKED_AT) {
             let Some(rank) = self.rank(agent) else { continue };
@@ -264,11 +271,11 @@ impl<'a> Search<'a> {
         best
     }
 
-    pub(super) fn rank(&self, agent: &AgentId) -> Option<Rank> {
+    pub(super) fn rank(&self, agent: &AgentId) -> Option<Rank<'a>> {
         let member = self.roster.member(agent)?;
         let given = self.wanted.given.get(agent).copied().unwrap_or(0);
-        let (is_busy, grade, load, agent) = standing(member, given);
-        Some((is_busy, grade, self.nearness(member), load, agent))
+        let (is_busy, load) = burden(member, given);
+        Some((is_busy, member.grade, self.nearness(member), load, &member.candidate.agent))
     }
 
     /// 0 for who did what the task builds on, 1 for the same machine, 2 for anybody else.

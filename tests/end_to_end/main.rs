@@ -12,6 +12,7 @@ mod citizens;
 mod cluster;
 mod conflicts;
 mod context;
+mod contradictions;
 mod control;
 mod deaths;
 mod documents;

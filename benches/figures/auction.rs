@@ -23,17 +23,21 @@ pub(crate) fn measure() -> Vec<Figure> {
     runtime.block_on(async {
         let bus = connect(&fleet.url()).await;
         for _ in 0..ROUNDS {
-            times.extend(held(&run(&bus, "Work out one sum by whoever bids best.").await.entries));
+            times.extend(held(&run(&bus, "Work out one sum by whoever bids best.").await));
         }
     });
     assert_eq!(times.len(), ROUNDS, "every run holds one auction");
-    let over = median(&mut times).saturating_sub(WINDOW);
-    vec![Figure::new(
-        "auction: from the call to the award, over its window of 250 ms",
-        ms(over),
-        "<= 5 ms",
-        over <= Duration::from_millis(5),
-    )]
+    let whole = median(&mut times);
+    let over = whole.saturating_sub(WINDOW);
+    vec![
+        Figure::plain("auction: from the call to the award", ms(whole)),
+        Figure::new(
+            "auction: from the call to the award, over its window of 250 ms",
+            ms(over),
+            "<= 5 ms",
+            over <= Duration::from_millis(5),
+        ),
+    ]
 }
 
 /// How long each auction of a run took, by the broker's stamps.

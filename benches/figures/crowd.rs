@@ -9,7 +9,7 @@ use muster_support::process::consumption;
 use muster_support::workload::{Speech, script};
 
 use crate::print::{Figure, median, mib, ms};
-use crate::runs::{connect, fleet, run};
+use crate::runs::{connect, fleet, together};
 
 /// Runs at once.
 const RUNS: usize = 1_000;
@@ -36,11 +36,7 @@ pub(crate) fn measure() -> Vec<Figure> {
                 tokio::time::sleep(LOOK).await;
             }
         });
-        let all = (0..RUNS).map(|n| {
-            let bus = bus.clone();
-            async move { run(&bus, &format!("Work out sum {n}.")).await.took }
-        });
-        let times: Vec<Duration> = futures::future::join_all(all).await;
+        let times = together(&bus, RUNS).await;
         watched.abort();
         (times, most.load(Ordering::Relaxed))
     });

@@ -1,5 +1,6 @@
 //! Fleets to be measured, and runs on them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,28 +33,19 @@ pub(crate) async fn connect(url: &str) -> Bus {
     Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.unwrap()
 }
 
-/// A run that ended with a report.
-pub(crate) struct Ended {
-    /// Its record.
-    pub(crate) entries: Vec<Entry>,
-    /// From the goal to the report.
-    pub(crate) took: Duration,
-}
-
-/// A run from the goal to the report.
-pub(crate) async fn run(bus: &Bus, goal: &str) -> Ended {
+/// A run from the goal to the report; gives its record.
+pub(crate) async fn run(bus: &Bus, goal: &str) -> Vec<Entry> {
     run_within(bus, Goal::new(goal)).await
 }
 
 /// The same with limits of its own.
-pub(crate) async fn run_with(bus: &Bus, goal: &str, limits: RunLimits) -> Ended {
+pub(crate) async fn run_with(bus: &Bus, goal: &str, limits: RunLimits) -> Vec<Entry> {
     run_within(bus, Goal { limits: Some(limits), ..Goal::new(goal) }).await
 }
 
-async fn run_within(bus: &Bus, goal: Goal) -> Ended {
+async fn run_within(bus: &Bus, goal: Goal) -> Vec<Entry> {
     let id = RunId::from_uuid(Uuid::now_v7());
     let mut followed = bus.record().follow(&RecordFilter::Run(id), Seq(0)).await.unwrap();
-    let began = Instant::now();
     bus.commands()
         .send(&Command::Submit { run: id, goal: Box::new(goal) }, Encoding::MessagePack)
         .await
@@ -64,9 +56,29 @@ async fn run_within(bus: &Bus, goal: Goal) -> Ended {
         let ended = matches!(&entry.event, RecordEvent::Decided(decided) if decided.events.iter().any(ends));
         entries.push(entry);
         if ended {
-            return Ended { entries, took: began.elapsed() };
+            return entries;
         }
     }
+}
+
+/// So many runs at once, each from its goal to its report. One reader follows all of them: a stream takes only so many.
+pub(crate) async fn together(bus: &Bus, count: usize) -> Vec<Duration> {
+    let mut followed = bus.record().follow(&RecordFilter::AllDecisions, Seq(0)).await.unwrap();
+    let mut open = HashMap::new();
+    for n in 0..count {
+        let (id, goal) =
+            (RunId::from_uuid(Uuid::now_v7()), Box::new(Goal::new(format!("Work out sum {n}."))));
+        open.insert(id, Instant::now());
+        bus.commands().send(&Command::Submit { run: id, goal }, Encoding::MessagePack).await.unwrap();
+    }
+    let mut times = Vec::new();
+    while !open.is_empty() {
+        let entry = tokio::time::timeout(LIMIT, followed.next()).await.unwrap().unwrap().unwrap();
+        if matches!(&entry.event, RecordEvent::Decided(decided) if decided.events.iter().any(ends)) {
+            times.extend(open.remove(&entry.run).map(|began| began.elapsed()));
+        }
+    }
+    times
 }
 
 fn ends(event: &RunEvent) -> bool {

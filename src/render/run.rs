@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Ending, Finding, Outcome, Product, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
+    Ending, Finding, Outcome, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
 };
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;
@@ -149,14 +149,7 @@ fn is_same(set: &str, told: &str) -> bool {
 }
 
 fn result_of(task: &TaskState) -> Option<&TaskResult> {
-    match task.outcome.as_ref()?.product.as_ref()? {
-        Product::Result(result) => Some(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
+    task.outcome.as_ref()?.result()
 }
 
 /// A priority that is not the usual one.

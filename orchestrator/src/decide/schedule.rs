@@ -179,7 +179,16 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let state = run.tasks.get(task);
     let heard = match (task, &run.plan) {
         (TaskId::Leaf(leaf), Some(plan)) => run.peers.heard_by(plan, &leaf.planned(), Millis(0)),
-        _ => Vec::new(),
+        (TaskId::Leaf(_), None)
+        | (
+            TaskId::Plan
+            | TaskId::Reflect(_)
+            | TaskId::Refine(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_),
+            _,
+        ) => Vec::new(),
     };
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);

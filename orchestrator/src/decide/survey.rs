@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{
-    About, Ending, LeafRef, Plan, PlanTask, Product, Reply, RunLimits, TaskResult, TaskStatus,
-};
+use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskResult, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::order;
 use muster_shared::run::{GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState};
@@ -289,14 +287,7 @@ pub(super) fn result(state: &TaskState) -> Option<&TaskResult> {
     if state.status != TaskStatus::Completed {
         return None;
     }
-    match state.outcome.as_ref()?.product.as_ref()? {
-        Product::Result(result) => Some(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
+    state.outcome.as_ref()?.result()
 }
 
 fn leaf_ref(index: &TaskIndex, task: &PlanTask, result: &TaskResult) -> LeafRef {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{PlanTask, Product, ReflectionLevel, Revision, Specialty, TaskResult, Work};
+use muster_shared::flow::{PlanTask, ReflectionLevel, Revision, Specialty, Work};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
@@ -121,22 +121,11 @@ fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
         task,
         ending: outcome.ending,
         reason: outcome.reason.clone(),
-        result: outcome.product.as_ref().and_then(as_result).cloned(),
+        result: outcome.result().cloned(),
         steps: outcome.steps.clone(),
         progress: progress_tree(run),
         brief: run.limits.reflection == ReflectionLevel::Brief,
     })
-}
-
-const fn as_result(product: &Product) -> Option<&TaskResult> {
-    match product {
-        Product::Result(result) => Some(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
 }
 
 fn refine(

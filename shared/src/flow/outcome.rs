@@ -44,6 +44,19 @@ impl Outcome {
     pub const fn counts(&self) -> bool {
         self.ending.is_success() || (matches!(self.ending, Ending::BudgetExhausted) && self.product.is_some())
     }
+
+    /// The result that it gave, if it gave one.
+    #[must_use]
+    pub fn result(&self) -> Option<&TaskResult> {
+        match self.product.as_ref()? {
+            Product::Result(result) => Some(result),
+            Product::Plan(_)
+            | Product::Reflection(_)
+            | Product::Refinement(_)
+            | Product::Report(_)
+            | Product::DraftReview(_) => None,
+        }
+    }
 }
 
 /// How a task ended (W6).

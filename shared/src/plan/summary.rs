@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::progress::Detail;
-use crate::flow::{Plan, Product, TaskResult, TaskStatus};
+use crate::flow::{Plan, TaskResult, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::{RunState, TaskState};
+use crate::run::RunState;
 
 /// Longest line, in characters.
 const SHORT: usize = 160;
@@ -61,7 +61,7 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
         state.reflections.get(index).map(|reflection| reflection.summary.as_str()).unwrap_or_default();
     let summary = match task.status {
         TaskStatus::Completed => {
-            let result = result(task)?;
+            let result = task.outcome.as_ref()?.result()?;
             let short = if result.conclusion.trim().is_empty() { learnt } else { &result.conclusion };
             Summary { short: first_sentence(short), long: in_full(result, learnt) }
         }
@@ -80,17 +80,6 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
         }
     };
     (!summary.short.is_empty()).then_some(summary)
-}
-
-fn result(task: &TaskState) -> Option<&TaskResult> {
-    match task.outcome.as_ref()?.product.as_ref()? {
-        Product::Result(result) => Some(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
 }
 
 fn in_full(result: &TaskResult, learnt: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::conflict::{Answer, Subject, Word, read_value};
-use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, Product, TaskResult, TaskStatus};
+use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, TaskResult};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
 
@@ -52,15 +52,7 @@ fn has_ended(run: &RunState, task: &TaskId) -> bool {
 
 /// What a small task gave, if it did.
 pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResult> {
-    let state = run.tasks.get(task).filter(|state| state.status == TaskStatus::Completed)?;
-    match state.outcome.as_ref()?.product.as_ref()? {
-        Product::Result(result) => Some(result),
-        Product::Plan(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::Report(_)
-        | Product::DraftReview(_) => None,
-    }
+    survey::result(run.tasks.get(task)?)
 }
 
 /// What a result claims of the subject of a conflict; what it claims at all when that is one thing only.

@@ -38,6 +38,7 @@ pub(crate) fn measure() -> Vec<Figure> {
                 role: &roles[at % roles.len()],
                 needs,
                 tools: &[],
+                substance: None,
                 awarded: None,
                 avoid: Vec::new(),
                 knows: Vec::new(),
@@ -78,6 +79,7 @@ fn fleet(roles: &[Role]) -> Roster {
             tools: vec!["corpus.*".to_owned()],
             model: "model".to_owned(),
             host: "host".to_owned(),
+            contract: String::new(),
         });
     }
     roster.judge(|one| {

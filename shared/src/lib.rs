@@ -6,6 +6,7 @@
 
 pub mod blueprint;
 pub mod conflict;
+pub mod contract;
 pub mod flow;
 pub mod ids;
 pub mod plan;

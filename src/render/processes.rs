@@ -33,9 +33,14 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
     )
 }
 
-/// How many of the tasks that ended with it ended well.
+/// How many of the tasks that ended with it ended well, and how many bids it broke.
 fn done(standing: Option<&Tally>) -> String {
-    standing.map_or_else(|| "-".to_owned(), |tally| format!("{}/{}", tally.done, tally.ended()))
+    let Some(tally) = standing else { return "-".to_owned() };
+    let broken = match tally.bids_broken {
+        0 => String::new(),
+        broken => format!(", {} broken", figures::plural(broken, "bid")),
+    };
+    format!("{}/{}{broken}", tally.done, tally.ended())
 }
 
 fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> {
@@ -100,6 +105,15 @@ mod tests {
         for part in ["mill", "77", "3/8", "9/10", "12.0 MiB", "1m05s"] {
             assert!(lines[2].contains(part), "{part} in {}", lines[2]);
         }
+    }
+
+    #[test]
+    fn bids_that_were_broken_are_told() {
+        let standing = Tally { done: 1, bids_kept: 1, ..Tally::default() };
+        assert_eq!(done(None), "-");
+        assert_eq!(done(Some(&standing)), "1/1");
+        assert_eq!(done(Some(&Tally { bids_broken: 1, ..standing })), "1/1, 1 bid broken");
+        assert_eq!(done(Some(&Tally { bids_broken: 2, failed: 1, ..standing })), "1/2, 2 bids broken");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use muster_support::bidder::Bidder;
 use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, Fault, Reply};
 use nix::sys::signal::Signal;
@@ -79,4 +80,76 @@ fn whoever_dies_with_an_award_is_replaced() {
     assert!(holders.len() >= 2 && holders.first() != holders.last(), "{holders:?}");
     let outcomes = of_kind(&ended.trace, "outcome").filter(|entry| entry["task"] == "1").count();
     assert_eq!(outcomes, 1, "it is done once");
+}
+
+/// What became of the bids that won: task, agent, whether it was held.
+fn held(trace: &[Value]) -> Vec<(String, String, bool)> {
+    let decided =
+        of_kind(trace, "decided").flat_map(|entry| entry["event"]["events"].as_array().into_iter().flatten());
+    let held = decided.filter(|event| event["event"] == "bid_held");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    held.map(|event| (text(&event["task"]), text(&event["agent"]), event["kept"] == true)).collect()
+}
+
+#[test]
+fn whoever_promises_little_and_delivers_late_stops_winning() {
+    const LIAR: &str = "worker-liar";
+    let (_server, folder) = model(|who, request| match who {
+        "planner" => {
+            let task = |name: &str, after: &[&str]| {
+                json!({
+                    "name": name, "goal": format!("Find out the colour of the {name}."), "role": "worker",
+                    "pattern": "auction", "depends_on": after,
+                })
+            };
+            plan(&json!([task("apple", &[]), task("pear", &["apple"]), task("plum", &["pear"])]))
+        }
+        "2" | "3" => answer("1", request),
+        who => answer(who, request),
+    });
+    let fleet = folder.up(&["--scale", "worker=1", "--set", "agent.model=openai/scripted"]).unwrap();
+    let folder = fleet.folder();
+    // Nothing is promised sooner than at once; for a while that wins whatever is done.
+    let (promised, takes) = (Duration::ZERO, Duration::from_millis(600));
+    let _liar = Bidder::join(&fleet.url(), "worker", LIAR, promised, takes).unwrap();
+    let listed = || {
+        let listed = folder.json(&["ps", "--json"]).unwrap_or_default();
+        listed.as_array().into_iter().flatten().find(|one| one["agent"] == LIAR).cloned()
+    };
+    wait_until("the liar has joined", Duration::from_secs(30), || listed().is_some()).unwrap();
+
+    let first = ask(folder, GOAL, &["--planning", "always"]);
+    first.report(folder);
+    let whose: Vec<Value> = awards(&first.trace).iter().map(|award| award["to"].clone()).collect();
+    assert_eq!(whose.len(), 3, "{whose:?}");
+    assert_eq!(whose[0], LIAR);
+    let honest = whose[1].as_str().unwrap_or_else(|| panic!("{whose:?}")).to_owned();
+    assert!(honest != LIAR && whose[2] == json!(honest), "{whose:?}");
+    let lie = |task: &str, agent: &str, kept| (task.to_owned(), agent.to_owned(), kept);
+    assert_eq!(held(&first.trace), [lie("1", LIAR, false), lie("2", &honest, true), lie("3", &honest, true)]);
+    let starters: Vec<&Value> = of_kind(&first.trace, "started")
+        .filter(|entry| ["1", "2", "3"].iter().any(|task| entry["task"] == *task))
+        .map(|entry| &entry["by"])
+        .collect();
+    assert_eq!(starters, whose.iter().collect::<Vec<_>>(), "who was awarded a task did it");
+    let traced = folder.output(&["trace", "last"]).unwrap();
+    for part in [
+        format!("{LIAR} bid 0 ms and $0.000000, 99 % sure: weighs 0.50 and won"),
+        format!("{LIAR} did not hold its bid for 1: "),
+        format!("{LIAR} bid 0 ms and $0.000000, 99 % sure, held 0 of 1 bids before"),
+        format!("2 is awarded to {honest}"),
+        format!("{honest} held its bid for 2: "),
+    ] {
+        assert!(traced.contains(&part), "{part:?} in {traced}");
+    }
+
+    // Later runs know it from the beginning, and people see it.
+    let is_known = || listed().is_some_and(|one| one["standing"]["bids_broken"] == 1);
+    wait_until("what it did is known", Duration::from_secs(30), is_known).unwrap();
+    assert!(folder.output(&["ps"]).unwrap().contains("1/1, 1 bid broken"));
+    let second = ask(folder, GOAL, &["--planning", "always"]);
+    second.report(folder);
+    let whose: Vec<Value> = awards(&second.trace).iter().map(|award| award["to"].clone()).collect();
+    assert_eq!(whose, [json!(honest), json!(honest), json!(honest)]);
+    assert!(held(&second.trace).iter().all(|(_, agent, kept)| *agent == honest && *kept));
 }

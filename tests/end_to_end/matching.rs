@@ -18,10 +18,13 @@ struct Clerk(Child);
 impl Clerk {
     /// Joins as a clerk that can do this, with these words in its prompt.
     fn joins(folder: &Folder, name: &str, capability: &str, words: &str) -> Self {
+        Self::defined(folder, name, &format!("capabilities: [{capability}]"), words)
+    }
+
+    /// Joins as a clerk of which its file says this, with these words in its prompt.
+    fn defined(folder: &Folder, name: &str, says: &str, words: &str) -> Self {
         let file = format!("{name}.agent.md");
-        let text = format!(
-            "---\nrole: clerk\ndescription: Looks things up.\ncapabilities: [{capability}]\n---\n{words}\n"
-        );
+        let text = format!("---\nrole: clerk\ndescription: Looks things up.\n{says}\n---\n{words}\n");
         folder.write(&file, text).unwrap();
         let mut command = folder.command(&["agent", &file]);
         let clerk = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
@@ -175,5 +178,52 @@ fn a_task_goes_elsewhere_when_the_agent_it_went_to_is_killed() {
     ended.unwrap_or_else(|error| panic!("{error}\n{}", folder.logs()));
     assert!(status.success(), "{status}\n{}", folder.logs());
     assert_eq!(started(folder, "1"), [u64::from(slow.pid()), u64::from(lawyer.pid())]);
+    assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+}
+
+#[test]
+fn a_task_goes_to_whose_contract_it_fits() {
+    let server = ModelServer::start(Script::answering(|request| {
+        if request.system().contains("You are the planner") {
+            let task = |name: &str, expected: &str, after: &[&str]| {
+                let goal = format!("Look up the {name}.");
+                json!({ "name": name, "goal": goal, "role": "clerk", "expected_output": expected, "depends_on": after })
+            };
+            let tasks = [task("paragraphs", "A list.", &[]), task("sum", "The sum, as data.total.", &["paragraphs"])];
+            submit(&json!({ "thought": "So.", "goal": "Look it up.", "tasks": tasks }))
+        } else if request.holds("Add up.") {
+            let data = json!({ "total": 3 });
+            submit(&json!({ "thought": "3.", "ending": "done", "conclusion": "3.", "findings": [], "data": data }))
+        } else {
+            answer(request, 0, "")
+        }
+    }))
+    .unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let reads = "contract: {input: {properties: {documents: {minimum: 1}}}}";
+    let reader = Clerk::defined(folder, "reader", reads, "Read.");
+    let adds =
+        "contract: {input: {properties: {inputs: {minItems: 1}}}, output: {type: object, required: [total]}}";
+    let adder = Clerk::defined(folder, "adder", adds, "Add up.");
+    let scribe = Clerk::joins(folder, "scribe", "law", "Be exact.");
+
+    let summary = ask(folder);
+    assert_eq!(summary["status"], "completed", "{summary}");
+    assert_eq!(started(folder, "1"), [u64::from(scribe.pid())], "there are no documents, and nothing to add");
+    assert_eq!(started(folder, "2"), [u64::from(adder.pid())], "it alone promises a total");
+    let told = folder.output(&["trace", "last"]).unwrap();
+    let [reader, adder, scribe] = [reader, adder, scribe].map(|clerk| clerk.name(folder).unwrap());
+    let refuses = "its contract asks for what the task does not bring";
+    for part in [
+        format!("1 goes to {scribe}: it takes on what the task brings, others do not"),
+        format!("not to {reader}: {refuses}: `input.documents`: 0 is less than the minimum of 1"),
+        format!("not to {adder}: {refuses}: `input.inputs`: [] has less than 1 item"),
+        format!("2 goes to {adder}: it can do what is needed: data.total"),
+        format!("not to {scribe}: it lacks data.total"),
+    ] {
+        assert!(told.contains(&part), "{part:?} in {told}");
+    }
     assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
 }

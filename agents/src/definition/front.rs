@@ -18,8 +18,6 @@ const MARK: &str = "---";
 const BEFORE: usize = 1;
 /// Most tool patterns.
 const MAX_TOOLS: usize = 64;
-/// Largest schema, in bytes as JSON: it stands in every heartbeat's registry entry.
-const MAX_SCHEMA: usize = 16 * 1024;
 /// Most steps that can be asked for.
 const MAX_STEPS: u32 = 1000;
 /// Longest time for one task.
@@ -174,8 +172,8 @@ fn tools(written: Option<Vec<String>>) -> Result<Option<Vec<String>>, String> {
 
 fn schema(written: Value) -> Result<Schema, String> {
     let bytes = written.to_string().len();
-    if bytes > MAX_SCHEMA {
-        return Err(format!("it has {bytes} bytes, {MAX_SCHEMA} is the most"));
+    if bytes > Schema::MAX_BYTES {
+        return Err(format!("it has {bytes} bytes, {} is the most", Schema::MAX_BYTES));
     }
     Schema::new(written)
 }

@@ -68,8 +68,7 @@ impl Contract {
     /// What of a task does not fit what is taken on.
     #[must_use]
     pub fn refused(&self, offer: &TaskOffered) -> Option<Breach> {
-        let faults = self.input.as_ref()?.faults("input", &given(offer)?);
-        (!faults.is_empty()).then_some(Breach { side: ContractSide::Input, faults })
+        self.input.as_ref()?.refuses(&given(offer)?)
     }
 
     /// What a result that is said to be good lacks.

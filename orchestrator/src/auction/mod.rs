@@ -26,14 +26,17 @@ pub struct Verdict {
 struct Weighed<'a> {
     bid: &'a Bid,
     record: Tally,
+    /// Promises that its author broke beyond those that it held.
+    broken: u64,
     millis: f64,
     cost: f64,
 }
 
-/// Awards a task. A bid is taken for what it promises divided by how sure its author is, and doubled for each promise that
-/// its author did not hold beyond those that it did. What does not fit into the time that is left is passed over, and so is
-/// who should rather not have the task (`avoid`). The least weighted sum of time and cost, each by the least of all bids,
-/// wins; of equal ones the one whose author's name comes first.
+/// Awards a task. A bid is taken for what it promises divided by how sure its author is. Whoever broke more promises than
+/// it held is taken for no better than the best of the others, doubled for each promise that it broke beyond those that
+/// it held: else who promises little enough would win for ever. What does not fit into the time that is left is passed
+/// over, and so is who should rather not have the task (`avoid`). The least weighted sum of time and cost, each by the
+/// least of all bids, wins; of equal ones whoever broke less, then the one whose author's name comes first.
 #[must_use]
 pub fn award(
     bids: &[Bid],
@@ -47,7 +50,8 @@ pub fn award(
     let (taken, refused): (Vec<&Bid>, Vec<&Bid>) = bids
         .into_iter()
         .partition(|bid| bid.millis <= time_left_ms && !avoid.contains(&bid.agent) && bid.confidence > 0);
-    let weighed: Vec<Weighed<'_>> = taken.into_iter().map(|bid| weigh(bid, record(bid))).collect();
+    let mut weighed: Vec<Weighed<'_>> = taken.into_iter().map(|bid| weigh(bid, record(bid))).collect();
+    doubt(&mut weighed);
     let least =
         |part: fn(&Weighed<'_>) -> f64| weighed.iter().map(part).fold(f64::INFINITY, f64::min).max(1.0);
     let (least_millis, least_cost) = (least(|one| one.millis), least(|one| one.cost));
@@ -57,7 +61,7 @@ pub fn award(
     };
     let mut ranked: Vec<(f64, &Weighed<'_>)> = weighed.iter().map(|one| (score(one), one)).collect();
     ranked.sort_by(|(a, one), (b, other)| match a.total_cmp(b) {
-        Ordering::Equal => one.bid.agent.cmp(&other.bid.agent),
+        Ordering::Equal => (one.broken, &one.bid.agent).cmp(&(other.broken, &other.bid.agent)),
         unequal => unequal,
     });
     let mut reasons: Vec<String> =
@@ -89,11 +93,26 @@ fn one_of_each(bids: &[Bid]) -> Vec<&Bid> {
     sorted
 }
 
+/// A bid by what its author says.
 #[expect(clippy::cast_precision_loss, reason = "times and costs are compared, not counted")]
 fn weigh(bid: &Bid, record: Tally) -> Weighed<'_> {
-    let doublings = record.bids_broken.saturating_sub(record.bids_kept).min(MOST_DOUBLINGS);
-    let doubt = (1u64 << doublings) as f64 * 100.0 / f64::from(bid.confidence.clamp(1, 100));
-    Weighed { bid, record, millis: bid.millis as f64 * doubt, cost: bid.cost_micros as f64 * doubt }
+    let unsure = 100.0 / f64::from(bid.confidence.clamp(1, 100));
+    let broken = record.bids_broken.saturating_sub(record.bids_kept).min(MOST_DOUBLINGS);
+    Weighed { bid, record, broken, millis: bid.millis as f64 * unsure, cost: bid.cost_micros as f64 * unsure }
+}
+
+/// Takes the bids of those who broke their word for what they are worth.
+#[expect(clippy::cast_precision_loss, reason = "times are compared, not counted")]
+fn doubt(weighed: &mut [Weighed<'_>]) {
+    let held = |part: fn(&Weighed<'_>) -> f64| {
+        weighed.iter().filter(|one| one.broken == 0).map(part).reduce(f64::min).unwrap_or(0.0)
+    };
+    let (millis, cost) = (held(|one| one.millis).max(LEEWAY_MS as f64), held(|one| one.cost));
+    for one in weighed.iter_mut().filter(|one| one.broken > 0) {
+        let doubled = (1u64 << one.broken) as f64;
+        one.millis = one.millis.max(millis) * doubled;
+        one.cost = one.cost.max(cost) * doubled;
+    }
 }
 
 fn in_words(place: usize, score: f64, one: &Weighed<'_>) -> String {
@@ -177,6 +196,21 @@ mod tests {
     }
 
     #[test]
+    fn whoever_broke_its_word_does_not_win_by_promising_ever_more() {
+        let honest = bid(2, 20_000, 5_000, 50);
+        for liar in [bid(1, 0, 0, 100), bid(1, 1, 0, 100), bid(1, 10, 1, 99)] {
+            let bids = [liar, honest.clone()];
+            assert_eq!(wins(&bids, &of(&[])), Some(agent(1)));
+            let verdict = award(&bids, &of(&[(1, 0, 1)]), &[], 60_000, &AuctionRules::default());
+            assert_eq!(verdict.to, Some(agent(2)), "{verdict:?}");
+            assert!(verdict.reasons[1].contains("held 0 of 1 bids before"), "{verdict:?}");
+            assert_eq!(wins(&bids, &of(&[(1, 1, 1)])), Some(agent(1)), "it held one since");
+            assert_eq!(wins(&bids, &of(&[(1, 0, 1), (2, 0, 2)])), Some(agent(1)), "the other is worse");
+            assert_eq!(wins(&bids[..1], &of(&[(1, 0, 9)])), Some(agent(1)), "there is nobody else");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_taken_is_passed_over_with_the_reason() {
         let bids = [bid(1, 70_000, 1, 90), bid(2, 10, 1, 90), bid(3, 10, 1, 0), bid(4, 900, 900, 50)];
         let verdict = award(&bids, &of(&[]), &[agent(2)], 60_000, &AuctionRules::default());
@@ -221,6 +255,22 @@ mod tests {
                 award(&bids, &records, &[agent(3)], 50_000, &rules),
                 award(&shuffled, &records, &[agent(3)], 50_000, &rules)
             );
+        }
+
+        /// Among those who broke their word, the one who did not wins, whatever they promise.
+        #[test]
+        fn whoever_holds_its_word_wins_among_those_who_do_not(
+            liars in prop::collection::vec(any_bid(), 0..12),
+            millis in 0..100_000u64,
+            cost in 0..5_000u64,
+            sure in 1..=100u8,
+            time_weight in 0..=100u8,
+        ) {
+            let honest = bid(9, millis, cost, sure);
+            let bids = [liars, vec![honest]].concat();
+            let records = of(&[(0, 0, 1), (1, 3, 4), (2, 0, 2), (3, 0, 9), (4, 1, 3), (5, 0, 1)]);
+            let rules = AuctionRules { time_weight, ..AuctionRules::default() };
+            prop_assert_eq!(award(&bids, &records, &[], 100_000, &rules).to, Some(agent(9)));
         }
 
         /// A bid that is no better than the winner's in anything changes nothing.

@@ -52,7 +52,7 @@ use muster_shared::time::Millis;
 pub use deadline::next_deadline;
 pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
-pub use place::{Anybody, Place, Recorded, Wanted};
+pub use place::{Anybody, Place, Recorded, Substance, Wanted};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use survey::{in_hands, in_work};

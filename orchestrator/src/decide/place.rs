@@ -7,14 +7,29 @@ use std::fmt::Debug;
 use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::run::{Avoided, Group, RunState, TEAMS_SINCE};
+use serde_json::Value;
 
-use super::auction;
 use super::draft::Draft;
+use super::{auction, work};
 
 /// Knows the fleet, and says to whom a task should go.
 pub trait Place: Debug {
     /// To whom the task should go; nothing when anybody of its role will do.
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement>;
+
+    /// Whether agents of the role differ in their contracts: [`Wanted::substance`] is looked up only then.
+    fn weighs_contracts(&self, _role: &Role) -> bool {
+        false
+    }
+}
+
+/// What a task is given and has to give, as contracts are held against it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Substance {
+    /// What it is given, see [`given`](muster_shared::flow::specialist::given).
+    pub given: Value,
+    /// Fields of data that its result is expected to hold.
+    pub data: Vec<String>,
 }
 
 /// What an agent is looked for to do.
@@ -30,6 +45,8 @@ pub struct Wanted<'a> {
     pub needs: &'a [String],
     /// The tools that it names.
     pub tools: &'a [String],
+    /// What contracts are held against, where agents of the role differ in theirs.
+    pub substance: Option<Substance>,
     /// Who is to have it if that can be: its bid won.
     pub awarded: Option<AgentId>,
     /// Who should rather not have it.
@@ -68,12 +85,14 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
     let TaskId::Leaf(index) = task else { return None };
     let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let state = run.tasks.get(task);
+    let placing = draft.situation().placing;
     let wanted = Wanted {
         run: run.id,
         task,
         role,
         needs: &planned.needs,
         tools: &planned.tools,
+        substance: placing.weighs_contracts(role).then(|| work::substance(run, index)).flatten(),
         awarded: auction::awarded(run, index),
         avoid: state
             .map(|state| avoided(state.queue.as_ref(), &state.avoid))
@@ -85,7 +104,7 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
         given: draft.given(),
     };
-    draft.situation().placing.place(&wanted)
+    placing.place(&wanted)
 }
 
 /// Who should rather not have a task again: what is remembered, and whoever has it in a queue of its own now.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{PlanTask, ReflectionLevel, Revision, Specialty, Work};
+use muster_shared::contract::fields_named;
+use muster_shared::flow::{PlanTask, ReflectionLevel, Revision, Specialty, Work, specialist};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
+use super::place::Substance;
 use super::{conflicts, groups, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
@@ -62,21 +64,13 @@ fn refused(run: &RunState) -> Vec<String> {
 }
 
 fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
-    let plan = run.plan.as_ref()?;
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
     // A member does its task: it is told what whoever does that alone is told.
     let index = &index.planned();
-    let mut task = plan.tasks.get(index)?.clone();
-    let inputs = survey::inputs(run, index);
-    // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
-    // reads it as it stands.
-    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context) {
-        task.goal = goal;
-    }
     Some(Work::Execute {
-        task,
-        inputs,
+        task: resolved(run, index)?,
+        inputs: survey::inputs(run, index),
         parents: parents(run, index),
         progress: progress_tree(run),
         lessons: lessons(run),
@@ -84,6 +78,27 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
         left_out: survey::left_out(run, index),
         member,
     })
+}
+
+/// A task of the plan, with what references in its goal stand for.
+fn resolved(run: &RunState, index: &TaskIndex) -> Option<PlanTask> {
+    let plan = run.plan.as_ref()?;
+    let mut task = plan.tasks.get(index)?.clone();
+    // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
+    // reads it as it stands.
+    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context) {
+        task.goal = goal;
+    }
+    Some(task)
+}
+
+/// What a leaf is given and has to give, as contracts are held against it.
+pub(super) fn substance(run: &RunState, index: &TaskIndex) -> Option<Substance> {
+    let index = &index.planned();
+    let task = resolved(run, index)?;
+    let inputs = survey::inputs(run, index);
+    let given = specialist::given_with(&run.goal.text, &task, &inputs, run.goal.corpus.as_ref());
+    Some(Substance { given, data: fields_named(&task.expected_output) })
 }
 
 fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {

@@ -83,7 +83,14 @@ impl Place for Capacity {
         // What asks for nothing in particular goes to whoever is free first: an offer to one agent that has to be made
         // again, because it died or the server did, may be paid for twice.
         let asks = !wanted.needs.is_empty() || !wanted.tools.is_empty() || !wanted.avoid.is_empty();
-        (asks || wanted.awarded.is_some()).then(|| self.lock().roster.place(wanted))?
+        let asks = asks || wanted.substance.as_ref().is_some_and(|substance| !substance.data.is_empty());
+        let inner = self.lock();
+        let is_placed = asks || wanted.awarded.is_some() || inner.roster.is_refused_by_some(wanted);
+        is_placed.then(|| inner.roster.place(wanted))?
+    }
+
+    fn weighs_contracts(&self, role: &Role) -> bool {
+        self.lock().roster.weighs_contracts(role)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use muster_shared::flow::Breach;
 use muster_shared::ids::AgentId;
 use muster_shared::plan::tools;
 
+use super::terms::Terms;
 use super::{Candidate, Grade, Member, Roster, plain};
 use crate::decide::Wanted;
 
@@ -28,6 +30,11 @@ pub(super) struct Crew {
     grades: BTreeMap<Grade, usize>,
     /// How many agents run on each machine.
     hosts: BTreeMap<String, usize>,
+    /// The contracts that agents have, or had, by their text; nothing for what cannot be judged by.
+    by_text: HashMap<String, Option<usize>>,
+    terms: Vec<Terms>,
+    /// How many kinds that somebody is of have each contract, or none.
+    contracts: BTreeMap<Option<usize>, usize>,
     /// How many kinds somebody is of.
     inhabited: usize,
 }
@@ -38,18 +45,21 @@ struct Sort {
     capabilities: Vec<String>,
     tools: Vec<String>,
     host: String,
+    contract: String,
 }
 
 /// Agents that can do the same on the same machine.
 #[derive(Debug)]
 pub(super) struct Kind {
     sort: Sort,
+    /// Which of the crew's contracts it has.
+    contract: Option<usize>,
     members: BTreeSet<Standing>,
 }
 
 impl Kind {
     /// Which of these capabilities and tools it lacks.
-    pub(super) fn lacks(&self, needs: &[String], tools: &[String]) -> Vec<String> {
+    fn lacks(&self, needs: &[String], tools: &[String]) -> Vec<String> {
         let needs = needs.iter().filter(|need| self.sort.capabilities.binary_search(need).is_err());
         let tools = tools.iter().filter(|tool| !self.has_tool(tool));
         needs.chain(tools).cloned().collect()
@@ -78,8 +88,13 @@ fn burden(member: &Member, given: u32) -> (bool, u32) {
 
 impl Crew {
     pub(super) fn kind_of(&mut self, candidate: &Candidate) -> usize {
-        let Candidate { capabilities, tools, host, .. } = candidate;
-        let sort = Sort { capabilities: capabilities.clone(), tools: tools.clone(), host: host.clone() };
+        let Candidate { capabilities, tools, host, contract, .. } = candidate;
+        let sort = Sort {
+            capabilities: capabilities.clone(),
+            tools: tools.clone(),
+            host: host.clone(),
+            contract: contract.clone(),
+        };
         if let Some(kind) = self.by_kind.get(&sort) {
             return *kind;
         }
@@ -87,16 +102,54 @@ impl Crew {
         for capability in &sort.capabilities {
             self.able.entry(capability.clone()).or_default().push(kind);
         }
+        let contract = self.contract_of(&sort.contract);
         self.by_kind.insert(sort.clone(), kind);
-        self.kinds.push(Kind { sort, members: BTreeSet::new() });
+        self.kinds.push(Kind { sort, contract, members: BTreeSet::new() });
         kind
+    }
+
+    /// Which of the crew's contracts this is. Each is compiled once.
+    fn contract_of(&mut self, text: &str) -> Option<usize> {
+        if let Some(known) = self.by_text.get(text) {
+            return *known;
+        }
+        let read = Terms::read(text).map(|terms| {
+            self.terms.push(terms);
+            self.terms.len() - 1
+        });
+        self.by_text.insert(text.to_owned(), read);
+        read
+    }
+
+    /// Whether its agents differ in their contracts.
+    pub(super) fn weighs_contracts(&self) -> bool {
+        self.contracts.len() > 1
+    }
+
+    /// Which of its contracts would refuse a task, and why. None where all of them would: somebody has to be asked.
+    pub(super) fn refusals(&self, wanted: &Wanted<'_>) -> HashMap<usize, Breach> {
+        let Some(substance) = wanted.substance.as_ref().filter(|_| self.weighs_contracts()) else {
+            return HashMap::new();
+        };
+        let known = self.contracts.keys().flatten().filter_map(|at| Some((*at, self.terms.get(*at)?)));
+        let refusing = known.filter_map(|(at, terms)| Some((at, terms.refuses(&substance.given)?)));
+        let refusing: HashMap<usize, Breach> = refusing.collect();
+        if refusing.len() < self.contracts.len() { refusing } else { HashMap::new() }
+    }
+
+    /// Whether a kind's contract promises a field of data.
+    fn promises(&self, kind: &Kind, field: &str) -> bool {
+        kind.contract.and_then(|at| self.terms.get(at)).is_some_and(|terms| terms.promises(field))
     }
 
     pub(super) fn insert(&mut self, member: &Member) {
         if let Some(kind) = self.kinds.get_mut(member.kind)
             && kind.members.insert(standing(member))
         {
-            self.inhabited += usize::from(kind.members.len() == 1);
+            if kind.members.len() == 1 {
+                self.inhabited += 1;
+                *self.contracts.entry(kind.contract).or_default() += 1;
+            }
             *self.grades.entry(member.grade).or_default() += 1;
             *self.hosts.entry(member.candidate.host.clone()).or_default() += 1;
         }
@@ -106,7 +159,10 @@ impl Crew {
         if let Some(kind) = self.kinds.get_mut(member.kind)
             && kind.members.remove(&standing(member))
         {
-            self.inhabited -= usize::from(kind.members.is_empty());
+            if kind.members.is_empty() {
+                self.inhabited -= 1;
+                count_down(&mut self.contracts, &kind.contract);
+            }
             count_down(&mut self.grades, &member.grade);
             count_down(&mut self.hosts, &member.candidate.host);
         }
@@ -157,6 +213,10 @@ pub(super) struct Search<'a> {
     pub(super) wanted: &'a Wanted<'a>,
     pub(super) needs: Vec<String>,
     pub(super) tools: &'a [String],
+    /// Fields of data that its result is expected to hold.
+    pub(super) data: &'a [String],
+    /// The contracts of the crew that would refuse it, and why.
+    refusals: HashMap<usize, Breach>,
     /// The kinds that can do most of what is needed.
     able: Vec<usize>,
     /// How much of it they can do.
@@ -187,6 +247,8 @@ impl<'a> Search<'a> {
             wanted,
             needs,
             tools,
+            data: wanted.substance.as_ref().map_or(&[], |substance| &substance.data),
+            refusals: crew.refusals(wanted),
             able: Vec::new(),
             covered: 0,
             is_choosy: false,
@@ -207,16 +269,53 @@ impl<'a> Search<'a> {
                 all.extend(std::iter::repeat_n(at, own));
             }
         }
-        all.retain(|at| self.crew.kind(*at).is_some());
+        if !self.data.is_empty() {
+            for (at, kind) in self.crew.kinds() {
+                let own = self.data.iter().filter(|field| self.crew.promises(kind, field)).count();
+                all.extend(std::iter::repeat_n(at, own));
+            }
+        }
+        all.retain(|at| self.crew.kind(*at).is_some_and(|kind| self.refusal(kind).is_none()));
         all.sort_unstable();
         let covered = || all.chunk_by(PartialEq::eq).map(|same| (same[0], same.len()));
         self.covered = covered().map(|(_, count)| count).max().unwrap_or(0);
-        if self.covered == 0 {
-            self.able = self.crew.kinds().map(|(at, _)| at).collect();
-            return;
-        }
-        self.able = covered().filter(|(_, count)| *count == self.covered).map(|(at, _)| at).collect();
+        self.able = if self.covered == 0 {
+            let suited = self.crew.kinds().filter(|(_, kind)| self.refusal(kind).is_none());
+            suited.map(|(at, _)| at).collect()
+        } else {
+            covered().filter(|(_, count)| *count == self.covered).map(|(at, _)| at).collect()
+        };
         self.is_choosy = self.able.len() < self.crew.inhabited;
+    }
+
+    /// Why agents of a kind would refuse the task by their contract, while others take it on.
+    pub(super) fn refusal(&self, kind: &Kind) -> Option<&Breach> {
+        kind.contract.and_then(|at| self.refusals.get(&at))
+    }
+
+    /// Whether some would refuse the task by their contracts.
+    pub(super) fn is_refused_by_some(&self) -> bool {
+        !self.refusals.is_empty()
+    }
+
+    /// Whether an agent's contract takes the task on, as far as that makes a difference.
+    pub(super) fn suits(&self, member: &Member) -> bool {
+        let kind = self.crew.kind(member.kind).filter(|_| member.candidate.role == *self.wanted.role);
+        kind.is_none_or(|kind| self.refusal(kind).is_none())
+    }
+
+    /// What of that which is needed a kind lacks.
+    pub(super) fn lacks(&self, kind: &Kind) -> Vec<String> {
+        let data = self.data.iter().filter(|field| !self.crew.promises(kind, field));
+        let mut lacks = kind.lacks(&self.needs, self.tools);
+        lacks.extend(data.map(|field| format!("data.{field}")));
+        lacks
+    }
+
+    /// All that is needed, in words.
+    pub(super) fn needed(&self) -> Vec<String> {
+        let data = self.data.iter().map(|field| format!("data.{field}"));
+        self.needs.iter().chain(self.tools).cloned().chain(data).collect()
     }
 
     /// Whether the task works with documents that some machines of the crew hold and others do not.

@@ -1,11 +1,12 @@
-//! Who should do a task (O1): by what it needs, who failed it before, what is known of everybody's work, who holds what
-//! it builds on, and who is free, in this order. Pure, and the same in whatever order agents came.
+//! Who should do a task (O1): by whose contract it fits, what it needs, who failed it before, what is known of everybody's
+//! work, who holds what it builds on, and who is free, in this order. Pure, and the same in whatever order agents came.
 //!
 //! Agents of a role that can do the same stand together, in the order in which they would be asked, so that a task is
 //! matched without looking at all of them. Where nothing tells the agents of a role apart, nobody is named: whoever is
 //! free first takes the task from the queue of the role.
 
 mod crew;
+mod terms;
 mod why;
 
 #[cfg(test)]
@@ -38,6 +39,8 @@ pub struct Candidate {
     pub model: String,
     /// The machine it runs on.
     pub host: String,
+    /// Its contract as JSON; empty when it has none.
+    pub contract: String,
 }
 
 impl Candidate {
@@ -51,6 +54,7 @@ impl Candidate {
         capabilities.dedup();
         let mut tools: Vec<String> = profile.tools.iter().take(Self::MOST_SAID).cloned().collect();
         tools.sort();
+        let contract = profile.specialist.as_ref().map(|said| terms::text_of(&said.contract));
         Some(Self {
             agent: profile.agent.clone(),
             role,
@@ -59,6 +63,7 @@ impl Candidate {
             tools,
             model: profile.model.clone(),
             host: profile.host.clone(),
+            contract: contract.unwrap_or_default(),
         })
     }
 
@@ -245,15 +250,33 @@ impl Roster {
     /// To whom a task goes, with the reasons; nothing when anybody of its role will do.
     #[must_use]
     pub fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
-        if let Some(agent) = wanted.awarded.as_ref().filter(|agent| self.members.contains_key(*agent)) {
+        let crew = self.crews.get(wanted.role);
+        let search = crew.map(|crew| Search::new(self, crew, wanted));
+        let takes_it_on = |agent: &AgentId| {
+            let member = self.members.get(agent);
+            member.is_some_and(|member| search.as_ref().is_none_or(|search| search.suits(member)))
+        };
+        if let Some(agent) = wanted.awarded.as_ref().filter(|agent| takes_it_on(agent)) {
             let (task, to) = (wanted.task.clone(), Queue::Agent(agent.clone()));
             let reasons = vec!["its bid was the best".to_owned()];
             return Some(Placement { task, to, reasons, passed_over: Vec::new() });
         }
-        let crew = self.crews.get(wanted.role)?;
-        let search = Search::new(self, crew, wanted);
+        let (crew, search) = (crew?, search?);
         let chosen = search.choose()?;
         Some(why::placement(self, crew, &search, &chosen))
+    }
+
+    /// Whether agents of the role differ in their contracts: only then are these held against a task.
+    #[must_use]
+    pub fn weighs_contracts(&self, role: &Role) -> bool {
+        self.crews.get(role).is_some_and(Crew::weighs_contracts)
+    }
+
+    /// Whether some of the role would refuse the task by their contracts, and others take it on.
+    #[must_use]
+    pub fn is_refused_by_some(&self, wanted: &Wanted<'_>) -> bool {
+        let crew = self.crews.get(wanted.role).filter(|_| wanted.substance.is_some());
+        crew.is_some_and(|crew| !crew.refusals(wanted).is_empty())
     }
 
     fn member(&self, agent: &AgentId) -> Option<&Member> {

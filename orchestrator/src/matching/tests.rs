@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::Avoided;
 use proptest::prelude::*;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
+use crate::decide::Substance;
 
 fn agent(n: u32) -> AgentId {
     AgentId::new("worker", n)
@@ -26,8 +28,19 @@ fn candidate(n: u32, capabilities: &[&str], tools: &[&str]) -> Candidate {
         tools: texts(tools),
         model: "m".into(),
         host: "here".into(),
+        contract: String::new(),
     }
 }
+
+/// An agent with a contract.
+fn bound(n: u32, contract: &str) -> Candidate {
+    Candidate { contract: contract.into(), ..candidate(n, &[], &[]) }
+}
+
+const READS: &str = r#"{"input":{"properties":{"documents":{"minimum":1}}}}"#;
+const READS_MANY: &str = r#"{"input":{"properties":{"documents":{"minimum":10}}}}"#;
+const ADDS: &str = r#"{"output":{"required":["total"]}}"#;
+const ENDLESS: &str = r##"{"input":{"$ref":"https://example.org/nowhere"}}"##;
 
 /// What is asked of a roster; owns what [`Wanted`] borrows.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +50,8 @@ struct Ask {
     avoid: Vec<u32>,
     knows: Vec<u32>,
     corpus: Option<&'static str>,
+    documents: Option<u32>,
+    data: Vec<String>,
     awarded: Option<u32>,
     given: BTreeMap<AgentId, u32>,
 }
@@ -53,12 +68,20 @@ fn place(roster: &Roster, ask: &Ask) -> Option<Placement> {
         role: &Role::Worker,
         needs: &ask.needs,
         tools: &ask.tools,
+        substance: ask
+            .documents
+            .map(|documents| Substance { given: json!({ "documents": documents }), data: ask.data.clone() }),
         awarded: ask.awarded.map(agent),
         avoid: ask.avoid.iter().map(avoided).collect(),
         knows: ask.knows.iter().copied().map(agent).collect(),
         corpus: ask.corpus,
         given: &ask.given,
     })
+}
+
+fn bringing(documents: u32, data: &[&str]) -> Ask {
+    let data = data.iter().map(|field| (*field).to_owned()).collect();
+    Ask { documents: Some(documents), data, ..Ask::default() }
 }
 
 fn chosen(roster: &Roster, ask: &Ask) -> Option<AgentId> {
@@ -123,6 +146,94 @@ fn a_task_goes_to_who_can_do_most_of_what_it_needs() {
         placement.passed_over.iter().map(|over| (over.agent.clone(), over.reason.as_str())).collect();
     assert!(said.contains(&(agent(1), "it lacks law")), "{said:?}");
     assert!(said.contains(&(agent(4), "it lacks audit, law")), "{said:?}");
+}
+
+#[test]
+fn a_task_goes_to_whose_contract_takes_it_on_and_promises_what_is_expected() {
+    let all = [bound(1, READS), bound(2, READS_MANY), bound(3, ADDS), candidate(4, &["law"], &[])];
+    let these = |numbers: &[usize]| roster(numbers.iter().map(|number| all[number - 1].clone()));
+    let knowing_law = |ask: Ask| Ask { needs: vec!["law".into()], ..ask };
+    let cases = [
+        (&[1, 2, 3, 4][..], bringing(0, &[]), Some(3), "all but two refuse it"),
+        (&[1, 2], bringing(5, &[]), Some(1), "one of two takes it on"),
+        (&[1, 2], bringing(0, &[]), None, "nobody takes it on: anybody is asked"),
+        (&[1, 2], bringing(10, &[]), None, "both take it on"),
+        (&[1], bringing(0, &[]), None, "there is nobody else"),
+        (&[1, 3, 4], bringing(5, &["total"]), Some(3), "one promises it"),
+        (&[1, 4], bringing(5, &["total"]), None, "nobody promises it"),
+        (&[1, 2, 4], knowing_law(bringing(5, &[])), Some(4), "it can do it"),
+        (&[1, 3], knowing_law(bringing(0, &[])), Some(3), "the contract goes before what is needed"),
+        (&[1, 2, 3], Ask::default(), None, "nobody looked"),
+    ];
+    for (numbers, ask, expected, why) in cases {
+        assert_eq!(chosen(&these(numbers), &ask), expected.map(agent), "{why}");
+    }
+    let mut busy = these(&[1, 3]);
+    busy.take(&agent(3), 2);
+    let failed_before = Ask { avoid: vec![3], ..bringing(0, &[]) };
+    for ask in [bringing(0, &[]), failed_before] {
+        assert_eq!(chosen(&busy, &ask), Some(agent(3)), "better than who would refuse it: {ask:?}");
+    }
+}
+
+#[test]
+fn who_is_passed_over_for_its_contract_is_told_why() {
+    let all = roster([bound(1, READS), bound(2, ADDS), candidate(3, &[], &[])]);
+    let placement = place(&all, &bringing(0, &["total"])).unwrap();
+    assert_eq!(placement.to, Queue::Agent(agent(2)));
+    assert_eq!(
+        placement.reasons[..2],
+        ["it can do what is needed: data.total", "it takes on what the task brings, others do not"]
+    );
+    let said = |n| placement.passed_over.iter().find(|over| over.agent == agent(n)).unwrap().reason.clone();
+    assert_eq!(
+        said(1),
+        "its contract asks for what the task does not bring: `input.documents`: 0 is less than the minimum of 1"
+    );
+    assert_eq!(said(3), "it lacks data.total");
+    // The reason does not speak of what is needed where nothing is.
+    let reasons = place(&all, &bringing(0, &[])).unwrap().reasons;
+    assert_eq!(reasons[0], "it takes on what the task brings, others do not");
+}
+
+#[test]
+fn whose_bid_won_does_not_get_what_its_contract_refuses() {
+    let all = roster([bound(1, READS), candidate(2, &[], &[])]);
+    let awarded = |documents, n| Ask { awarded: Some(n), ..bringing(documents, &[]) };
+    assert_eq!(chosen(&all, &awarded(0, 1)), Some(agent(2)));
+    assert_eq!(chosen(&all, &awarded(1, 1)), Some(agent(1)));
+    assert_eq!(chosen(&roster([bound(1, READS)]), &awarded(0, 1)), Some(agent(1)), "there is nobody else");
+}
+
+#[test]
+fn contracts_are_weighed_only_where_agents_differ_in_them() {
+    let weighs = |all: &[Candidate]| roster(all.iter().cloned()).weighs_contracts(&Role::Worker);
+    assert!(!weighs(&[candidate(1, &["a"], &[]), candidate(2, &[], &[])]));
+    assert!(!weighs(&[bound(1, READS), Candidate { host: "there".into(), ..bound(2, READS) }]));
+    assert!(weighs(&[bound(1, READS), bound(2, ADDS)]));
+    assert!(weighs(&[bound(1, READS), candidate(2, &[], &[])]));
+    // What cannot be judged by is no contract.
+    assert!(!weighs(&[bound(1, ENDLESS), bound(2, "{"), candidate(3, &[], &[])]));
+    let mut all = roster([bound(1, READS), candidate(2, &[], &[])]);
+    all.dismiss(&agent(1));
+    assert!(!all.weighs_contracts(&Role::Worker), "it is gone");
+}
+
+#[test]
+fn a_profile_says_its_contract() {
+    let said = json!({
+        "agent": "clerk-1", "role": "clerk",
+        "specialist": { "contract": { "input": { "properties": { "documents": { "minimum": 1 } } } } },
+    });
+    let contract = |said: serde_json::Value| {
+        let profile: Profile = serde_json::from_value(said).unwrap();
+        Candidate::of(&profile).unwrap().contract
+    };
+    assert_eq!(contract(said.clone()), READS);
+    let mut large = said;
+    large["specialist"]["contract"]["input"]["description"] = "x".repeat(100_000).into();
+    assert_eq!(contract(large), "", "it is not looked at");
+    assert_eq!(contract(json!({ "agent": "worker-1", "role": "worker" })), "");
 }
 
 #[test]
@@ -214,13 +325,16 @@ fn kinds_that_nobody_is_of_any_more_are_forgotten() {
 }
 
 fn candidates() -> impl Strategy<Value = Vec<(Candidate, u32, Tally)>> {
-    let one = (0..4usize, 0..3usize, 0..3u32, 0..6u64, 0..6u64);
+    let one = (0..4usize, 0..3usize, 0..3u32, 0..6u64, 0..6u64, 0..5usize);
     proptest::collection::vec(one, 1..12).prop_map(|all| {
         let capabilities = [&["a"][..], &["a", "b"], &["b"], &[]];
         let tools = [&["x"][..], &["y.*"], &[]];
         let numbered = (0u32..).zip(all);
-        let made = numbered.map(|(n, (can, has, taken, done, failed))| {
-            (candidate(n, capabilities[can], tools[has]), taken, tally(done, failed, 100))
+        let contracts = ["", "", READS, READS_MANY, ADDS];
+        let made = numbered.map(|(n, (can, has, taken, done, failed, says))| {
+            let candidate = candidate(n, capabilities[can], tools[has]);
+            let contract = contracts[says].to_owned();
+            (Candidate { contract, ..candidate }, taken, tally(done, failed, 100))
         });
         made.collect()
     })
@@ -229,14 +343,16 @@ fn candidates() -> impl Strategy<Value = Vec<(Candidate, u32, Tally)>> {
 fn asks() -> impl Strategy<Value = Ask> {
     let words = |all: &'static [&'static str]| proptest::sample::subsequence(all.to_vec(), 0..=all.len());
     let agents = || proptest::collection::vec(0..12u32, 0..3);
-    (words(&["a", "b", "c"]), words(&["x", "y.z"]), agents(), agents()).prop_map(
-        |(needs, tools, avoid, knows)| Ask {
+    let documents = proptest::option::of(0..12u32);
+    (words(&["a", "b", "c"]), words(&["x", "y.z"]), agents(), agents(), documents, words(&["total"]))
+        .prop_map(|(needs, tools, avoid, knows, documents, data)| Ask {
             tools: tools.into_iter().map(str::to_owned).collect(),
             avoid,
             knows,
+            documents,
+            data: data.into_iter().map(str::to_owned).collect(),
             ..needing(&needs)
-        },
-    )
+        })
 }
 
 fn built(all: &[(Candidate, u32, Tally)]) -> Roster {
@@ -274,9 +390,10 @@ proptest! {
 
     #[test]
     fn one_who_can_do_nothing_changes_nothing_where_somebody_is_named(all in candidates(), ask in asks()) {
+        let ask = Ask { documents: ask.documents.map(|few| few.min(9)), ..ask };
         let before = chosen(&built(&all), &ask);
         let mut worse = all;
-        worse.push((candidate(100, &[], &[]), 2, tally(0, 9, 100)));
+        worse.push((bound(100, READS_MANY), 2, tally(0, 9, 100)));
         if let Some(before) = before {
             prop_assert_eq!(chosen(&built(&worse), &ask), Some(before));
         }
@@ -286,17 +403,28 @@ proptest! {
     fn nobody_who_can_do_less_or_is_to_be_avoided_is_chosen_while_another_can(all in candidates(), ask in asks()) {
         let made = built(&all);
         let Some(agent) = chosen(&made, &ask) else { return Ok(()) };
+        let weighs = made.weighs_contracts(&Role::Worker);
+        let refuses = |one: &Candidate| ask.documents.is_some_and(|documents| match one.contract.as_str() {
+            READS => documents < 1,
+            READS_MANY => documents < 10,
+            _ => false,
+        });
         let can = |one: &Candidate| {
+            let promised = ask.data.iter().filter(|_| ask.documents.is_some() && one.contract == ADDS).count();
             let needs = ask.needs.iter().filter(|need| one.capabilities.contains(need)).count();
             let has = |tool: &&String| one.tools.iter().any(|own| {
                 own == *tool || own.strip_suffix('*').is_some_and(|prefix| tool.starts_with(prefix))
             });
-            needs + ask.tools.iter().filter(has).count()
+            promised + needs + ask.tools.iter().filter(has).count()
         };
+        let suited: Vec<&Candidate> = all.iter().map(|(one, _, _)| one).filter(|one| !refuses(one)).collect();
+        let nobody = suited.is_empty();
+        prop_assert!(nobody || !weighs || !refuses(made.candidate(&agent).unwrap()));
+        let able: Vec<&Candidate> = if nobody { all.iter().map(|(one, _, _)| one).collect() } else { suited };
         let own = can(made.candidate(&agent).unwrap());
-        prop_assert_eq!(own, all.iter().map(|(one, _, _)| can(one)).max().unwrap());
+        prop_assert_eq!(own, able.iter().map(|one| can(one)).max().unwrap());
         let is_avoided = |agent: &AgentId| ask.avoid.iter().any(|n| super::tests::agent(*n) == *agent);
-        let others = all.iter().any(|(one, _, _)| can(one) == own && !is_avoided(&one.agent));
+        let others = able.iter().any(|one| can(one) == own && !is_avoided(&one.agent));
         prop_assert!(!is_avoided(&agent) || !others);
     }
 }

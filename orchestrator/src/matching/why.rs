@@ -1,10 +1,15 @@
 //! Says why a task goes to one agent and not to another.
 
-use muster_shared::flow::{PassedOver, Placement};
+use muster_shared::flow::{Breach, PassedOver, Placement};
 use muster_shared::ids::{AgentId, Queue};
 
 use super::crew::{Crew, Kind, Search};
 use super::{Grade, Member, Roster};
+
+/// Most faults of a contract that are told.
+const MOST_FAULTS: usize = 2;
+/// Longest text of one of them, in characters.
+const MAX_FAULT: usize = 160;
 
 pub(super) fn placement(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &AgentId) -> Placement {
     Placement {
@@ -17,8 +22,11 @@ pub(super) fn placement(roster: &Roster, crew: &Crew, search: &Search<'_>, chose
 
 fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
     let mut reasons = Vec::new();
-    if search.is_choosy {
+    if search.is_choosy && search.covered > 0 {
         reasons.push(can(crew, search, chosen));
+    }
+    if search.is_refused_by_some() {
+        reasons.push("it takes on what the task brings, others do not".to_owned());
     }
     if !search.avoid.is_empty() && !search.avoid.contains_key(&chosen.candidate.agent) {
         reasons.push("others had the task before".to_owned());
@@ -38,21 +46,14 @@ fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
 
 /// What the chosen one can do of what is needed.
 fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
-    let lacks = crew.kind(chosen.kind).map(|kind| lacks(kind, search)).unwrap_or_default();
-    let has: Vec<&str> = needed(search).filter(|need| !lacks.iter().any(|lack| lack == need)).collect();
+    let lacks = crew.kind(chosen.kind).map(|kind| search.lacks(kind)).unwrap_or_default();
+    let mut has = search.needed();
+    has.retain(|need| !lacks.contains(need));
     if lacks.is_empty() {
         format!("it can do what is needed: {}", has.join(", "))
     } else {
         format!("it can do most of what is needed: {}; nobody here can do all", has.join(", "))
     }
-}
-
-fn needed<'a>(search: &'a Search<'_>) -> impl Iterator<Item = &'a str> {
-    search.needs.iter().chain(search.tools).map(String::as_str)
-}
-
-fn lacks(kind: &Kind, search: &Search<'_>) -> Vec<String> {
-    kind.lacks(&search.needs, search.tools)
 }
 
 /// Some of those that were passed over: who was to be avoided, then the first of each kind, then the others of the kind
@@ -76,6 +77,18 @@ fn passed_over(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &Agent
     passed_over
 }
 
+/// What a contract asks for that the task does not bring.
+fn refused(breach: &Breach) -> String {
+    let named = breach.faults.iter().take(MOST_FAULTS).map(|fault| {
+        let cut: String = fault.chars().take(MAX_FAULT).collect();
+        if cut.len() < fault.len() { format!("{cut}…") } else { cut }
+    });
+    let named: Vec<String> = named.collect();
+    let more = breach.faults.len().saturating_sub(named.len());
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("its contract asks for what the task does not bring: {}{more}", named.join("; "))
+}
+
 /// The first thing in which an agent falls behind the chosen one.
 fn reason(
     roster: &Roster,
@@ -88,9 +101,13 @@ fn reason(
     if let Some(reason) = search.avoid.get(agent) {
         return Some((*reason).to_owned());
     }
+    let kind = crew.kind(member.kind)?;
+    if let Some(breach) = search.refusal(kind) {
+        return Some(refused(breach));
+    }
     if search.is_choosy {
-        let lacks = lacks(crew.kind(member.kind)?, search);
-        if search.needs.len() + search.tools.len() - lacks.len() < search.covered {
+        let lacks = search.lacks(kind);
+        if search.needed().len() - lacks.len() < search.covered {
             return Some(format!("it lacks {}", lacks.join(", ")));
         }
     }

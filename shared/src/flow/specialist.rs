@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::goal::CorpusRef;
+use super::plan::PlanTask;
 use super::task::{LeafRef, TaskOffered, Work};
 use crate::ids::Role;
 
@@ -96,24 +98,32 @@ pub enum ContractSide {
 #[must_use]
 pub fn given(offer: &TaskOffered) -> Option<Value> {
     match &offer.work {
-        Work::Execute { task, inputs, .. } => Some(json!({
-            "goal": offer.goal,
-            "task": {
-                "name": task.name,
-                "goal": task.goal,
-                "expected_output": task.expected_output,
-                "milestones": task.milestones,
-                "needs": task.needs,
-            },
-            "documents": offer.corpus.as_ref().map_or(0, |corpus| corpus.files),
-            "inputs": inputs.iter().map(input).collect::<Vec<Value>>(),
-        })),
+        Work::Execute { task, inputs, .. } => {
+            Some(given_with(&offer.goal, task, inputs, offer.corpus.as_ref()))
+        }
         Work::Plan { .. }
         | Work::Reflect { .. }
         | Work::Refine { .. }
         | Work::Write { .. }
         | Work::DraftReview { .. } => None,
     }
+}
+
+/// What a leaf is given with a goal, the task itself, what others gave, and the documents; see [`given`].
+#[must_use]
+pub fn given_with(goal: &str, task: &PlanTask, inputs: &[LeafRef], corpus: Option<&CorpusRef>) -> Value {
+    json!({
+        "goal": goal,
+        "task": {
+            "name": task.name,
+            "goal": task.goal,
+            "expected_output": task.expected_output,
+            "milestones": task.milestones,
+            "needs": task.needs,
+        },
+        "documents": corpus.map_or(0, |corpus| corpus.files),
+        "inputs": inputs.iter().map(input).collect::<Vec<Value>>(),
+    })
 }
 
 fn input(leaf: &LeafRef) -> Value {

@@ -1,6 +1,7 @@
 //! Test support: fleets of real processes, a scripted model server, and faults.
 
 pub mod bare;
+pub mod bidder;
 pub mod chaos;
 pub mod cluster;
 pub mod fleet;

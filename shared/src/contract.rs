@@ -1,0 +1,140 @@
+//! Contracts of specialists: JSON Schemas of what they take on and of what they give. Whoever chooses an agent and the
+//! agent itself judge by the same rule.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::flow::{Breach, ContractSide};
+
+/// Most faults that are named.
+const MOST_FAULTS: usize = 8;
+/// Longest text of one fault, in characters.
+const MAX_FAULT: usize = 300;
+/// Most fields of data that are read from a text.
+const MOST_FIELDS: usize = 32;
+
+/// A JSON Schema, compiled.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    written: Arc<Value>,
+    validator: Arc<Validator>,
+}
+
+impl Schema {
+    /// Largest schema, in bytes as JSON: it stands in every heartbeat's registry entry.
+    pub const MAX_BYTES: usize = 16 * 1024;
+
+    /// Compiles a schema.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(written: Value) -> Result<Self, String> {
+        let validator = jsonschema::validator_for(&written).map_err(|error| {
+            let at = error.instance_path().to_string();
+            if at.is_empty() { error.to_string() } else { format!("{at}: {error}") }
+        })?;
+        Ok(Self { written: Arc::new(written), validator: Arc::new(validator) })
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn written(&self) -> &Value {
+        &self.written
+    }
+
+    /// What of a value does not fit, one line each, each beginning with the place in what `name` stands for.
+    #[must_use]
+    pub fn faults(&self, name: &str, value: &Value) -> Vec<String> {
+        let faults = self.validator.iter_errors(value).take(MOST_FAULTS).map(|error| {
+            let place = error.instance_path().to_string().replace('/', ".");
+            let text: String = error.to_string().chars().take(MAX_FAULT).collect();
+            format!("`{name}{place}`: {text}")
+        });
+        faults.collect()
+    }
+
+    /// Why a task is not taken on of which this is asked, by what it is given (see
+    /// [`given`](crate::flow::specialist::given)); nothing when it fits.
+    #[must_use]
+    pub fn refuses(&self, given: &Value) -> Option<Breach> {
+        let faults = self.faults("input", given);
+        (!faults.is_empty()).then_some(Breach { side: ContractSide::Input, faults })
+    }
+
+    /// Whether it names a field, at its top.
+    #[must_use]
+    pub fn names(&self, field: &str) -> bool {
+        let properties = self.written.get("properties").and_then(|all| all.get(field));
+        let required = self.written.get("required").and_then(Value::as_array);
+        properties.is_some() || required.is_some_and(|all| all.iter().any(|name| name == field))
+    }
+}
+
+/// The fields of data that a text speaks of as `data.NAME`, each once, as written.
+#[must_use]
+pub fn fields_named(text: &str) -> Vec<String> {
+    const MARK: &str = "data.";
+    let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+    let mut fields: Vec<String> = Vec::new();
+    for (at, _) in text.match_indices(MARK) {
+        let stands_apart = !text[..at].ends_with(|before: char| is_of_name(before) || before == '.');
+        let rest = &text[at + MARK.len()..];
+        let name = &rest[..rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len())];
+        let is_new = stands_apart && !name.is_empty() && fields.iter().all(|known| known != name);
+        if is_new && fields.len() < MOST_FIELDS {
+            fields.push(name.to_owned());
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_place() {
+        let schema = Schema::new(json!({"properties": {"documents": {"minimum": 1}}})).unwrap();
+        assert_eq!(schema.refuses(&json!({"documents": 1})), None);
+        let breach = schema.refuses(&json!({"documents": 0})).unwrap();
+        assert_eq!(breach.side, ContractSide::Input);
+        assert!(breach.faults[0].starts_with("`input.documents`: 0 is less than"), "{breach:?}");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_or_elsewhere_ends() {
+        for endless in [
+            json!({"$ref": "#"}),
+            json!({"allOf": [{"$ref": "#"}]}),
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}}),
+        ] {
+            // Refused or of no effect: it comes to an end.
+            let _judged = Schema::new(endless).map(|schema| schema.refuses(&json!({"a": {"b": []}})));
+        }
+        assert!(Schema::new(json!({"$ref": "https://example.org/schema"})).is_err());
+    }
+
+    #[test]
+    fn a_schema_names_what_it_lists_or_requires() {
+        let schema = Schema::new(json!({"properties": {"a": {}}, "required": ["b"]})).unwrap();
+        assert_eq!(["a", "b", "c"].map(|field| schema.names(field)), [true, true, false]);
+        assert!(!Schema::new(json!(true)).unwrap().names("a"));
+    }
+
+    #[test]
+    fn fields_are_read_from_texts() {
+        for (text, fields) in [
+            ("The sum, as data.total and `data.parts`; data.total once more.", &["total", "parts"][..]),
+            ("All of the data. It is in metadata.json, my-data.csv or a.data.b.", &[]),
+            ("data.", &[]),
+            ("data.größe_1-x.y", &["größe_1-x"]),
+        ] {
+            assert_eq!(fields_named(text), fields, "{text}");
+        }
+    }
+}

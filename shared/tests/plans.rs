@@ -261,7 +261,7 @@ proptest! {
                     statuses.insert(next.clone(), *endings.next().unwrap());
                 }
             }
-            let refined = refine(&plan, &statuses, &operations, &limits, &ROLES);
+            let refined = refine(&plan, &statuses, &operations, &limits, &ROLES, None);
             prop_assert_eq!(check_plan(&refined.plan, &limits, &ROLES), vec![]);
             for (index, status) in &statuses {
                 prop_assert_eq!(refined.plan.tasks.get(index), plan.tasks.get(index), "{} was {:?}", index, status);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use muster_shared::flow::{PlanDraft, RunLimits, TaskDraft};
 use muster_shared::ids::Role;
-use muster_shared::plan::{self, PlanProblem};
+use muster_shared::plan::{self, PlanProblem, Values};
 
 use crate::exit::Failure;
 
@@ -64,7 +64,10 @@ fn place(text: &str, at: usize) -> (usize, usize) {
 fn check(draft: &PlanDraft, limits: &RunLimits) -> Result<(), String> {
     let mut roles = vec![Role::Worker, Role::Researcher];
     named_roles(&draft.tasks, &mut roles);
-    let problems = plan::check(draft, &limits.for_people(), &roles);
+    let limits = limits.for_people();
+    let mut problems = plan::check(draft, &limits, &roles);
+    // Of a run that has not begun there is no value.
+    problems.extend(Values::default().unwritten_in(draft, &limits));
     if problems.is_empty() {
         return Ok(());
     }

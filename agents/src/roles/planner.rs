@@ -78,7 +78,7 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
             "name": {"type": "string", "description": "a few words that name it; unique in the plan"},
             "goal": {
                 "type": "string",
-                "description": "what is to be achieved, understandable by itself; {{NAME OR INDEX.result}} stands for the result of a task it depends on"
+                "description": "what is to be achieved, understandable by itself; {{NAME OR INDEX.result}} stands for the result of a task it depends on, {{context.KEY}} for a value that such a task says it writes"
             },
             "role": role,
             "criticism": {"type": "string", "description": "what could go wrong with it"},

@@ -76,8 +76,9 @@ pub(super) fn add(
     let roles = survey::leaf_roles(draft.situation().capacity);
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
+    let values = survey::values(run);
     let Refined { plan: changed, refused, .. } =
-        plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles);
+        plan::refine(plan, &survey::statuses_to_refine(run), &operations, &limits, &roles, values.as_ref());
     if let Some(refused) = refused.into_iter().next() {
         return Err(refused.reason.into());
     }

@@ -5,7 +5,7 @@ use muster_shared::flow::{
     About, Ending, FailureKind, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
 };
 use muster_shared::ids::{Role, Seq, TaskId};
-use muster_shared::plan::{self, PlanProblem, complexity, coverage, tools};
+use muster_shared::plan::{self, PlanProblem, Values, complexity, coverage, tools};
 use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
 
 use super::draft::Draft;
@@ -57,7 +57,7 @@ fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
     let Some(run) = draft.open() else { return };
     let roles = survey::leaf_roles(draft.situation().capacity);
     let limits = run.limits.for_people();
-    let reasons = wrong_with(brought, &limits, &roles, &tools);
+    let reasons = wrong_with(brought, &limits, &roles, &tools, survey::values(run).as_ref());
     if reasons.is_empty() {
         let (plan, repairs) = plan::repair(brought, &limits, &roles);
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
@@ -80,16 +80,17 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     }
     let limits = survey::limits_of_plans(run).for_planners();
     let may_ask_again = may_ask_again(run);
+    let values = survey::values(run);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
     let tools = tools::known(draft.specialists());
-    let wrong = wrong_with(&proposal, &limits, &roles, &tools);
+    let wrong = wrong_with(&proposal, &limits, &roles, &tools, values.as_ref());
     if !wrong.is_empty() && may_ask_again {
         return refuse(draft, seq, wrong);
     }
     let mut repairs = tools::fit(&mut proposal, &tools);
-    let (plan, mended) = plan::repair(&proposal, &limits, &roles);
+    let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, values.as_ref());
     repairs.extend(mended);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
@@ -128,8 +129,11 @@ pub(super) fn wrong_with(
     limits: &RunLimits,
     roles: &[Role],
     known: &[String],
+    values: Option<&Values>,
 ) -> Vec<String> {
-    let mut wrong = reasons(&plan::check(proposal, limits, roles));
+    let mut problems = plan::check(proposal, limits, roles);
+    problems.extend(values.map(|values| values.unwritten_in(proposal, limits)).unwrap_or_default());
+    let mut wrong = reasons(&problems);
     wrong.extend(tools::problems(proposal, known));
     wrong
 }

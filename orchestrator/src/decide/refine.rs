@@ -23,8 +23,9 @@ pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: 
     let Some(before) = run.plan.clone() else { return };
     let limits = survey::limits_of_plans(run);
     let (sound, unusable) = apart(operations, &known);
+    let values = survey::values(run);
     let plan::Refined { plan, changes, mut refused } =
-        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles);
+        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles, values.as_ref());
     refused.extend(unusable);
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
         control::interrupt(draft, &TaskId::Leaf(leaf.clone()), "the task is split");

@@ -133,7 +133,9 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let mended = tools::fit(&mut proposal, &tools);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let limits = survey::limits_of_plans(run).for_planners();
-    let made = replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, rigour);
+    let values = survey::values(run);
+    let made =
+        replan(plan, &survey::statuses_to_refine(run), &proposal, &limits, &roles, (rigour, values.as_ref()));
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskResult, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
-use muster_shared::plan::order;
-use muster_shared::run::{GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState};
+use muster_shared::plan::{Values, order};
+use muster_shared::run::{
+    GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
+};
 
 use super::{budget, conflicts};
 
@@ -92,6 +94,12 @@ pub(super) fn statuses_to_refine(run: &RunState) -> Statuses {
         }
     }
     statuses
+}
+
+/// What goals of a new plan may use of the shared context, where that is checked.
+pub(super) fn values(run: &RunState) -> Option<Values> {
+    let is_checked = run.event_version >= VALUES_CHECKED_SINCE;
+    is_checked.then(|| Values::new(run.peers.context.keys(), &run.statuses()))
 }
 
 /// The leaves that ended with an outcome and wait for somebody to reflect on them, in order, as far as the run wants

@@ -152,6 +152,17 @@ pub enum PlanProblem {
         /// What stands there.
         text: String,
     },
+    /// A value of the shared context that will not be there.
+    #[error(
+        "task {task} uses {{{{context.{key}}}}}, which nobody has written, and no task that it depends on says that it \
+         writes it: name {key} in the goal of the task that writes it and depend on that task, or leave it out"
+    )]
+    UnwrittenContext {
+        /// The task in whose goal it stands.
+        task: TaskIndex,
+        /// The key that has no value.
+        key: String,
+    },
     /// A reference that means nothing.
     #[error("task {task}: {text} does not refer to the result or the findings of a task of the plan")]
     UnknownReference {

@@ -13,6 +13,7 @@ pub mod repair;
 pub mod replan;
 pub mod summary;
 pub mod tools;
+pub mod values;
 
 mod draft;
 mod tree;
@@ -23,5 +24,6 @@ pub(crate) use draft::normal;
 pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
 pub use refine::{Refined, refine};
-pub use repair::repair;
+pub use repair::{repair, repair_knowing};
 pub use replan::{Replanned, Rigour, replan};
+pub use values::Values;

@@ -7,6 +7,7 @@ use super::check::{self, PlanProblem, check_plan};
 use super::draft::{self, Names};
 use super::order;
 use super::reference;
+use super::values::Values;
 use crate::flow::{Plan, RefineOperation, RefusedOperation, RunLimits, TaskDraft, TaskStatus};
 use crate::ids::{Role, TaskIndex};
 use crate::run::Statuses;
@@ -25,7 +26,8 @@ pub struct Refined {
 /// Fewest and most tasks that a leaf is split into.
 pub const SPLIT_INTO: std::ops::RangeInclusive<usize> = 2..=4;
 
-/// Carries out operations in order, as far as they are allowed. `roles` are those that leaves may be given to.
+/// Carries out operations in order, as far as they are allowed. `roles` are those that leaves may be given to, `values` what
+/// goals may use.
 #[must_use]
 pub fn refine(
     plan: &Plan,
@@ -33,8 +35,9 @@ pub fn refine(
     operations: &[RefineOperation],
     limits: &RunLimits,
     roles: &[Role],
+    values: Option<&Values>,
 ) -> Refined {
-    let mut chain = Chain { plan: plan.clone(), statuses: statuses.clone(), limits, roles };
+    let mut chain = Chain { plan: plan.clone(), statuses: statuses.clone(), limits, roles, values };
     let (mut changes, mut refused) = (Vec::new(), Vec::new());
     let (mut done, mut exited) = (0, false);
     let is_over = |changes: &Vec<String>| limits.refine_once && !changes.is_empty();
@@ -65,6 +68,7 @@ struct Chain<'a> {
     statuses: Statuses,
     limits: &'a RunLimits,
     roles: &'a [Role],
+    values: Option<&'a Values>,
 }
 
 impl Chain<'_> {
@@ -193,14 +197,17 @@ impl Chain<'_> {
 
     /// Takes a plan over unless something is wrong with it that was not before, or what began would wait.
     fn adopt(&mut self, plan: Plan) -> Result<(), String> {
-        let before: BTreeSet<PlanProblem> =
-            check_plan(&self.plan, self.limits, self.roles).into_iter().collect();
-        let after = check_plan(&plan, self.limits, self.roles);
-        if let Some(problem) = after.into_iter().find(|problem| !before.contains(problem)) {
+        let before: BTreeSet<PlanProblem> = self.wrong_with(&self.plan).collect();
+        if let Some(problem) = self.wrong_with(&plan).find(|problem| !before.contains(problem)) {
             return Err(problem.to_string());
         }
         self.plan = plan;
         Ok(())
+    }
+
+    fn wrong_with(&self, plan: &Plan) -> impl Iterator<Item = PlanProblem> + use<> {
+        let unwritten = self.values.map(|values| values.unwritten(plan)).unwrap_or_default();
+        check_plan(plan, self.limits, self.roles).into_iter().chain(unwritten)
     }
 
     fn is_last_ended(&self, after: &TaskIndex) -> bool {

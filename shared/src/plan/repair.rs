@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan, cycles};
 use super::draft::{self, normal};
 use super::tree::{Id, Piece, Tree, cut, words};
+use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
 use crate::ids::Role;
 
@@ -12,6 +13,17 @@ use crate::ids::Role;
 /// holds nothing that could be done; otherwise [`check_plan`] finds nothing wrong with it.
 #[must_use]
 pub fn repair(draft: &PlanDraft, limits: &RunLimits, roles: &[Role]) -> (Plan, Vec<String>) {
+    repair_knowing(draft, limits, roles, None)
+}
+
+/// The same in a run with these values: goals do without those that nobody writes.
+#[must_use]
+pub fn repair_knowing(
+    draft: &PlanDraft,
+    limits: &RunLimits,
+    roles: &[Role],
+    values: Option<&Values>,
+) -> (Plan, Vec<String>) {
     let (mut plan, problems) = draft::read(draft);
     let mut notes: Vec<String> = problems.iter().map(unreadable).collect();
     keep_readable(&mut plan, Bounds::of(limits).readable(), &mut notes);
@@ -19,6 +31,9 @@ pub fn repair(draft: &PlanDraft, limits: &RunLimits, roles: &[Role]) -> (Plan, V
         let mut mender = Mender { tree: Tree::of(&plan), bounds: Bounds::of(limits), notes: &mut notes };
         mender.mend(roles);
         plan = mender.tree.plan();
+        if let Some(values) = values {
+            notes.extend(values.mend(&mut plan, |_| true));
+        }
         let left = check_plan(&plan, limits, roles);
         if left.is_empty() || left == [PlanProblem::Empty] {
             return (plan, notes);

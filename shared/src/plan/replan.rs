@@ -7,6 +7,7 @@ use super::check::{self, PlanProblem};
 use super::draft::normal;
 use super::reference::{self, Reference};
 use super::repair;
+use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits, TaskDraft, TaskStatus};
 use crate::ids::{Role, TaskIndex};
 use crate::run::Statuses;
@@ -37,7 +38,7 @@ pub fn first_new(plan: &Plan) -> TaskIndex {
 }
 
 /// Replaces what has not begun by the tasks of the draft. These may depend on tasks of the old plan that ended well,
-/// by index or name.
+/// by index or name, and use the values of the run, if they are told of.
 ///
 /// # Errors
 /// What is wrong with the draft, one line each; of a draft that is mended only that it has nothing to do.
@@ -47,23 +48,22 @@ pub fn replan(
     draft: &PlanDraft,
     limits: &RunLimits,
     roles: &[Role],
-    rigour: Rigour,
+    (rigour, values): (Rigour, Option<&Values>),
 ) -> Result<Replanned, Vec<String>> {
     let mut past = Past { plan, statuses, names: names(&draft.tasks), problems: Vec::new() };
     let mut own = draft.clone();
     let mut needs: Vec<(String, TaskIndex)> = Vec::new();
     past.detach_all(&mut own.tasks, &mut needs);
-    if rigour == Rigour::Strict {
-        let problems = check::check(&own, limits, roles);
-        let problems = problems.iter().map(PlanProblem::to_string).chain(past.problems);
-        let problems: Vec<String> = problems.collect();
-        if !problems.is_empty() {
-            return Err(problems);
+    let mut problems: Vec<String> = match rigour {
+        Rigour::Strict => {
+            let problems = check::check(&own, limits, roles);
+            problems.iter().map(PlanProblem::to_string).chain(past.problems).collect()
         }
-    }
+        Rigour::Mend => Vec::new(),
+    };
     let (added, mut changes) = repair::repair(&own, limits, roles);
     if added.tasks.is_empty() {
-        return Err(vec![PlanProblem::Empty.to_string()]);
+        return Err(if problems.is_empty() { vec![PlanProblem::Empty.to_string()] } else { problems });
     }
     let mut merged = keep_begun(plan, statuses);
     let gone = plan.tasks.iter().filter(|(index, _)| !merged.tasks.contains_key(*index));
@@ -74,8 +74,25 @@ pub fn replan(
         changes.push(format!("new task {at} {}", task.name));
         merged.tasks.insert(at, attached(task, offset, &needs, &merged.tasks));
     }
+    if let Some(values) = values {
+        let is_new = |index: &TaskIndex| !plan.tasks.contains_key(index);
+        match rigour {
+            Rigour::Strict => problems.extend(unwritten(values, &merged, is_new)),
+            Rigour::Mend => changes.extend(values.mend(&mut merged, is_new)),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     merged.goal.clone_from(if added.goal.trim().is_empty() { &plan.goal } else { &added.goal });
     Ok(Replanned { plan: merged, changes })
+}
+
+/// What is wrong with the values that new tasks use.
+fn unwritten(values: &Values, plan: &Plan, is_new: impl Fn(&TaskIndex) -> bool) -> Vec<String> {
+    let is_old = |problem: &PlanProblem| matches!(problem, PlanProblem::UnwrittenContext { task, .. } if !is_new(task));
+    let found = values.unwritten(plan).into_iter().filter(|problem| !is_old(problem));
+    found.map(|problem| problem.to_string()).collect()
 }
 
 /// What has begun, with the tasks above it. Nothing of it waits for what is gone.

@@ -57,6 +57,8 @@ pub const TOOLS_SINCE: u32 = 3;
 pub const STUCK_SINCE: u32 = 3;
 /// The first version of events in which tasks ask and tell each other things.
 pub const PEERS_SINCE: u32 = 3;
+/// The first version of events in which plans are refused that use values of the shared context nobody writes.
+pub const VALUES_CHECKED_SINCE: u32 = 3;
 /// The first version of events in which it is held by rule how large tasks are.
 pub const GRANULARITY_SINCE: u32 = 3;
 /// The first version of events in which prompts tell in a line what each task has come to.

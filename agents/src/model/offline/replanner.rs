@@ -287,7 +287,8 @@ mod tests {
             let check = draft.tasks.last().unwrap();
             assert!(check.name.starts_with(CHECK_NAME), "{named:?}");
             assert_eq!(check.depends_on.contains(&lease.to_string()), lease_known, "{check:?}");
-            let made = replan(&plan, &statuses, &draft, &RunLimits::default(), &roles(), Rigour::Strict);
+            let made =
+                replan(&plan, &statuses, &draft, &RunLimits::default(), &roles(), (Rigour::Strict, None));
             assert!(made.is_ok(), "{made:?}");
         }
     }

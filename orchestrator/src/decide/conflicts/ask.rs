@@ -142,7 +142,7 @@ fn add(
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let roles = survey::leaf_roles(draft.situation().capacity);
     let Refined { plan, refused, .. } =
-        plan::refine(before, &survey::statuses_to_refine(run), &operations, &limits, &roles);
+        plan::refine(before, &survey::statuses_to_refine(run), &operations, &limits, &roles, None);
     let task = plan.tasks.keys().find(|index| !before.tasks.contains_key(*index)).cloned();
     refused.is_empty().then_some((task?, plan))
 }

@@ -1,6 +1,6 @@
 //! Changing goals.
 
-use muster_shared::flow::Goal;
+use muster_shared::flow::{Goal, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
 use muster_shared::plan::{reference, unknown_task};
@@ -55,7 +55,25 @@ fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
     if goal.len() > MAX_TEXT_BYTES {
         return Err(format!("the goal has {} bytes, {MAX_TEXT_BYTES} is the most for a task", goal.len()));
     }
-    reference::resolve(goal, plan, &[], &run.peers.context).map(drop).map_err(|wrong| wrong.to_string())
+    reference::resolve(goal, plan, &[], &run.peers.context).map_err(|wrong| wrong.to_string())?;
+    check_values(run, plan, task, goal)
+}
+
+/// No task may come to use a value that nobody writes.
+fn check_values(run: &RunState, plan: &Plan, task: &TaskIndex, goal: &str) -> Result<(), String> {
+    let Some(values) = survey::values(run) else { return Ok(()) };
+    let mut edited = plan.clone();
+    if let Some(task) = edited.tasks.get_mut(task) {
+        goal.clone_into(&mut task.goal);
+    }
+    let before = values.unwritten(plan);
+    match values.unwritten(&edited).into_iter().find(|problem| !before.contains(problem)) {
+        None => Ok(()),
+        Some(problem) => Err(format!(
+            "{problem}; or write it first: `muster context {} --write KEY=VALUE`",
+            run.id.short()
+        )),
+    }
 }
 
 /// The plan was made for the old goal. One that is being made is made anew; one that stands is refined, even if the

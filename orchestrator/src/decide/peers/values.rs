@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer};
 use muster_shared::ids::{AgentId, TaskIndex};
-use muster_shared::plan::{order, reference};
+use muster_shared::plan::{order, reference, values};
 use muster_shared::run::{PEERS_SINCE, Request, RunEvent, RunState};
 use serde_json::Value;
 
@@ -92,8 +92,10 @@ fn concerned(run: &RunState, teller: Teller<'_>, key: &str) -> Vec<TaskIndex> {
         Teller::Task(from) => (Some(from), order::dependents(plan, &BTreeSet::from([from.clone()]))),
         Teller::Person(_) => (None, BTreeSet::new()),
     };
-    let names =
-        |goal: &str| reference::find_context(goal).any(|(_, found)| found.is_ok_and(|found| found == key));
+    let names = |goal: &str| {
+        let mut used = reference::find_context(goal);
+        used.any(|(_, found)| found.is_ok_and(|found| found == key)) || goal.contains(&values::in_words(key))
+    };
     let leaves = plan.leaves().filter(|(leaf, _)| Some(*leaf) != from && share::is_open(run, leaf));
     let concerned = leaves
         .filter(|(leaf, task)| after.contains(*leaf) || names(&task.goal) || run.peers.knows_of(leaf, key));

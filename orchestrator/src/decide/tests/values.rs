@@ -22,6 +22,9 @@ fn begun(context: ContextLimits) -> Fleet {
     let mut fleet = Fleet::submitted(RunLimits { context, max_width: 8, ..RunLimits::default() });
     let planning = fleet.find("plan");
     fleet.end(&planning, plan(tasks()));
+    // The third does not depend on who writes it: the planner insists, and it becomes words.
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(tasks()));
     fleet
 }
 
@@ -41,6 +44,85 @@ fn write(key: &str, value: Value, version: u32) -> PeerRequest {
 
 fn read(key: &str, prefix: bool) -> PeerRequest {
     PeerRequest::ContextRead(ContextRead { key: key.into(), prefix })
+}
+
+/// What a planner is told when its plan was refused.
+fn refusals(fleet: &Fleet) -> Vec<String> {
+    let refused = fleet.events().into_iter().filter_map(|event| match event {
+        RunEvent::PlanRefused { reasons } => Some(reasons.clone()),
+        _ => None,
+    });
+    refused.flatten().collect()
+}
+
+fn wants_limit(name: &str, needs: &[&str]) -> TaskDraft {
+    TaskDraft { goal: "look within {{context.limit}} hops".into(), ..leaf(name, needs) }
+}
+
+#[test]
+fn a_plan_that_uses_what_nobody_writes_is_refused_and_then_does_without() {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let wrong = vec![leaf("agree", &[]), wants_limit("look", &["1"])];
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(wrong.clone()));
+    let [reason] = &refusals(&fleet)[..] else { panic!("{:?}", refusals(&fleet)) };
+    assert!(
+        reason.contains("task 2 uses {{context.limit}}") && reason.contains("name limit in the goal"),
+        "{reason}"
+    );
+    let again = fleet.find("plan");
+    let Work::Plan { refused, .. } = &again.work else { panic!("{:?}", again.work) };
+    assert_eq!(refused, &refusals(&fleet), "the planner is told");
+    fleet.end(&again, plan(wrong));
+    let adopted = fleet.run().plan.clone().unwrap();
+    let goal = &adopted.tasks[&TaskIndex::top(2)].goal;
+    assert_eq!(goal, "look within (context.limit is not there yet: you are told when it is written) hops");
+    let repairs = fleet.events().into_iter().find_map(|event| match event {
+        RunEvent::PlanAdopted { repairs, .. } => Some(repairs.clone()),
+        _ => None,
+    });
+    assert!(repairs.unwrap().iter().any(|note| note.contains("2 look does without {{context.limit}}")));
+    ask(&mut fleet, "1", write("limit", json!(20), 0));
+    assert_eq!(told(&fleet), ["2"]);
+    finish(&mut fleet);
+}
+
+#[test]
+fn a_plan_may_use_what_is_there_or_will_be() {
+    let names = TaskDraft { goal: "write limit".into(), ..leaf("agree", &[]) };
+    for (there, tasks) in
+        [(true, vec![wants_limit("look", &[])]), (false, vec![names, wants_limit("look", &["1"])])]
+    {
+        let mut fleet = Fleet::submitted(RunLimits::default());
+        if there {
+            person_writes(&mut fleet, 1, "limit", json!(20), 0);
+        }
+        let planning = fleet.find("plan");
+        fleet.end(&planning, plan(tasks));
+        assert_eq!(refusals(&fleet), Vec::<String>::new());
+        finish(&mut fleet);
+    }
+}
+
+#[test]
+fn nobody_edits_a_goal_to_use_what_nobody_writes() {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let names = TaskDraft { goal: "write limit".into(), ..leaf("agree", &[]) };
+    let planning = fleet.find("plan");
+    fleet.end(&planning, plan(vec![names, wants_limit("look", &["1"])]));
+    let mut edit = |n, task: u16, goal: &str| {
+        let (task, goal) = (Some(TaskIndex::top(task)), goal.to_owned());
+        fleet.ask(n, |request| Input::Edit { task, goal, request });
+        fleet.events().into_iter().rev().find_map(|event| match event {
+            RunEvent::RequestRefused { reason, .. } => Some(reason.clone()),
+            _ => None,
+        })
+    };
+    assert_eq!(edit(1, 1, "write limit, and nothing else"), None);
+    let said = edit(2, 2, "paint it {{context.colour}}").unwrap();
+    assert!(said.contains("task 2 uses {{context.colour}}") && said.contains("--write KEY=VALUE"), "{said}");
+    let said = edit(3, 1, "write nothing").unwrap();
+    assert!(said.contains("task 2 uses {{context.limit}}"), "{said}");
 }
 
 fn finish(fleet: &mut Fleet) {
@@ -166,7 +248,8 @@ fn people_write_too_and_goals_have_what_there_is_when_they_are_offered() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let planning = fleet.find("plan");
     let needs = |name: &str, goal: &str| TaskDraft { goal: goal.into(), ..leaf(name, &["1"]) };
-    let tasks = vec![leaf("one", &[]), needs("two", "within {{context.limit}} hops, {{context.colour}}")];
+    let one = TaskDraft { milestones: vec!["limit".into(), "colour".into()], ..leaf("one", &[]) };
+    let tasks = vec![one, needs("two", "within {{context.limit}} hops, {{context.colour}}")];
     fleet.end(&planning, plan(tasks.clone()));
     let (key, value) = ("limit".to_owned(), json!(20));
     fleet.ask(1, |request| Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request });

@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod keys;
 mod layer;
+mod list;
 mod peers;
 mod people;
 mod responses;
@@ -113,7 +114,7 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
         }
         None => (None, Layer::default()),
     };
-    let (from_environment, warnings) = environment::layer(&inputs.variables, &keys);
+    let (from_environment, warnings) = environment::layer(&inputs.variables, &keys)?;
     let from_flags = flags(&inputs.flags, &keys)?;
 
     let merged = Config::builder()
@@ -137,7 +138,8 @@ fn flags(assignments: &[(String, String, String)], keys: &Keys) -> Result<Layer,
             origin: flag.clone(),
             advice: error::did_you_mean(keys.nearest(name)),
         })?;
-        layer.set(name, environment::value_of(value, key.is_list), Origin::Flag(flag.clone()));
+        let origin = Origin::Flag(flag.clone());
+        layer.set(name, list::value_of(value, name, key, &origin)?, origin);
     }
     Ok(layer)
 }
@@ -159,7 +161,9 @@ fn wrong_value(error: &ConfigError, given: &BTreeMap<String, String>) -> Setting
 fn describe(error: &ConfigError, given: &BTreeMap<String, String>) -> String {
     // What a type itself refuses carries its key and not its origin.
     let place = |key: &Option<String>, origin: &Option<String>| {
-        let origin = origin.as_ref().or_else(|| key.as_ref().and_then(|key| given.get(key)));
+        // An item of a list comes from where the list does.
+        let listed = |key: &str| key.split('[').next().and_then(|list| given.get(list));
+        let origin = origin.as_ref().or_else(|| key.as_ref().and_then(|key| listed(key)));
         let key = key.as_deref().unwrap_or("a setting");
         origin.map_or_else(|| key.to_owned(), |origin| format!("{key} (from {origin})"))
     };
@@ -170,7 +174,13 @@ fn describe(error: &ConfigError, given: &BTreeMap<String, String>) -> String {
         ConfigError::At { error, origin, key } => {
             format!("{}: {}", place(key, origin), describe(error, given))
         }
-        other => other.to_string(),
+        other => {
+            let text = other.to_string();
+            match text.split_once(" does not have variant constructor ") {
+                Some((_, word)) => format!("there is no {word} among its values"),
+                None => text,
+            }
+        }
     }
 }
 
@@ -278,6 +288,47 @@ mod tests {
         let error = load(&inputs).unwrap_err();
         let SettingsError::UnknownFlagKey { advice, .. } = error else { unreachable!("{error}") };
         assert!(advice.contains("limits.max_steps"));
+    }
+
+    #[test]
+    fn a_list_is_written_as_toml_or_with_commas() {
+        const KEY: &str = "limits.responses.stronger_models";
+        let cases: [(&str, &[&str]); 10] = [
+            ("a", &["a"]),
+            ("a,b", &["a", "b"]),
+            (" a , b,,", &["a", "b"]),
+            ("", &[]),
+            ("[]", &[]),
+            ("[\"a\"]", &["a"]),
+            (" [\"a\", 'b'] ", &["a", "b"]),
+            ("[\n  \"a\",\n  \"b\",\n]", &["a", "b"]),
+            ("[\"a, b\"]", &["a, b"]),
+            ("openai/gpt-4.1", &["openai/gpt-4.1"]),
+        ];
+        for (text, wanted) in cases {
+            let flag = inputs("", &[], &[(KEY, text)]).1;
+            let variable = inputs("", &[("MUSTER_LIMITS_RESPONSES_STRONGER_MODELS", text)], &[]).1;
+            for inputs in [flag, variable] {
+                let loaded = load(&inputs).unwrap();
+                assert_eq!(loaded.settings.limits.responses.stronger_models, wanted, "{text:?}");
+            }
+        }
+        for text in ["[a]", "[\"a\"", "[\"a\"] b", "[\"a\"]\nx = 1", "[,]", "["] {
+            let error = load(&inputs("", &[], &[(KEY, text)]).1).unwrap_err();
+            let help = miette::Diagnostic::help(&error).unwrap().to_string();
+            let said = error.to_string();
+            assert!(said.contains(&format!("{KEY} (from --set) is a list, and {text} is none")), "{said}");
+            assert!(help.contains("[\"a\", \"b\"]"), "{help}");
+        }
+        let nested = load(&inputs("", &[], &[(KEY, "[[\"a\"]]")]).1).unwrap_err().to_string();
+        assert!(nested.contains("stronger_models"), "{nested}");
+        // Where only some words are allowed, the wrong one is named, with where it comes from.
+        let policy = |text: &str| load(&inputs("", &[], &[("limits.conflicts.policy", text)]).1);
+        for text in ["[\"majority\", \"person\"]", "majority,person"] {
+            assert_eq!(policy(text).unwrap().settings.limits.conflicts.policy.len(), 2, "{text}");
+        }
+        let said = "limits.conflicts.policy[0] (from --set): there is no luck among its values";
+        assert_eq!(policy("[\"luck\"]").unwrap_err().to_string(), said);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Settings from the environment: `MUSTER_LIMITS_MAX_STEPS` sets `limits.max_steps`.
 
-use config::{Value, ValueKind};
-
+use super::error::SettingsError;
 use super::keys::Keys;
 use super::layer::{Layer, Origin};
+use super::list;
 
 /// Variables that are read elsewhere and are no settings by name.
 const READ_ELSEWHERE: [&str; 6] = [
@@ -19,27 +19,25 @@ const READ_ELSEWHERE: [&str; 6] = [
 ///
 /// An unknown variable is no error, as an unknown key in a file is: environments are inherited, and a newer
 /// program's variables must not stop an older one.
-pub(crate) fn layer(variables: &[(String, String)], keys: &Keys) -> (Layer, Vec<String>) {
+///
+/// # Errors
+/// When a list is not written as one.
+pub(crate) fn layer(
+    variables: &[(String, String)],
+    keys: &Keys,
+) -> Result<(Layer, Vec<String>), SettingsError> {
     let (mut layer, mut warnings) = (Layer::default(), Vec::new());
     for (name, value) in variables {
         if name == "MUSTER_LOG" {
             layer.set("log.level", value.as_str(), Origin::Variable(name.clone()));
         } else if let Some((key, known)) = keys.of_variable(name) {
-            layer.set(&key, value_of(value, known.is_list), Origin::Variable(name.clone()));
+            let origin = Origin::Variable(name.clone());
+            layer.set(&key, list::value_of(value, &key, known, &origin)?, origin);
         } else if name.starts_with("MUSTER_") && !READ_ELSEWHERE.contains(&name.as_str()) {
             warnings.push(format!("{name} is set but is no setting{}", nearest(name, keys)));
         }
     }
-    (layer, warnings)
-}
-
-/// A text as the value of a setting; lists are written with commas.
-pub(crate) fn value_of(text: &str, is_list: bool) -> ValueKind {
-    if !is_list {
-        return ValueKind::String(text.to_owned());
-    }
-    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    ValueKind::Array(items.map(|item| Value::new(None, item)).collect())
+    Ok((layer, warnings))
 }
 
 fn nearest(name: &str, keys: &Keys) -> String {
@@ -54,7 +52,7 @@ fn nearest(name: &str, keys: &Keys) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(dead_code)]
+    #![allow(clippy::unwrap_used, dead_code)]
     use super::*;
 
     #[derive(schemars::JsonSchema)]
@@ -82,18 +80,12 @@ mod tests {
             ("PATH", "/bin"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let (layer, warnings) = layer(&variables, &Keys::of::<Sample>());
+        let (layer, warnings) = layer(&variables, &Keys::of::<Sample>()).unwrap();
         let set: Vec<String> = layer.origins().map(|(key, _)| key).collect();
         assert_eq!(set, ["limits.max_steps", "log.level"]);
         assert_eq!(
             warnings,
             ["MUSTER_LIMITS_MAX_STEP is set but is no setting; did you mean MUSTER_LIMITS_MAX_STEPS?"]
         );
-    }
-
-    #[test]
-    fn lists_are_written_with_commas() {
-        let ValueKind::Array(items) = value_of("a, b,,c", true) else { unreachable!() };
-        assert_eq!(items.len(), 3);
     }
 }

@@ -60,6 +60,22 @@ pub(crate) enum SettingsError {
         /// What may have been meant.
         advice: String,
     },
+    /// A list from a flag or the environment that is not written as one.
+    #[error("{key} (from {origin}) is a list, and {text} is none: {reason}")]
+    #[diagnostic(help(
+        "write its items with commas between them (a,b), or as a TOML array in single quotes, since a shell takes double \
+         ones away: '[\"a\", \"b\"]'"
+    ))]
+    List {
+        /// The key.
+        key: String,
+        /// Which flag or variable.
+        origin: String,
+        /// What was given.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A secret stands beside other settings.
     #[error("{key} (line {line}) is a secret and does not belong in a settings file")]
     #[diagnostic(help(

@@ -132,7 +132,7 @@ pub(super) fn span(at: Range<usize>, text: &str) -> miette::SourceSpan {
 }
 
 /// A value without its places in the file. Nesting is limited by the parser; ours is a second line of defence.
-fn plain_value(value: &DeValue<'_>, depth: usize) -> ValueKind {
+pub(super) fn plain_value(value: &DeValue<'_>, depth: usize) -> ValueKind {
     const MAX_DEPTH: usize = 32;
     if depth > MAX_DEPTH {
         return ValueKind::Nil;

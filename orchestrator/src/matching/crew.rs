@@ -1,5 +1,6 @@
 //! The agents of one role, ordered so that the best of them is found at once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_shared::flow::Breach;
@@ -60,9 +61,13 @@ pub(super) struct Kind {
 impl Kind {
     /// Which of these capabilities and tools it lacks.
     fn lacks(&self, needs: &[String], tools: &[String]) -> Vec<String> {
-        let needs = needs.iter().filter(|need| self.sort.capabilities.binary_search(need).is_err());
+        let needs = needs.iter().filter(|need| !self.has_capability(need));
         let tools = tools.iter().filter(|tool| !self.has_tool(tool));
         needs.chain(tools).cloned().collect()
+    }
+
+    fn has_capability(&self, named: &String) -> bool {
+        self.sort.capabilities.binary_search(named).is_ok()
     }
 
     fn has_tool(&self, named: &str) -> bool {
@@ -148,10 +153,10 @@ impl Crew {
         {
             if kind.members.len() == 1 {
                 self.inhabited += 1;
-                *self.contracts.entry(kind.contract).or_default() += 1;
+                count_up(&mut self.contracts, &kind.contract);
             }
-            *self.grades.entry(member.grade).or_default() += 1;
-            *self.hosts.entry(member.candidate.host.clone()).or_default() += 1;
+            count_up(&mut self.grades, &member.grade);
+            count_up(&mut self.hosts, &member.candidate.host);
         }
     }
 
@@ -194,6 +199,15 @@ impl Crew {
     /// A kind, if somebody is of it.
     pub(super) fn kind(&self, at: usize) -> Option<&Kind> {
         self.kinds.get(at).filter(|kind| !kind.members.is_empty())
+    }
+}
+
+fn count_up<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    // Agents change often, their machines seldom: the key is copied only when it is new.
+    if let Some(count) = counts.get_mut(key) {
+        *count += 1;
+    } else {
+        counts.insert(key.clone(), 1);
     }
 }
 
@@ -304,6 +318,13 @@ impl<'a> Search<'a> {
         kind.is_none_or(|kind| self.refusal(kind).is_none())
     }
 
+    /// How much of what is needed a kind can do.
+    pub(super) fn covers(&self, kind: &Kind) -> usize {
+        let needs = self.needs.iter().filter(|need| kind.has_capability(need)).count();
+        let tools = self.tools.iter().filter(|tool| kind.has_tool(tool)).count();
+        needs + tools + self.data.iter().filter(|field| self.crew.promises(kind, field)).count()
+    }
+
     /// What of that which is needed a kind lacks.
     pub(super) fn lacks(&self, kind: &Kind) -> Vec<String> {
         let data = self.data.iter().filter(|field| !self.crew.promises(kind, field));
@@ -313,9 +334,9 @@ impl<'a> Search<'a> {
     }
 
     /// All that is needed, in words.
-    pub(super) fn needed(&self) -> Vec<String> {
-        let data = self.data.iter().map(|field| format!("data.{field}"));
-        self.needs.iter().chain(self.tools).cloned().chain(data).collect()
+    pub(super) fn needed(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let data = self.data.iter().map(|field| Cow::Owned(format!("data.{field}")));
+        self.needs.iter().chain(self.tools).map(|need| Cow::Borrowed(need.as_str())).chain(data)
     }
 
     /// Whether the task works with documents that some machines of the crew hold and others do not.

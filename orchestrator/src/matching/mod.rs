@@ -73,6 +73,14 @@ impl Candidate {
 
 /// How words are compared: lower case, single spaces.
 fn plain(text: &str) -> String {
+    // Most words are plain already, and there may be many.
+    let is_plain = |(at, byte): (usize, u8)| match byte {
+        b' ' => at > 0 && !matches!(text.as_bytes().get(at + 1), Some(b' ') | None),
+        other => other.is_ascii_graphic() && !other.is_ascii_uppercase(),
+    };
+    if text.bytes().enumerate().all(is_plain) {
+        return text.to_owned();
+    }
     text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 

@@ -102,6 +102,21 @@ fn tally(done: u64, failed: u64, ms: u64) -> Tally {
 }
 
 #[test]
+fn words_are_compared_in_lower_case_with_single_spaces() {
+    for (text, expected) in [
+        ("security audit", "security audit"),
+        ("", ""),
+        (" Security\t AUDIT ", "security audit"),
+        ("a  b", "a b"),
+        ("a ", "a"),
+        (" a", "a"),
+        ("Größe ÄNDERN", "größe ändern"),
+    ] {
+        assert_eq!(plain(text), expected, "{text:?}");
+    }
+}
+
+#[test]
 fn where_all_are_alike_nobody_is_named() {
     let alike = roster((1..=3).map(|n| candidate(n, &["audit"], &["search"])));
     for ask in

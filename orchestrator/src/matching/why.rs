@@ -47,8 +47,7 @@ fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
 /// What the chosen one can do of what is needed.
 fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
     let lacks = crew.kind(chosen.kind).map(|kind| search.lacks(kind)).unwrap_or_default();
-    let mut has = search.needed();
-    has.retain(|need| !lacks.contains(need));
+    let has: Vec<_> = search.needed().filter(|need| !lacks.iter().any(|lack| lack == need)).collect();
     if lacks.is_empty() {
         format!("it can do what is needed: {}", has.join(", "))
     } else {
@@ -105,11 +104,8 @@ fn reason(
     if let Some(breach) = search.refusal(kind) {
         return Some(refused(breach));
     }
-    if search.is_choosy {
-        let lacks = search.lacks(kind);
-        if search.needed().len() - lacks.len() < search.covered {
-            return Some(format!("it lacks {}", lacks.join(", ")));
-        }
+    if search.is_choosy && search.covers(kind) < search.covered {
+        return Some(format!("it lacks {}", search.lacks(kind).join(", ")));
     }
     let (own, best) = (search.rank(agent)?, search.rank(chosen)?);
     if own.0 != best.0 {

@@ -233,9 +233,10 @@ impl Timeline {
             RunEvent::TaskReopened { task, reason } => {
                 format!("{task} is done again: {}", self.brief(reason))
             }
-            RunEvent::FailureAnswered { task, failure, response, model, .. } => {
-                let model = model.as_ref().map(|model| format!(": {model}")).unwrap_or_default();
-                format!("{task}: {}; {response}{model}", failure.in_words())
+            RunEvent::FailureAnswered { task, failure, response, model, withheld, .. } => {
+                let which = model.as_ref().or(withheld.as_ref());
+                let which = which.map(|which| format!(": {}", self.brief(which))).unwrap_or_default();
+                format!("{task}: {}; {response}{which}", failure.in_words())
             }
             RunEvent::ErrorBudgetUsedUp { failures, asked } => {
                 let then = if *asked { "a person is asked" } else { "nothing more is begun" };

@@ -1,4 +1,4 @@
-//! What is done about failures, seen in the trace: a task whose tool fails is told to do without it, a question that is too
+//! What is done about failures, seen in the trace: a task whose tool fails does without it, a question that is too
 //! long goes to a larger model, and too many failures end in a report of what there is.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use muster_support::fleet::wait_until;
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use super::help::{act, ask, done, ended, script_of, submit, up};
+use super::help::{act, ask, done, ended, script_of, steps, submit, up};
 use super::support::{folder, of_kind};
 
 fn task(name: &str, goal: &str, on: &[&str]) -> Value {
@@ -33,15 +33,18 @@ fn answers(trace: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_task_whose_tool_fails_is_told_to_do_without_it() {
+fn a_task_whose_tool_fails_does_without_it() {
     let server = ModelServer::start(script_of(vec![task("count", "Count the hops.", &[])], |request| {
-        // It is told what failed, and to do without it.
+        // It is told what failed, and has it no more.
         let told =
-            request.holds("the calculator fails. Do it without the tool that failed, or in another way");
+            request.holds("the calculator fails. Do it without the tool that failed (calculator, withheld");
+        let has_it = request.tools.iter().any(|name| name == "calculator");
         match (told, request.turns()) {
-            (false, 0) => act("calculator", json!({"expression": "1 / 0"})),
+            (false, 0) if has_it => act("calculator", json!({"expression": "1 / 0"})),
             (false, _) => gives_up("the calculator fails"),
-            (true, _) => done("Five, counted by hand."),
+            (true, 0) if !has_it => act("calculator", json!({"expression": "1 / 0"})),
+            (true, 1) if !has_it => done("Five, counted by hand."),
+            (true, _) => gives_up("the calculator is still there"),
         }
     }))
     .unwrap();
@@ -50,7 +53,11 @@ fn a_task_whose_tool_fails_is_told_to_do_without_it() {
     let trace = ended(folder, ask(folder));
     assert_eq!(answers(&trace), [json!(["1", "tool_failed", "other_tool", null])]);
     let traced = folder.output(&["trace", "last"]).unwrap();
-    assert!(traced.contains("1: a tool failed; tried without that tool"), "{traced}");
+    assert!(traced.contains("1: a tool failed; tried without that tool: calculator"), "{traced}");
+    let steps = steps(&trace, "1");
+    let [(first, _), (second, refused)] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!([*first, *second], ["calculator"; 2], "a model that calls it all the same");
+    assert!(!refused.contains("division") && refused.contains("calculator"), "{refused}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::model::turnstile::Common;
 use crate::prompts::Templates;
 use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
-use crate::react::toolset::{Ability, Toolset, narrowed};
+use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::actions::reaches_peers;
@@ -290,7 +290,8 @@ impl Kit {
         };
         let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
         match &offer.work {
-            Work::Execute { task, .. } => narrowed(usable, &task.tools),
+            // A task whose only tool failed has the others of its role.
+            Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), &task.tools),
             Work::Plan { .. }
             | Work::Reflect { .. }
             | Work::Refine { .. }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use muster_shared::flow::{Action, Gate, Gates};
-use muster_shared::plan::tools::{ALWAYS, means};
+use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::{Map, Value, json};
 
 use crate::model::chat::ToolDecl;
@@ -45,8 +45,18 @@ pub fn narrowed(usable: Vec<Ability>, named: &[String]) -> Vec<Ability> {
     if !usable.iter().any(is_named) {
         return usable;
     }
-    let stays = |ability: &Ability| is_named(ability) || ALWAYS.contains(&ability.name.as_str());
-    usable.into_iter().filter(stays).collect()
+    usable.into_iter().filter(|ability| is_named(ability) || stays(&ability.name)).collect()
+}
+
+/// The tools without those that failed the task before. They stay if there is nothing else to work with.
+#[must_use]
+pub fn without(usable: Vec<Ability>, withheld: &[String]) -> Vec<Ability> {
+    let is_withheld =
+        |ability: &Ability| !stays(&ability.name) && withheld.iter().any(|name| is_same(name, &ability.name));
+    if usable.iter().all(|ability| is_withheld(ability) || stays(&ability.name)) {
+        return usable;
+    }
+    usable.into_iter().filter(|ability| !is_withheld(ability)).collect()
 }
 
 /// The tools of a task and the schema by which it ends.
@@ -224,6 +234,27 @@ mod tests {
             let left = narrowed(all.iter().map(|name| ability(name)).collect(), &named);
             let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
             assert_eq!(names, seen, "{named:?}");
+        }
+    }
+
+    #[test]
+    fn what_failed_a_task_is_withheld_unless_it_is_all_there_is() {
+        let all = ["calculator", "corpus.read", "corpus.search", "escalate", "request_info"];
+        let cases: [(&[&str], &[&str], &[&str]); 8] = [
+            (&all, &[], &all),
+            (&all, &["calculator"], &["corpus.read", "corpus.search", "escalate", "request_info"]),
+            (&all, &["corpus_search"], &["calculator", "corpus.read", "escalate", "request_info"]),
+            (&all, &["*", "corpus.*", "unheard_of"], &all),
+            (&all, &["escalate", "request_info"], &all),
+            (&all, &["calculator", "corpus.read", "corpus.search"], &all),
+            (&["calculator", "escalate"], &["calculator"], &["calculator", "escalate"]),
+            (&[], &["calculator"], &[]),
+        ];
+        for (all, withheld, seen) in cases {
+            let withheld: Vec<String> = withheld.iter().map(|name| (*name).to_owned()).collect();
+            let left = without(all.iter().map(|name| ability(name)).collect(), &withheld);
+            let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
+            assert_eq!(names, seen, "{withheld:?}");
         }
     }
 

@@ -56,14 +56,14 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let Failure { kind, ending, outcome, part, reason } = failure;
     // Whoever gives up, or says that a person has to decide, did not give a part that would do.
     let part = part.filter(|_| !matches!(ending, Ending::Escalate | Ending::GaveUp));
-    let circumstances = Circumstances { out_of_time, part: part.as_deref() };
+    let circumstances = Circumstances { out_of_time, part: part.as_deref(), outcome };
     // Who does a task with others is tried as its pattern has it.
     let by_pattern = is_member(task) || groups::tries(run, task).is_some();
-    let response =
-        if by_pattern { None } else { response::answer(draft, task, kind, &reason, circumstances) };
+    let answer = if by_pattern { None } else { response::answer(draft, task, kind, &reason, circumstances) };
+    let (response, withheld) = answer.map_or((None, None), |(response, withheld)| (Some(response), withheld));
     let again = response.map_or(!tried_out, Response::tries_again);
     if again {
-        let reason = told(reason, response);
+        let reason = told(reason, response, withheld.as_deref());
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
         return;
     }
@@ -112,10 +112,14 @@ pub(super) fn is_member(task: &TaskId) -> bool {
 }
 
 /// What the next try is told of the last one.
-fn told(reason: String, response: Option<Response>) -> String {
+fn told(reason: String, response: Option<Response>, withheld: Option<&str>) -> String {
     match response {
         Some(Response::OtherTool) => {
-            format!("{reason}. Do it without the tool that failed, or in another way")
+            let which = withheld.map(|tool| format!(" ({tool}, withheld if there are others)"));
+            format!(
+                "{reason}. Do it without the tool that failed{}, or in another way",
+                which.unwrap_or_default()
+            )
         }
         Some(
             Response::Retry

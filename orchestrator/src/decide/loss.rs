@@ -65,7 +65,7 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
     let evidence =
         Evidence { reason: why(&agents, state.last_step, last), last_step: state.last_step, agents };
     let reason = evidence.reason.clone();
-    let circumstances = Circumstances { out_of_time: false, part: None };
+    let circumstances = Circumstances { out_of_time: false, part: None, outcome: None };
     response::answer(draft, task, FailureKind::AgentsDied, &reason, circumstances);
     draft.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
     if let Some(ack) = ack {

@@ -9,11 +9,15 @@ pub use table::{Tried, respond};
 pub(super) use waited::{let_go, next_overdue, partial_note};
 
 use muster_shared::flow::{FailureKind, Response, Responses, TaskResult};
-use muster_shared::ids::TaskId;
-use muster_shared::run::{RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::ids::{Seq, TaskId};
+use muster_shared::plan::tools;
+use muster_shared::run::{AgentEvent, RunEvent, RunState, TEAMS_SINCE, TaskState};
 
 use super::draft::Draft;
 use super::{replan, stuck};
+
+/// Most letters of a tool's name that are kept.
+const LONGEST_NAME: usize = 100;
 
 /// What counts besides the kind of a failure.
 #[derive(Debug, Clone, Copy)]
@@ -22,16 +26,19 @@ pub(super) struct Circumstances<'a> {
     pub(super) out_of_time: bool,
     /// The part that there is, if any.
     pub(super) part: Option<&'a TaskResult>,
+    /// Where its outcome stands, if there is one.
+    pub(super) outcome: Option<Seq>,
 }
 
-/// Looks the failure up, and records what is done about it. Runs of before there was the table have none.
+/// Looks the failure up, and records what is done about it, with the tool that is withheld from the next try. Runs of
+/// before there was the table have none.
 pub(super) fn answer(
     draft: &mut Draft<'_>,
     task: &TaskId,
     failure: FailureKind,
     reason: &str,
     circumstances: Circumstances<'_>,
-) -> Option<Response> {
+) -> Option<(Response, Option<String>)> {
     let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
     let state = run.tasks.get(task)?;
     let generation = state.generation;
@@ -39,6 +46,7 @@ pub(super) fn answer(
     let model = (response == Response::OtherModel).then(|| next_model(run, task)).flatten();
     let is_part = response == Response::Degrade && circumstances.part.is_some();
     let marked = is_part.then(|| format!("{}: {reason}", failure.in_words()));
+    let withheld = (response == Response::OtherTool).then(|| failed_tool(run, circumstances)).flatten();
     draft.emit(RunEvent::FailureAnswered {
         task: task.clone(),
         generation,
@@ -46,9 +54,18 @@ pub(super) fn answer(
         response,
         model,
         marked,
+        withheld: withheld.clone(),
     });
     spend(draft, task);
-    Some(response)
+    Some((response, withheld))
+}
+
+/// The tool that a try failed by, unless every task keeps it.
+fn failed_tool(run: &RunState, circumstances: Circumstances<'_>) -> Option<String> {
+    let (_, event) = run.pending.get(&circumstances.outcome?)?;
+    let AgentEvent::Outcome(outcome) = event else { return None };
+    let tool = outcome.failed_tool().filter(|tool| !tools::stays(tool))?;
+    Some(tool.chars().take(LONGEST_NAME).collect())
 }
 
 /// What was tried for a task, and what could be.

@@ -213,6 +213,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         answered: state.and_then(|state| state.answered.clone()),
         heard,
         may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
+        withheld: run.responses.withheld(task),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,

@@ -9,7 +9,7 @@ use super::refinement::RefineOperation;
 use super::reflection::Reflection;
 use super::report::Report;
 use super::specialist::Breach;
-use super::step::{ObservationStatus, Step};
+use super::step::{Action, ObservationStatus, Step};
 use super::usage::Usage;
 
 /// The end of one generation of a task. Terminal: the fence lets only the first through.
@@ -43,6 +43,14 @@ impl Outcome {
     #[must_use]
     pub const fn counts(&self) -> bool {
         self.ending.is_success() || (matches!(self.ending, Ending::BudgetExhausted) && self.product.is_some())
+    }
+
+    /// The tool that was called last, if that did not go well.
+    #[must_use]
+    pub fn failed_tool(&self) -> Option<&str> {
+        let last = self.steps.iter().rev().find(|step| step.status.is_some())?;
+        let name = last.action.split_whitespace().next()?;
+        (last.status != Some(ObservationStatus::Success) && name != Action::SUBMIT).then_some(name)
     }
 
     /// The result that it gave, if it gave one.

@@ -145,6 +145,9 @@ pub struct TaskOffered {
     /// Whether whoever does it may ask its peers: the orchestrators at work understand it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_ask_peers: bool,
+    /// Tools that failed it before: whoever does it sees them only where it has no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.

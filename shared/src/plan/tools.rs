@@ -57,6 +57,18 @@ pub fn means(named: &str, tool: &str) -> bool {
     }
 }
 
+/// Whether two names are those of one tool, as it is called or as models write it.
+#[must_use]
+pub fn is_same(one: &str, other: &str) -> bool {
+    plain(one) == plain(other)
+}
+
+/// Whether a tool stays with every task, whatever came of it.
+#[must_use]
+pub fn stays(tool: &str) -> bool {
+    ALWAYS.iter().any(|always| is_same(always, tool))
+}
+
 /// Of the tools that a task names, those that nobody has, each with what to do; `(task, tool, nearest)`.
 #[must_use]
 pub fn problems(draft: &PlanDraft, known: &[String]) -> Vec<String> {

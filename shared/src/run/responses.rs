@@ -1,6 +1,6 @@
 //! What was done about failures in a run so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,9 @@ pub struct Answers {
     /// The model that tries it now, instead of the usual one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Tools that failed it and are withheld from now on.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub withheld: BTreeSet<String>,
     /// Why its result counts only in part, if it was taken all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marked: Option<String>,
@@ -57,6 +60,12 @@ impl ResponseHistory {
     #[must_use]
     pub fn model(&self, task: &TaskId) -> Option<&String> {
         self.tasks.get(task)?.model.as_ref()
+    }
+
+    /// The tools that failed a task and are withheld from it.
+    #[must_use]
+    pub fn withheld(&self, task: &TaskId) -> Vec<String> {
+        self.tasks.get(task).map(|answers| answers.withheld.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Whether a leaf does not wait for another any more.

@@ -314,6 +314,16 @@ fn answered_failures() -> Decided {
                 response: Response::OtherModel,
                 model: Some("provider/large".to_owned()),
                 marked: None,
+                withheld: None,
+            },
+            RunEvent::FailureAnswered {
+                task: leaf.clone(),
+                generation: Generation(2),
+                failure: FailureKind::ToolFailed,
+                response: Response::OtherTool,
+                model: None,
+                marked: None,
+                withheld: Some("calculator".to_owned()),
             },
             RunEvent::ErrorBudgetUsedUp { failures: 50, asked: true },
             RunEvent::DependencyLeft { task: index("1-3"), without: index("1-2"), reason: reason() },
@@ -343,7 +353,12 @@ fn went_in_circles() -> Decided {
 
 /// An offer of a task that was told something, and may ask.
 fn heard() -> TaskOffered {
-    TaskOffered { heard: vec![information()], may_ask_peers: true, ..going_on() }
+    TaskOffered {
+        heard: vec![information()],
+        may_ask_peers: true,
+        withheld: vec!["calculator".to_owned()],
+        ..going_on()
+    }
 }
 
 fn question() -> Question {
@@ -962,6 +977,7 @@ fn offered(work: Work) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        withheld: Vec::new(),
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,
     }

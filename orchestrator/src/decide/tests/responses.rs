@@ -175,6 +175,48 @@ fn answers(fleet: &Fleet) -> Vec<(FailureKind, Response, Option<String>)> {
     answered.collect()
 }
 
+#[test]
+fn a_tool_that_failed_is_withheld_until_the_task_is_done_anew() {
+    let step = |number, action: &str, status| StepDigest { number, action: action.into(), status, millis: 1 };
+    let (bad, good_one) = (Some(ObservationStatus::Error), Some(ObservationStatus::Success));
+    let table: [(Vec<StepDigest>, Option<&str>); 6] = [
+        (
+            vec![step(1, "fetch a", good_one), step(2, "calculator 1 / 0", bad), step(3, "submit", None)],
+            Some("calculator"),
+        ),
+        (vec![step(1, "corpus.search", Some(ObservationStatus::Timeout))], Some("corpus.search")),
+        (vec![step(1, "calculator", bad), step(2, "fetch a", good_one)], None),
+        (vec![step(1, "submit", None)], None),
+        (vec![step(1, "submit", Some(ObservationStatus::Refused))], None),
+        (Vec::new(), None),
+    ];
+    for (steps, tool) in table {
+        let outcome = Outcome { steps, ..failed(Ending::GaveUp, "no") };
+        assert_eq!(outcome.failed_tool(), tool);
+    }
+    for (action, withheld) in [("calculator 1 / 0", vec!["calculator".to_owned()]), ("escalate", Vec::new())]
+    {
+        let mut fleet = planned_with(limits(Responses::default()));
+        assert!(fleet.find("1").withheld.is_empty());
+        let outcome = Outcome { steps: vec![step(1, action, bad)], ..failed(Ending::GaveUp, "it fails") };
+        fail(&mut fleet, "1", outcome);
+        let again = fleet.find("1");
+        assert_eq!(again.withheld, withheld);
+        assert!(fleet.find("2").withheld.is_empty(), "the others keep theirs");
+        let Work::Execute { failed_before: Some(told), .. } = &again.work else { panic!("{:?}", again.work) };
+        assert!(told.starts_with("it fails. Do it without the tool that failed"), "{told}");
+        assert_eq!(
+            told.contains("(calculator, withheld if there are others)"),
+            !withheld.is_empty(),
+            "{told}"
+        );
+        fleet.work(|offer| good(offer, &tasks()));
+        assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+        let known = crate::replay::replay(super::fleet::ID, &fleet.record);
+        known.unwrap();
+    }
+}
+
 fn fail(fleet: &mut Fleet, task: &str, outcome: Outcome) {
     let offer = fleet.find(task);
     fleet.start(&offer);

@@ -162,9 +162,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             ended.reasons.push(evidence.reason.clone());
             planning::count_end(state, task, false);
         }
-        RunEvent::FailureAnswered { task, generation: _, failure, response, model, marked } => {
+        RunEvent::FailureAnswered { task, generation: _, failure, response, model, marked, withheld } => {
             let answer = (*failure, *response);
-            responses::answered(state, name, task, answer, (model.as_ref(), marked.as_ref()))?;
+            let more = (model.as_ref(), marked.as_ref(), withheld.as_ref());
+            responses::answered(state, name, task, answer, more)?;
         }
         RunEvent::ErrorBudgetUsedUp { failures: _, asked } => responses::used_up(state, *asked),
         RunEvent::DependencyLeft { task, without, reason } => {

@@ -12,7 +12,7 @@ pub(super) fn answered(
     event: &'static str,
     task: &TaskId,
     (failure, response): (FailureKind, Response),
-    (model, marked): (Option<&String>, Option<&String>),
+    (model, marked, withheld): (Option<&String>, Option<&String>, Option<&String>),
 ) -> Result<(), ApplyError> {
     executable(state, task, event)?;
     state.responses.failures = state.responses.failures.saturating_add(1);
@@ -26,6 +26,7 @@ pub(super) fn answered(
     if marked.is_some() {
         answers.marked = marked.cloned();
     }
+    answers.withheld.extend(withheld.cloned());
     Ok(())
 }
 

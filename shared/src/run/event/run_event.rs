@@ -157,6 +157,9 @@ pub enum RunEvent {
         /// What is to be said of the part that there is, if that is taken for the result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         marked: Option<String>,
+        /// The tool that failed, if it is tried without that one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        withheld: Option<String>,
     },
     /// The run had as many failures as it may have.
     ErrorBudgetUsedUp {

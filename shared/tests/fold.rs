@@ -106,6 +106,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
             lessons: Vec::new(),
             specialists: Vec::new(),
             tools: Vec::new(),
+            blueprints: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),

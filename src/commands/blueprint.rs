@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use muster_agents::library::{self, Library, LibraryError, Listed};
 use muster_shared::blueprint::{self, Blueprint, check_limits, save, write};
-use muster_shared::flow::RunLimits;
+use muster_shared::flow::blueprints::MOST_TOLD;
+use muster_shared::flow::{BlueprintBrief, RunLimits};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -29,6 +30,12 @@ pub(super) async fn blueprint(app: &App, action: &BlueprintAction) -> Result<Exi
 /// The folders in which blueprints lie.
 pub(crate) fn folders(app: &App) -> Vec<PathBuf> {
     app.settings().agent.blueprints.iter().map(|folder| app.beside_fleet(folder)).collect()
+}
+
+/// What a planner is told of the blueprints that can be called by name. One that cannot be used is left out.
+pub(super) fn briefs(app: &App) -> Vec<BlueprintBrief> {
+    let listed = Library::new(folders(app)).list().into_iter();
+    listed.filter_map(|listed| Some(BlueprintBrief::of(&listed.blueprint.ok()?))).take(MOST_TOLD).collect()
 }
 
 /// The blueprint of that name, or in that file.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 pub(super) use self::deliver::{Wanted, check as check_output, write};
 use self::fleet::RunFleet;
 pub(super) use self::screen::Screen;
-use super::select;
+use super::{blueprint, select};
 use crate::app::{App, bus_failure};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
 use crate::exit::{Exit, Failure};
@@ -94,8 +94,8 @@ async fn ask(
 
 /// The goal as it was asked, checked before anything is started for it.
 fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
-    let blueprint = filled::filled(app, args)?;
-    let text = match (&blueprint, args.goal.as_deref()) {
+    let filled = filled::filled(app, args)?;
+    let text = match (&filled, args.goal.as_deref()) {
         (Some(filled), _) => filled.goal(),
         (None, Some("-")) => from_standard_input()?,
         (None, given) => given.unwrap_or_default().to_owned(),
@@ -116,7 +116,8 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
             steps: None,
         },
         limits: None,
-        blueprint,
+        blueprints: if filled.is_some() { Vec::new() } else { blueprint::briefs(app) },
+        blueprint: filled,
         review: args.review,
         planning: planning(args),
         draft_review: args.draft_review.map(draft_review),

@@ -79,6 +79,7 @@ pub(crate) fn task(
     }
     say("critical", if planned.critical { "yes" } else { "" });
     say("tools", &planned.tools.join(", "));
+    say("blueprint", planned.blueprint.as_ref().map_or("", |call| call.name.as_str()));
     say("priority", &own_priority(planned.priority));
     say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
     say("stale", state.stale.get(index).map_or("", String::as_str));

@@ -7,7 +7,7 @@ use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply, S
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::support::{folder, signal};
+use super::support::{folder, of_kind, signal};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -146,6 +146,83 @@ fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
     assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
     let shown = folder.output(&["show", "last"]).unwrap();
     assert!(shown.contains("Ticket: T1 the door sticks"), "{shown}");
+}
+
+/// A planner that gives its one task the blueprint `call`; nobody else chooses one. The task's worker fills in the
+/// tickets when it is told that they are missing.
+fn by_blueprint(call: &Value) -> Script {
+    let call = call.clone();
+    Script::answering(move |request| {
+        if is(request, "planner") {
+            assert!(request.holds("ticket_triage") && request.holds("a list of texts, needed"));
+            let name = if request.holds("did you mean ticket_triage?") { "ticket_triage" } else { "" };
+            let mut call = call.clone();
+            if !name.is_empty() {
+                call["name"] = json!(name);
+            }
+            let task = json!({ "name": "Harbour", "goal": "sort what the harbour wrote", "role": "worker",
+                "blueprint": call });
+            return Reply::call("submit", &json!({ "goal": "sort", "tasks": [task] }));
+        }
+        if is(request, "reflector") {
+            return Reply::call("submit", &json!({ "summary": "it went well" }));
+        }
+        if is(request, "writer") {
+            let body = "# Urgent\n\nnone\n\n# Others\n\nT1";
+            return Reply::call("submit", &json!({ "thought": "Done.", "title": "Report", "body": body }));
+        }
+        if !request.holds("sort what the harbour wrote") {
+            return submit("T1 can wait");
+        }
+        if request.holds("Its report:") {
+            return submit("sorted");
+        }
+        assert!(request.holds("params.tickets: it is not given"), "the plan has chosen: {request:?}");
+        let arguments = json!({ "thought": "The tickets are known here.", "name": "ticket_triage",
+            "params": { "tickets": ["T1 the door sticks"] } });
+        Reply::call("blueprint", &arguments)
+    })
+}
+
+/// The steps of the task in the last run: action, how it went, and how often a model was asked for it.
+fn steps(folder: &Folder) -> Vec<(String, String, usize)> {
+    let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();
+    let steps = of_kind(&trace, "step").filter(|step| step["task"] == "1").map(|step| {
+        let content = &step["event"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let calls = content["calls"].as_array().map_or(0, Vec::len);
+        (text(&content["action"]["name"]), text(&content["observation"]["status"]), calls)
+    });
+    steps.collect()
+}
+
+#[test]
+fn a_planner_gives_a_task_a_blueprint_and_no_model_chooses_it_again() {
+    let whole = json!({ "name": "ticket_triage", "params": { "tickets": ["T1 the door sticks"] } });
+    let server = ModelServer::start(by_blueprint(&whole)).unwrap();
+    let folder = with_model(&server);
+    let summary = folder.json(&[&ASK[..], &["--json"]].concat()).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
+    assert_eq!(steps(&folder), [("blueprint".to_owned(), "success".to_owned(), 0)]);
+    let shown = folder.output(&["show", "last"]).unwrap();
+    assert!(shown.contains("Ticket: T1 the door sticks"), "{shown}");
+    let task = folder.output(&["show", "last", "1"]).unwrap();
+    assert!(task.contains("blueprint ticket_triage"), "{task}");
+    folder.output(&["replay", "last"]).unwrap();
+}
+
+#[test]
+fn what_the_plan_does_not_know_is_filled_in_and_a_blueprint_that_is_not_there_is_refused() {
+    let server = ModelServer::start(by_blueprint(&json!({ "name": "ticket_triages" }))).unwrap();
+    let folder = with_model(&server);
+    let summary = folder.json(&[&ASK[..], &["--json"]].concat()).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
+    let expected = [("blueprint", "error", 0), ("blueprint", "success", 1)];
+    let expected = expected.map(|(name, status, calls)| (name.to_owned(), status.to_owned(), calls));
+    assert_eq!(steps(&folder), expected);
+    let trace = folder.output(&["trace", "last", "--full"]).unwrap();
+    assert!(trace.contains("is done by the blueprint \"ticket_triages\", which is not there"), "{trace}");
+    folder.output(&["replay", "last"]).unwrap();
 }
 
 /// A run whose child hangs at its task.

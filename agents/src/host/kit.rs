@@ -291,7 +291,7 @@ impl Kit {
         let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
         match &offer.work {
             // A task whose only tool failed has the others of its role.
-            Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), &task.tools),
+            Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), task),
             Work::Plan { .. }
             | Work::Reflect { .. }
             | Work::Refine { .. }

@@ -296,6 +296,7 @@ fn a_single_answer_makes_two_entries() {
                 lessons: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
+                blueprints: Vec::new(),
                 draft: None,
                 replan: None,
                 answers: Vec::new(),

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    Citation, CorpusRef, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, LeafRef, Membership,
-    ObservationStatus, Plan, Reflection, Report, Revision, Specialty, StepDigest, TaskResult, Temperament,
-    View, Work,
+    BlueprintBrief, Citation, CorpusRef, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, LeafRef,
+    Membership, ObservationStatus, Plan, Reflection, Report, Revision, Specialty, StepDigest, TaskResult,
+    Temperament, View, Work,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
@@ -60,6 +60,11 @@ fn hostile_offers() -> Vec<TaskOffered> {
                     tools: vec![hostile()],
                 }],
                 tools: vec![hostile()],
+                blueprints: vec![BlueprintBrief {
+                    name: hostile(),
+                    description: hostile(),
+                    params: [(hostile(), hostile())].into(),
+                }],
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
@@ -114,6 +119,11 @@ fn hostile_offers() -> Vec<TaskOffered> {
                 roles: vec!["worker".into()],
                 specialists: Vec::new(),
                 tools: vec![hostile()],
+                blueprints: vec![BlueprintBrief {
+                    name: hostile(),
+                    description: hostile(),
+                    params: [(hostile(), hostile())].into(),
+                }],
             },
         ),
         (

@@ -25,6 +25,7 @@ use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_ha
 use super::journal::{Journal, JournalError, Opening, Starter};
 use super::mailbox::Mailbox;
 use super::mind::{Asking, Heard, Mind, offline_answer};
+use super::opening::opening;
 use super::partial::best_so_far;
 use super::prompt::{CallStyle, Conversation};
 use super::submit::mark_offline;
@@ -295,6 +296,9 @@ impl Course<'_> {
 
     /// Asks until an answer can be used or the limit of asking is reached.
     async fn think(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<NextStep, Failure> {
+        if let Some(next) = opening(&self.history, &bench.equipment.case(self.offer)) {
+            return Ok(next);
+        }
         let mut asked = 0;
         self.check_goal(bench, clock).await?;
         loop {

@@ -16,6 +16,7 @@ pub mod journal;
 pub mod limits;
 pub mod mailbox;
 pub mod mind;
+mod opening;
 pub mod parse;
 pub(crate) mod partial;
 mod place;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use muster_shared::flow::{Action, Gate, Gates};
+use muster_shared::flow::{Action, Gate, Gates, PlanTask};
 use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::{Map, Value, json};
 
 use crate::model::chat::ToolDecl;
+use crate::tools::nested::BLUEPRINT;
 use crate::tools::{ToolSpec, Uncertain};
 
 /// The argument that every declared action gets, so that models which call tools natively (and then often
@@ -37,15 +38,17 @@ impl From<ToolSpec> for Ability {
     }
 }
 
-/// Of the tools that a role may use, those that its task names, and the ways to a person. A task that names none of
-/// them has all.
+/// Of the tools that a role may use, those that its task names, blueprints if it is done by one, and the ways to a
+/// person. A task that names none of them has all.
 #[must_use]
-pub fn narrowed(usable: Vec<Ability>, named: &[String]) -> Vec<Ability> {
-    let is_named = |ability: &Ability| named.iter().any(|named| means(named, &ability.name));
+pub fn narrowed(usable: Vec<Ability>, task: &PlanTask) -> Vec<Ability> {
+    let is_named = |ability: &Ability| task.tools.iter().any(|named| means(named, &ability.name));
     if !usable.iter().any(is_named) {
         return usable;
     }
-    usable.into_iter().filter(|ability| is_named(ability) || stays(&ability.name)).collect()
+    let by_blueprint = |ability: &Ability| task.blueprint.is_some() && ability.name == BLUEPRINT;
+    let is_left = |ability: &Ability| is_named(ability) || by_blueprint(ability) || stays(&ability.name);
+    usable.into_iter().filter(is_left).collect()
 }
 
 /// The tools without those that failed the task before. They stay if there is nothing else to work with.
@@ -205,6 +208,11 @@ pub fn take_thought(arguments: &Value) -> (Value, Option<String>) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use muster_shared::flow::BlueprintCall;
+    use muster_shared::ids::Role;
+
     use super::*;
 
     fn ability(name: &str) -> Ability {
@@ -230,11 +238,19 @@ mod tests {
             (&["workspace.write"], &all),
         ];
         for (named, seen) in cases {
-            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-            let left = narrowed(all.iter().map(|name| ability(name)).collect(), &named);
+            let tools = named.iter().map(|name| (*name).to_owned()).collect();
+            let task = PlanTask { tools, ..PlanTask::new("n", "g", Role::Worker) };
+            let left = narrowed(all.iter().map(|name| ability(name)).collect(), &task);
             let names: Vec<&str> = left.iter().map(|ability| ability.name.as_str()).collect();
             assert_eq!(names, seen, "{named:?}");
         }
+        let task = PlanTask {
+            tools: vec!["calculator".to_owned()],
+            blueprint: Some(BlueprintCall { name: "weekly".to_owned(), params: BTreeMap::new() }),
+            ..PlanTask::new("n", "g", Role::Worker)
+        };
+        let left = narrowed(vec![ability("calculator"), ability(BLUEPRINT), ability("plan")], &task);
+        assert_eq!(left.len(), 2, "what does it stays: {left:?}");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The planner: splits the goal into a tree of tasks.
 
-use muster_shared::flow::{PlanDraft, Product, TaskDraft, TaskOffered, Work};
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{BlueprintBrief, BlueprintCall, PlanDraft, Product, TaskDraft, TaskOffered, Work};
 use muster_shared::ids::TaskIndex;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
@@ -19,19 +22,19 @@ pub(super) static RULES: RoleRules = RoleRules {
 };
 
 fn schema(offer: &TaskOffered) -> Value {
-    let roles = match &offer.work {
-        Work::Plan { roles, .. } => roles.as_slice(),
+    let (roles, blueprints) = match &offer.work {
+        Work::Plan { roles, blueprints, .. } => (roles.as_slice(), blueprints.as_slice()),
         Work::Execute { .. }
         | Work::Reflect { .. }
         | Work::Refine { .. }
         | Work::Write { .. }
-        | Work::DraftReview { .. } => &[],
+        | Work::DraftReview { .. } => (&[][..], &[][..]),
     };
     let mut schema = json!({
         "type": "object",
         "properties": {
             "goal": {"type": "string", "description": "the goal in your words"},
-            "tasks": {"type": "array", "items": task_schema(roles, levels(offer)), "minItems": 1}
+            "tasks": {"type": "array", "items": task_schema(roles, blueprints, levels(offer)), "minItems": 1}
         },
         "required": ["goal", "tasks"]
     });
@@ -66,7 +69,7 @@ fn levels(offer: &TaskOffered) -> usize {
 
 /// The schema of a task with `levels` levels of the plan, its own included. Written out level by level,
 /// since some providers refuse recursive schemas.
-pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
+pub(super) fn task_schema(roles: &[String], blueprints: &[BlueprintBrief], levels: usize) -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     let mut role = json!({"type": "string", "description": "who does it"});
     if !roles.is_empty() {
@@ -104,8 +107,24 @@ pub(super) fn task_schema(roles: &[String], levels: usize) -> Value {
         },
         "required": ["name", "goal"]
     });
+    if !blueprints.is_empty() {
+        let names: Vec<&str> = blueprints.iter().map(|brief| brief.name.as_str()).collect();
+        schema["properties"]["blueprint"] = json!({
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "enum": names},
+                "params": {
+                    "type": "object",
+                    "description": "values that are known now; what is left out is filled in from what the task builds on"
+                }
+            },
+            "required": ["name"],
+            "description": "the blueprint that does the whole task, where one is for just that"
+        });
+    }
     if levels > 1 {
-        schema["properties"]["subtasks"] = json!({"type": "array", "items": task_schema(roles, levels - 1)});
+        let below = task_schema(roles, blueprints, levels - 1);
+        schema["properties"]["subtasks"] = json!({"type": "array", "items": below});
     }
     schema
 }
@@ -144,7 +163,28 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         critical: document.flag("critical"),
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
+        blueprint: read_blueprint(document, &name, faults),
         subtasks,
         name,
+    }
+}
+
+fn read_blueprint(document: &Document<'_>, task: &str, faults: &mut Faults) -> Option<BlueprintCall> {
+    let said = document.get("blueprint")?;
+    let read = match said {
+        // A name alone is understood as well.
+        Value::String(name) if name.trim().is_empty() => return None,
+        Value::String(name) => Ok(BlueprintCall { name: name.trim().to_owned(), params: BTreeMap::new() }),
+        Value::Null => return None,
+        said @ (Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_)) => {
+            BlueprintCall::deserialize(said)
+        }
+    };
+    match read {
+        Ok(call) => Some(call),
+        Err(why) => {
+            faults.add(format!("`blueprint` of task `{task}` is no {{name, params}}: {why}"));
+            None
+        }
     }
 }

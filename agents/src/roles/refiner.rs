@@ -19,15 +19,15 @@ pub(super) static RULES: RoleRules = RoleRules {
 };
 
 fn schema(offer: &TaskOffered) -> Value {
-    let roles = match &offer.work {
-        Work::Refine { roles, .. } => roles.as_slice(),
+    let (roles, blueprints) = match &offer.work {
+        Work::Refine { roles, blueprints, .. } => (roles.as_slice(), blueprints.as_slice()),
         Work::Plan { .. }
         | Work::Execute { .. }
         | Work::Reflect { .. }
         | Work::Write { .. }
-        | Work::DraftReview { .. } => &[],
+        | Work::DraftReview { .. } => (&[][..], &[][..]),
     };
-    let tasks = json!({"type": "array", "items": planner::task_schema(roles, 1)});
+    let tasks = json!({"type": "array", "items": planner::task_schema(roles, blueprints, 1)});
     json!({
         "type": "object",
         "properties": {

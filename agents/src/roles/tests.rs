@@ -17,6 +17,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 lessons: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
+                blueprints: Vec::new(),
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
@@ -47,6 +48,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
+                blueprints: Vec::new(),
             },
         ),
         "write" => (

@@ -123,6 +123,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
             lessons: Vec::new(),
             specialists: Vec::new(),
             tools: Vec::new(),
+            blueprints: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),

@@ -57,7 +57,8 @@ fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
     let Some(run) = draft.open() else { return };
     let roles = survey::leaf_roles(draft.situation().capacity);
     let limits = run.limits.for_people();
-    let reasons = wrong_with(brought, &limits, &roles, &tools, survey::values(run).as_ref());
+    let named = survey::nameable(run, &tools);
+    let reasons = wrong_with(brought, &limits, &roles, named, survey::values(run).as_ref());
     if reasons.is_empty() {
         let (plan, repairs) = plan::repair(brought, &limits, &roles);
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
@@ -85,11 +86,13 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
     let tools = tools::known(draft.specialists());
-    let wrong = wrong_with(&proposal, &limits, &roles, &tools, values.as_ref());
+    let Some(run) = draft.open() else { return };
+    let named = survey::nameable(run, &tools);
+    let wrong = wrong_with(&proposal, &limits, &roles, named, values.as_ref());
     if !wrong.is_empty() && may_ask_again {
         return refuse(draft, seq, wrong);
     }
-    let mut repairs = tools::fit(&mut proposal, &tools);
+    let mut repairs = tools::fit(&mut proposal, named);
     let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, values.as_ref());
     repairs.extend(mended);
     let left = plan::check_plan(&plan, &limits, &roles);
@@ -128,7 +131,7 @@ pub(super) fn wrong_with(
     proposal: &PlanDraft,
     limits: &RunLimits,
     roles: &[Role],
-    known: &[String],
+    known: tools::Nameable<'_>,
     values: Option<&Values>,
 ) -> Vec<String> {
     let mut problems = plan::check(proposal, limits, roles);

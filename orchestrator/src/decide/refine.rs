@@ -22,7 +22,7 @@ pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: 
     let Some(run) = draft.open() else { return };
     let Some(before) = run.plan.clone() else { return };
     let limits = survey::limits_of_plans(run);
-    let (sound, unusable) = apart(operations, &known);
+    let (sound, unusable) = apart(operations, survey::nameable(run, &known));
     let values = survey::values(run);
     let plan::Refined { plan, changes, mut refused } =
         plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles, values.as_ref());
@@ -46,7 +46,7 @@ fn tasks_in(operation: &mut RefineOperation) -> &mut [TaskDraft] {
 /// The operations, without those whose tasks name tools that nobody has.
 fn apart(
     operations: Vec<RefineOperation>,
-    known: &[String],
+    known: tools::Nameable<'_>,
 ) -> (Vec<RefineOperation>, Vec<RefusedOperation>) {
     let (mut sound, mut refused) = (Vec::new(), Vec::new());
     for operation in operations {

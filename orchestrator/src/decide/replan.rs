@@ -125,12 +125,13 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let Some(run) = draft.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
-    let unknown = tools::problems(proposal, &tools);
+    let named = survey::nameable(run, &tools);
+    let unknown = tools::problems(proposal, named);
     if !unknown.is_empty() && rigour == Rigour::Strict {
         return planning::refuse(draft, seq, unknown);
     }
     let mut proposal = proposal.clone();
-    let mended = tools::fit(&mut proposal, &tools);
+    let mended = tools::fit(&mut proposal, named);
     let roles = survey::leaf_roles(draft.situation().capacity);
     let limits = survey::limits_of_plans(run).for_planners();
     let values = survey::values(run);

@@ -159,8 +159,8 @@ const fn is_verdict(about: &About) -> bool {
 /// A person's plan, if nothing is wrong with it.
 fn checked(draft: &Draft<'_>, run: &RunState, tools: &[String], edited: &PlanDraft) -> Result<Plan, String> {
     let roles = survey::leaf_roles(draft.situation().capacity);
-    let values = survey::values(run);
-    let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, tools, values.as_ref());
+    let (named, values) = (survey::nameable(run, tools), survey::values(run));
+    let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, values.as_ref());
     if !problems.is_empty() {
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
     }

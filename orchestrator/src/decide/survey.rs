@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskResult, TaskStatus};
 use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
+use muster_shared::plan::tools::Nameable;
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
     GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
@@ -33,6 +34,13 @@ pub fn in_hands(run: &RunState) -> BTreeMap<AgentId, u32> {
         }
     }
     hands
+}
+
+/// What tasks of the plan may name: these tools, and the blueprints that came with the goal where runs may stand as deep.
+pub(super) fn nameable<'a>(run: &'a RunState, tools: &'a [String]) -> Nameable<'a> {
+    let depth = run.goal.parent.as_ref().map_or(0, |parent| parent.depth);
+    let may_nest = depth < run.limits.max_nesting;
+    Nameable { tools, blueprints: if may_nest { &run.goal.blueprints } else { &[] } }
 }
 
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.

@@ -46,6 +46,7 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Spec
         lessons: survey::taught(run),
         specialists: specialists.to_vec(),
         tools: nameable_tools(run, specialists),
+        blueprints: survey::nameable(run, &[]).blueprints.to_vec(),
         draft: run.planning.drafted.clone().map(Box::new),
         replan: replan::brief(run).map(Box::new),
         answers: survey::answers_about_goal(run),
@@ -161,6 +162,7 @@ fn refine(
         roles: roles.iter().map(Role::to_string).collect(),
         specialists: if knows_roles { specialists.to_vec() } else { Vec::new() },
         tools: nameable_tools(run, specialists),
+        blueprints: survey::nameable(run, &[]).blueprints.to_vec(),
     })
 }
 

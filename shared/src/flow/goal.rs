@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::auction::AuctionRules;
+use super::blueprints::BlueprintBrief;
 use super::budget::Budget;
 use super::child::Parent;
 use super::conflicts::Conflicts;
@@ -77,6 +78,9 @@ pub struct Goal {
     /// Whether the report's draft is reviewed; as the limits have it when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft_review: Option<DraftReviewPolicy>,
+    /// The blueprints that tasks of the plan may be done by (R7).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blueprints: Vec<BlueprintBrief>,
 }
 
 /// Longest name of a role to play, in bytes.
@@ -151,6 +155,7 @@ impl Goal {
             conversation: Vec::new(),
             priority: 0,
             draft_review: None,
+            blueprints: Vec::new(),
             parent: None,
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod artifact;
 pub mod auction;
+pub mod blueprints;
 pub mod budget;
 pub mod child;
 pub mod claim;
@@ -33,6 +34,7 @@ pub mod wait;
 
 pub use artifact::Artifact;
 pub use auction::{Auction, AuctionRules, Award, Bid, CallForProposals};
+pub use blueprints::{BlueprintBrief, BlueprintCall};
 pub use budget::Budget;
 pub use child::Parent;
 pub use claim::{Claim, ClaimValue, Finite};

@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
+use super::blueprints::BlueprintCall;
 use super::pattern::Pattern;
 use crate::ids::{Role, TaskIndex};
 
@@ -59,6 +60,10 @@ pub struct TaskDraft {
     /// absent. Ignored on tasks with subtasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
+    /// The blueprint that it is done by, with values for its parameters as far as they are known. Ignored on tasks with
+    /// subtasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
@@ -112,6 +117,9 @@ pub struct PlanTask {
     /// How it is given out, if it is a leaf; as the run's settings say when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
+    /// The blueprint that it is done by, if it is a leaf: whoever does it begins with a run by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blueprint: Option<BlueprintCall>,
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
@@ -134,6 +142,7 @@ impl PlanTask {
             max_steps: None,
             priority: 0,
             pattern: None,
+            blueprint: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blueprints::BlueprintBrief;
 use super::budget::Budget;
 use super::conversation::Turn;
 use super::draft_review::{DraftReview, Revision};
@@ -175,6 +176,9 @@ pub enum Work {
         /// The tools that a task may be narrowed to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<String>,
+        /// The blueprints that a task may be done by.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blueprints: Vec<BlueprintBrief>,
         /// A plan that is to be improved from what earlier runs taught, instead of a new one (P6).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draft: Option<Box<Plan>>,
@@ -252,6 +256,9 @@ pub enum Work {
         /// The tools that a new task may be narrowed to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<String>,
+        /// The blueprints that a new task may be done by.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        blueprints: Vec<BlueprintBrief>,
     },
     /// Write the report.
     Write {

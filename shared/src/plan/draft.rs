@@ -49,6 +49,7 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
             max_steps: task.max_steps,
             priority: task.priority,
             pattern: task.pattern.map(|pattern| pattern.to_string()),
+            blueprint: task.blueprint.clone(),
             subtasks,
         }
     };
@@ -120,6 +121,7 @@ pub(super) fn plan_task(
         max_steps: task.max_steps.filter(|most| *most > 0),
         priority: task.priority,
         pattern: pattern(index, task, problems),
+        blueprint: task.blueprint.clone().filter(|_| task.subtasks.is_empty()),
     }
 }
 

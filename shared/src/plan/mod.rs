@@ -1,5 +1,6 @@
 //! Pure rules about plans: check, repair, refine, order, progress, references.
 
+mod blueprints;
 pub mod check;
 pub mod complexity;
 pub mod coverage;

@@ -256,7 +256,8 @@ impl Mender<'_> {
         let name = cut(&format!("{number}/{count} {}", whole.name), MAX_NAME_BYTES);
         let reached = cut(&milestones.join("; ").replace(['{', '}'], ""), LONGEST);
         let goal = format!("Part {number} of {count}, up to: {reached}. The whole: ");
-        (PlanTask { name, milestones: milestones.to_vec(), ..whole.clone() }, goal)
+        // No part is what the blueprint of the whole is for.
+        (PlanTask { name, milestones: milestones.to_vec(), blueprint: None, ..whole.clone() }, goal)
     }
 
     fn group_children(&mut self, parent: Option<Id>) -> bool {

@@ -1,6 +1,7 @@
-//! Which tools a task may name, so that whoever does it sees only what it needs (P3).
+//! Which tools a task may name, so that whoever does it sees only what it needs (P3), and which blueprints (R7).
 
-use crate::flow::{PlanDraft, Specialty, TaskDraft};
+use super::blueprints;
+use crate::flow::{BlueprintBrief, PlanDraft, Specialty, TaskDraft};
 
 /// The tools that come with Muster. What of these a role may use is another matter.
 pub const STANDARD: [&str; 24] = [
@@ -69,31 +70,47 @@ pub fn stays(tool: &str) -> bool {
     ALWAYS.iter().any(|always| is_same(always, tool))
 }
 
-/// Of the tools that a task names, those that nobody has, each with what to do; `(task, tool, nearest)`.
+/// What tasks of a plan may name.
+#[derive(Debug, Clone, Copy)]
+pub struct Nameable<'a> {
+    /// The tools.
+    pub tools: &'a [String],
+    /// The blueprints.
+    pub blueprints: &'a [BlueprintBrief],
+}
+
+/// Of the tools and blueprints that tasks name, those that are not there, each with what to do.
 #[must_use]
-pub fn problems(draft: &PlanDraft, known: &[String]) -> Vec<String> {
+pub fn problems(draft: &PlanDraft, known: Nameable<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    each(&draft.tasks, &mut |task| found.extend(unknown(task, known).map(|tool| said(task, tool, known))));
+    each(&draft.tasks, &mut |task| found.extend(all_of(task, known)));
     found
 }
 
-/// What is wrong with the tools of one task; nothing when all of them are there.
+/// What is wrong with the tools or the blueprint of one task; nothing when all of them are there.
 #[must_use]
-pub fn problem(task: &TaskDraft, known: &[String]) -> Option<String> {
-    unknown(task, known).next().map(|tool| said(task, tool, known))
+pub fn problem(task: &TaskDraft, known: Nameable<'_>) -> Option<String> {
+    all_of(task, known).next()
 }
 
-/// Mends what [`problems`] finds: the nearest tool takes the place of one that is not there, else it is left out. Says
-/// what was done, one line each.
-pub fn fit(draft: &mut PlanDraft, known: &[String]) -> Vec<String> {
+fn all_of<'a>(task: &'a TaskDraft, known: Nameable<'a>) -> impl Iterator<Item = String> + 'a {
+    let tools = unknown(task, known.tools).map(|tool| said(task, tool, known.tools));
+    tools.chain(blueprints::problem(task, known.blueprints))
+}
+
+/// Mends what [`problems`] finds: the nearest tool or blueprint takes the place of one that is not there, else it is left
+/// out. Says what was done, one line each.
+pub fn fit(draft: &mut PlanDraft, known: Nameable<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     fit_tasks(&mut draft.tasks, known, &mut notes);
     notes
 }
 
-fn fit_tasks(tasks: &mut [TaskDraft], known: &[String], notes: &mut Vec<String>) {
+fn fit_tasks(tasks: &mut [TaskDraft], known: Nameable<'_>, notes: &mut Vec<String>) {
     for task in tasks {
         fit_tasks(&mut task.subtasks, known, notes);
+        blueprints::fit(task, known.blueprints, notes);
+        let known = known.tools;
         let mut fitting: Vec<String> = Vec::new();
         for tool in std::mem::take(&mut task.tools) {
             let tool = if is_known(&tool, known) {
@@ -133,7 +150,7 @@ fn said(task: &TaskDraft, tool: &str, known: &[String]) -> String {
     format!("task {:?} names the tool {tool:?}, which nobody has: {instead}", task.name)
 }
 
-fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
+pub(super) fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
     let wanted: String = plain(named).chars().take(64).collect();
     let likeness = |tool: &str| {
         let last = tool.rsplit('.').next().unwrap_or(tool);
@@ -164,6 +181,7 @@ mod tests {
     #[test]
     fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
         let known = known(&[]);
+        let known = Nameable { tools: &known, blueprints: &[] };
         let cases = [
             (
                 vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
@@ -178,15 +196,15 @@ mod tests {
         ];
         for (tools, said, left) in cases {
             let mut draft = draft(&tools);
-            let found = problems(&draft, &known);
+            let found = problems(&draft, known);
             assert_eq!(found.is_empty(), said.is_none(), "{tools:?}: {found:?}");
             if let Some(said) = said {
                 assert!(found[0].contains(said) && found[0].contains("part"), "{found:?}");
             }
-            let notes = fit(&mut draft, &known);
+            let notes = fit(&mut draft, known);
             assert_eq!(notes.len(), found.len(), "{notes:?}");
             assert_eq!(draft.tasks[0].subtasks[0].tools, left);
-            assert_eq!(problems(&draft, &known), Vec::<String>::new());
+            assert_eq!(problems(&draft, known), Vec::<String>::new());
         }
     }
 
@@ -195,7 +213,9 @@ mod tests {
         let role = "auditor".parse().unwrap();
         let tools = vec!["nmap.scan".to_owned()];
         let auditor = Specialty { role, description: String::new(), capabilities: Vec::new(), tools };
-        assert!(problems(&draft(&["nmap.scan"]), &known(&[auditor])).is_empty());
-        assert!(!problems(&draft(&["nmap.scan"]), &known(&[])).is_empty());
+        for (tools, problems_found) in [(known(&[auditor]), 0), (known(&[]), 1)] {
+            let known = Nameable { tools: &tools, blueprints: &[] };
+            assert_eq!(problems(&draft(&["nmap.scan"]), known).len(), problems_found);
+        }
     }
 }

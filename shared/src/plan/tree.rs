@@ -240,6 +240,10 @@ impl Tree {
         join(&mut item.task.expected_output, &task.expected_output);
         add(&mut item.task.milestones, task.milestones);
         add(&mut item.task.needs, task.needs);
+        // A blueprint does the one or the other, not both.
+        if !same || item.task.blueprint != task.blueprint {
+            item.task.blueprint = None;
+        }
         // Who names no tool may need any.
         if item.task.tools.is_empty() || task.tools.is_empty() {
             item.task.tools.clear();

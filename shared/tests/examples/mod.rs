@@ -655,6 +655,7 @@ fn goal() -> Goal {
         role_name: String::new(),
         priority: 0,
         draft_review: None,
+        blueprints: Vec::new(),
         conversation: Vec::new(),
         parent: None,
     }
@@ -690,6 +691,7 @@ fn plan_task(name: &str) -> PlanTask {
         max_steps: None,
         priority: 0,
         pattern: None,
+        blueprint: None,
     }
 }
 
@@ -718,6 +720,7 @@ fn draft_task() -> TaskDraft {
         max_steps: None,
         priority: 0,
         pattern: None,
+        blueprint: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -877,6 +880,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 lessons: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
+                blueprints: Vec::new(),
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
@@ -920,6 +924,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
+                blueprints: Vec::new(),
             },
         ),
         (

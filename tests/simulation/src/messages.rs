@@ -37,6 +37,7 @@ pub(crate) enum Item {
 
 /// What people ask.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Order {
     Submit(Goal),
     /// Anything that becomes an input as it is.

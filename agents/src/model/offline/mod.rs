@@ -11,6 +11,7 @@ use muster_shared::ids::{Role, TaskId};
 use serde_json::Value;
 
 mod arithmetic;
+mod by_blueprint;
 mod claims;
 mod draft_reviewer;
 mod facets;
@@ -68,9 +69,10 @@ impl OfflineMind {
             Work::Plan { .. } => planner::next(offer),
             // Rules cannot judge who is right: a side stands by its claim, and nobody else has one.
             Work::Execute { .. } if matches!(offer.task, TaskId::Settle(_)) => no_judge(),
-            Work::Execute { task, inputs, .. } => match task.role {
-                Role::Researcher | Role::Specialist(_) => researcher::next(offer, task, steps),
-                Role::Worker | Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => {
+            Work::Execute { task, inputs, .. } => match (by_blueprint::report(task, steps), &task.role) {
+                (Some(report), _) => by_blueprint::submit(report),
+                (None, Role::Researcher | Role::Specialist(_)) => researcher::next(offer, task, steps),
+                (None, Role::Worker | Role::Planner | Role::Reflector | Role::Refiner | Role::Writer) => {
                     worker::next(offer, task, inputs, steps)
                 }
             },

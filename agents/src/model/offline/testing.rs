@@ -34,6 +34,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
             lessons: Vec::new(),
             specialists: Vec::new(),
             tools: Vec::new(),
+            blueprints: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new(),
@@ -297,6 +298,7 @@ fn place(plan: &mut Plan, parent: Option<&TaskIndex>, drafts: &[TaskDraft]) {
             max_steps: None,
             priority: 0,
             pattern: None,
+            blueprint: None,
         };
         plan.tasks.insert(index.clone(), task);
         place(plan, Some(&index), &draft.subtasks);
@@ -348,6 +350,7 @@ fn refine(
         roles: Vec::new(),
         specialists: Vec::new(),
         tools: Vec::new(),
+        blueprints: Vec::new(),
     };
     let Product::Refinement(operations) =
         product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action)

@@ -61,6 +61,7 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             lessons: Vec::new(),
             specialists: Vec::new(),
             tools: muster_shared::plan::tools::known(&[]),
+            blueprints: Vec::new(),
             draft: None,
             replan: None,
             answers: Vec::new()

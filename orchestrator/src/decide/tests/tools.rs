@@ -1,6 +1,9 @@
-//! Tools that tasks name: whoever plans is told of them, and of those that nobody has.
+//! Tools and blueprints that tasks name: whoever plans is told of them, and of those that are not there.
 
-use muster_shared::flow::{Goal, PlanDraft, RefineOperation, RunLimits, TaskDraft, Work};
+use muster_shared::flow::{
+    BlueprintBrief, BlueprintCall, Goal, Parent, PlanDraft, Planning, RefineOperation, RunLimits, TaskDraft,
+    Work,
+};
 use muster_shared::plan::tools::STANDARD;
 use muster_shared::run::{RunEvent, RunStatus};
 
@@ -78,4 +81,51 @@ fn operations_that_bring_such_a_tool_are_refused_and_the_others_are_done() {
     assert_eq!(refused.len(), 1);
     assert!(refused[0].reason.contains("telepathy"), "{refused:?}");
     assert_eq!(tools_of(&fleet, "3"), ["calculator"]);
+}
+
+/// A goal that came with a blueprint, and a task that is done by this one.
+fn with_blueprints(depth: u32) -> Goal {
+    let params = [("topic".to_owned(), "text".to_owned())].into();
+    let brief = BlueprintBrief { name: "weekly_report".to_owned(), params, ..BlueprintBrief::default() };
+    let parent = Parent { run: ID, task: "1".parse().unwrap(), depth, goals: Vec::new() };
+    Goal {
+        blueprints: vec![brief],
+        planning: Some(Planning::Always),
+        parent: (depth > 0).then(|| Box::new(parent)),
+        ..Goal::new("Report on tea, and say what it costs.")
+    }
+}
+
+fn by_blueprint(name: &str) -> TaskDraft {
+    let params = [("topic".to_owned(), "tea".into())].into();
+    TaskDraft { blueprint: Some(BlueprintCall { name: name.to_owned(), params }), ..leaf("tea", &[]) }
+}
+
+#[test]
+fn a_planner_names_the_blueprint_that_does_a_task_as_long_as_runs_may_stand_as_deep() {
+    // The depth of the run, the blueprint that is named, what is left of it, and how many plans are refused.
+    let cases = [
+        (0, "weekly_report", Some("weekly_report"), 0),
+        (0, "weekly_reports", Some("weekly_report"), 1),
+        (0, "cooking", None, 1),
+        (3, "weekly_report", None, 1),
+    ];
+    for (depth, name, left, refusals) in cases {
+        let mut fleet = Fleet::new();
+        fleet.begin_as_it_is(with_blueprints(depth), RunLimits::default());
+        let Work::Plan { blueprints, .. } = fleet.find("plan").work else { panic!() };
+        assert_eq!(blueprints.len(), usize::from(depth < 3), "{depth}");
+        let tasks = [by_blueprint(name)];
+        let mut offered = None;
+        fleet.work(|offer| {
+            if let Work::Execute { task, .. } = &offer.work {
+                offered = Some(task.blueprint.clone().map(|call| call.name));
+            }
+            good(offer, &tasks)
+        });
+        assert_eq!(fleet.status(), RunStatus::Completed, "{name}: {}", fleet.reason());
+        assert_eq!(offered.unwrap().as_deref(), left, "{depth} {name}");
+        assert_eq!(fleet.run().refused_plans.len(), refusals, "{depth} {name}");
+        replay(ID, &fleet.record).unwrap();
+    }
 }

@@ -1,0 +1,38 @@
+//! The step with which a task begins that is done by a blueprint (R7): the plan has chosen it, so no model is asked.
+
+use muster_shared::flow::{Action, PlanTask, Thought, Work};
+use serde_json::json;
+
+use super::decide::{Case, Chosen, NextStep};
+use super::history::History;
+use crate::tools::nested::BLUEPRINT;
+
+/// The first step of a task that its plan gave a blueprint, where the role may use it. What is wrong with the values is
+/// the observation, and the model goes on from there.
+pub(super) fn opening(history: &History, case: &Case<'_>) -> Option<NextStep> {
+    if !history.steps().is_empty() {
+        return None;
+    }
+    let call = task_of(&case.offer.work)?.blueprint.as_ref()?;
+    let ability = case.toolset.find(BLUEPRINT).filter(|ability| case.gates.is_open(ability.gate))?;
+    let thought = Thought {
+        text: format!("The plan has this task done by the blueprint {}.", call.name),
+        ..Thought::default()
+    };
+    let arguments = json!({ "name": call.name, "params": call.params });
+    let action = Action { name: ability.name.clone(), arguments };
+    let chosen = Chosen { thought, action, left_out: 0, notes: Vec::new() };
+    Some(NextStep::CallTool { chosen, pure: ability.pure })
+}
+
+/// The task of the plan that is to be done.
+fn task_of(work: &Work) -> Option<&PlanTask> {
+    match work {
+        Work::Execute { task, .. } => Some(task),
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => None,
+    }
+}

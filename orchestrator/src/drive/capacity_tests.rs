@@ -1,5 +1,8 @@
+#![allow(clippy::unwrap_used)]
 use super::*;
 use uuid::Uuid;
+
+use crate::decide::Substance;
 
 fn run(n: u128) -> RunId {
     RunId::from_uuid(Uuid::from_u128(n))
@@ -192,4 +195,43 @@ fn without_an_agent_one_offer_waits_for_the_first_to_come() {
     assert_eq!(capacity.lend(run(1), of(0), &of(5)), of(1));
     assert!(capacity.settle(run(1), of(1), &of(4)).is_empty());
     assert_eq!(capacity.agents_changed(workers(2)), [run(1)]);
+}
+
+/// A clerk whose contract asks for so many documents.
+fn clerk(n: u32, documents: u32) -> RegistryChange {
+    let contract =
+        serde_json::json!({ "input": { "properties": { "documents": { "minimum": documents } } } });
+    let said = serde_json::json!({
+        "agent": format!("clerk-{n}"), "role": "clerk", "specialist": { "contract": contract },
+    });
+    RegistryChange::Joined(serde_json::from_value(said).unwrap())
+}
+
+#[test]
+fn who_would_refuse_a_task_is_passed_over_and_else_whoever_is_free_takes_it() {
+    let capacity = Capacity::default();
+    let role: Role = "clerk".parse().unwrap();
+    drop(capacity.agents_changed(clerk(1, 5)));
+    assert!(!capacity.weighs_contracts(&role));
+    drop(capacity.agents_changed(clerk(2, 1)));
+    assert!(capacity.weighs_contracts(&role) && !capacity.weighs_contracts(&Role::Worker));
+    let (task, given) = ("1".parse().unwrap(), BTreeMap::new());
+    let to = |documents: u32| {
+        let given_to_it = serde_json::json!({ "documents": documents });
+        let placement = capacity.place(&Wanted {
+            run: run(1),
+            task: &task,
+            role: &role,
+            needs: &[],
+            tools: &[],
+            substance: Some(Substance { given: given_to_it, data: Vec::new() }),
+            awarded: None,
+            avoid: Vec::new(),
+            knows: Vec::new(),
+            corpus: None,
+            given: &given,
+        });
+        placement.map(|placement| placement.to.to_string())
+    };
+    assert_eq!([0, 3, 9].map(to), [None, Some("@clerk-2".to_owned()), None]);
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use muster_shared::flow::{Ending, PassedOver, Placement, RunLimits, TaskOffered, TaskStatus};
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role};
+use muster_shared::flow::{
+    CorpusRef, Ending, Goal, PassedOver, Placement, RunLimits, TaskDraft, TaskOffered, TaskStatus, specialist,
+};
+use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, RecordEvent, RunStatus, Started, TaskState};
 
 use super::fleet::{Fleet, ID, failed, good, leaf, plan, queue};
-use crate::decide::{Effect, Place, Wanted, next_review};
+use crate::decide::{Effect, Place, Substance, Wanted, next_review};
 use crate::replay::replay;
 
 /// Places every leaf with the first of these agents that it should not avoid, and notes what it was asked.
@@ -218,4 +220,56 @@ fn who_failed_a_task_is_not_asked_again_and_who_did_what_it_needs_is_named() {
     let (avoid, knows) = first.asked().pop().unwrap();
     assert_eq!((avoid, knows), (vec![], vec![agent(2)]));
     replay(ID, &fleet.record).unwrap();
+}
+
+/// Lets whoever is free take everything, and notes what contracts would be held against.
+#[derive(Debug, Clone, Default)]
+struct Weighing {
+    is_needed: bool,
+    seen: Arc<Mutex<BTreeMap<TaskId, Option<Substance>>>>,
+}
+
+impl Place for Weighing {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        self.seen.lock().unwrap().insert(wanted.task.clone(), wanted.substance.clone());
+        None
+    }
+
+    fn weighs_contracts(&self, _: &Role) -> bool {
+        self.is_needed
+    }
+}
+
+#[test]
+fn contracts_are_held_against_what_the_agent_is_given_and_only_where_it_matters() {
+    for is_needed in [true, false] {
+        let weighing = Weighing { is_needed, ..Weighing::default() };
+        let mut fleet = Fleet::new();
+        fleet.placing = Box::new(weighing.clone());
+        let corpus = Some(CorpusRef { id: "c".into(), files: 7, bytes: 1 });
+        fleet.begin(Goal { corpus, ..Goal::new("What is the sum?") }, RunLimits::default());
+        let planning = fleet.find("plan");
+        fleet.start(&planning);
+        let sum = TaskDraft {
+            goal: "Add up: {{1.result}}".into(),
+            expected_output: "The sum, as data.total.".into(),
+            ..leaf("sum", &["apples"])
+        };
+        fleet.end(&planning, plan(vec![leaf("apples", &[]), sum]));
+        let mut given = BTreeMap::new();
+        fleet.work(|offer| {
+            given.extend(specialist::given(offer).map(|given| (offer.task.clone(), given)));
+            good(offer, &[])
+        });
+        assert_eq!(fleet.status(), RunStatus::Completed);
+        let seen = weighing.seen.lock().unwrap();
+        assert_eq!((seen.len(), given.len()), (2, 2));
+        for (task, given) in given {
+            let substance = is_needed.then(|| Substance {
+                given,
+                data: if task.to_string() == "2" { vec!["total".into()] } else { Vec::new() },
+            });
+            assert_eq!(seen[&task], substance, "{task}");
+        }
+    }
 }

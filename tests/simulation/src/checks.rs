@@ -8,6 +8,7 @@ use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
 
+use crate::accord::Accord;
 use crate::agenda::Time;
 use crate::asks::Asks;
 use crate::family::Family;
@@ -22,6 +23,7 @@ pub(crate) struct Checks {
     ended: BTreeSet<RunId>,
     asks: Asks,
     family: Family,
+    accord: Accord,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
     broken: Vec<String>,
 }
@@ -41,8 +43,8 @@ impl Checks {
     }
 
     /// How often each kind of event was decided.
-    pub(crate) const fn seen(&self) -> &BTreeMap<&'static str, u64> {
-        &self.family.seen
+    pub(crate) fn seen(&self) -> BTreeMap<&'static str, u64> {
+        self.family.seen.iter().chain(&self.accord.seen).map(|(name, count)| (*name, *count)).collect()
     }
 
     /// Whether all runs have ended that were begun.
@@ -151,6 +153,7 @@ impl Checks {
         }
         if let Some(after) = &*state {
             self.broken.extend(self.family.appended(before.as_ref(), entry, after, now));
+            self.broken.extend(self.accord.appended(before.as_ref(), entry, after));
         }
     }
 

@@ -264,7 +264,7 @@ impl Owner {
                         io.ask(Request::Command(command.run(), Rc::new(order)));
                     }
                 }
-                // Dead letters are for people, and nobody here asks peers.
+                // Dead letters and values are for people; what is told to whoever is at work comes with the next offer.
                 Effect::Inform { .. }
                 | Effect::ShowContext { .. }
                 | Effect::Bury { .. }

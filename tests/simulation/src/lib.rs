@@ -4,9 +4,10 @@
 //! What is real here is what a run's fate depends on: `decide`, `apply` and the invariants. Around them stand models
 //! of what surrounds them in a fleet: the broker with its fences, queues, leases and timers (`broker`), the way an
 //! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). People (`people`) answer what they
-//! are asked, and fork runs. Faults (`faults`) strike them all; after every entry of the record, the rules in `checks`
-//! and `family` are looked at.
+//! are asked, and fork runs; in some seeds results contradict each other, and tasks share values (`teams`). Faults (`faults`) strike them all; after every entry of the record, the rules in `checks`,
+//! `family` and `accord` are looked at.
 
+mod accord;
 mod agenda;
 mod agent;
 mod asks;
@@ -29,6 +30,7 @@ mod products;
 mod queue;
 mod random;
 mod scenario;
+mod teams;
 mod turn;
 mod world;
 

@@ -181,7 +181,7 @@ fn report(args: &Args, total: &Total, took: Duration) -> io::Result<bool> {
         let figures = serde_json::json!({
             "seeds": args.seeds, "from": args.from, "entries": total.entries, "events": total.events,
             "runs": { "completed": completed, "failed": failed, "stopped": stopped },
-            "faults": faults, "seconds": seconds, "seeds_per_second": rate, "broken_seeds": broken,
+            "decided": total.decided, "faults": faults, "seconds": seconds, "seeds_per_second": rate, "broken_seeds": broken,
         });
         writeln!(out, "{figures}")?;
     } else {
@@ -192,6 +192,9 @@ fn report(args: &Args, total: &Total, took: Duration) -> io::Result<bool> {
             (args.seeds, total.entries, total.events, total.faults.total());
         writeln!(out, "{seeds} seeds, {entries} entries of the record, {events} events, {faults} faults")?;
         writeln!(out, "runs: {completed} completed, {failed} failed, {stopped} stopped")?;
+        for (name, count) in &total.decided {
+            writeln!(out, "{count:>10}  {name}")?;
+        }
         writeln!(out, "{seconds:.1} s, {rate:.0} seeds/s")?;
     }
     for broken in &total.broken {

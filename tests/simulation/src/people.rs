@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::folds;
 use crate::messages::{Item, Line, Order};
 use crate::products;
+use crate::teams;
 use crate::world::{Event, World};
 
 impl World {
@@ -20,8 +21,13 @@ impl World {
         for entry in batch {
             let RecordEvent::Decided(decided) = &entry.event else { continue };
             for event in &decided.events {
-                let RunEvent::QuestionAsked { id, about, .. } = event else { continue };
+                let RunEvent::QuestionAsked { id, about, question, .. } = event else { continue };
                 let Some((after, text)) = products::reply(self.seed, entry.run, *id) else { continue };
+                let opinion = match about {
+                    About::Conflict(_) => teams::opinion(self.seed, entry.run, question),
+                    _ => None,
+                };
+                let text = opinion.as_deref().unwrap_or(text);
                 // Who is asked about a plan over and over says yes in the end.
                 let text = if *about == About::Plan && id.0 > 4 { "approve" } else { text };
                 let times = if self.random.chance(200) { 2 } else { 1 };

@@ -8,6 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{Generation, QuestionId, RunId, TaskIndex};
 
 use crate::random::Random;
+use crate::teams;
 
 /// A task that was offered so many times does not wait any more.
 const MOST_WAITS: Generation = Generation(4);
@@ -32,8 +33,11 @@ pub(crate) fn steps(seed: u64, offer: &TaskOffered) -> u32 {
 pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
     let Work::Execute { task, .. } = &offer.work else { return None };
     let mut random = random(seed, offer, "wait");
-    if offer.generation > MOST_WAITS || !random.chance(140) {
+    if offer.generation > MOST_WAITS {
         return None;
+    }
+    if !random.chance(140) {
+        return teams::value_wanted(seed, offer).map(|wait| Awaited { step: 1, wait });
     }
     let wait = match random.below(10) {
         0..=3 => Wait::Answer(question(&mut random)),
@@ -125,8 +129,16 @@ pub(crate) fn ended(ending: Ending, product: Option<Product>, steps: u32, calls:
 
 fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
     match &offer.work {
-        Work::Plan { .. } => Product::Plan(plan(random)),
-        Work::Execute { .. } => Product::Result(result(random)),
+        Work::Plan { .. } => {
+            let mut plan = plan(random);
+            teams::use_values(seed, offer, &mut plan);
+            Product::Plan(plan)
+        }
+        Work::Execute { .. } => {
+            let verdict = teams::verdict(seed, offer).map(|verdict| vec![verdict]);
+            let claims = verdict.unwrap_or_else(|| teams::claims(seed, offer));
+            Product::Result(TaskResult { claims, ..result(random) })
+        }
         Work::Reflect { .. } => Product::Reflection(Reflection {
             summary: "so it went".into(),
             on_plan: if random.chance(300) { vec!["look twice".into()] } else { Vec::new() },

@@ -17,6 +17,7 @@ use crate::messages::{Life, Order};
 use crate::owner::Owner;
 use crate::process::Process;
 use crate::random::Random;
+use crate::teams;
 
 /// When every run that was paused is asked once more to go on.
 const LAST_RESUME: Time = 150_000;
@@ -59,10 +60,14 @@ impl Scenario {
         let count = if random.chance(250) { 2 } else { 1 };
         let id = |n: u64| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | u128::from(n)));
         let runs: Vec<RunId> = (1..=count).map(id).collect();
-        let commands = runs.iter().flat_map(|run| commands(*run, random)).collect();
+        let mut commands: Vec<_> = runs.iter().flat_map(|run| commands(*run, random)).collect();
+        for run in &runs {
+            let written = teams::written_by_people(seed, *run).into_iter();
+            commands.extend(written.map(|(at, input)| (at, *run, Order::Control(input))));
+        }
         let forks =
             if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
-        Self { forks, places, runs, commands, slots: Rc::new(slots), limits: limits(random) }
+        Self { forks, places, runs, commands, slots: Rc::new(slots), limits: limits(seed, random) }
     }
 
     /// A new process for a place.
@@ -96,8 +101,9 @@ fn agent_name(role: &Role, place: usize, life: u32) -> AgentId {
     AgentId::new(&role.to_string(), u32::try_from(place).unwrap_or(0) << 16 | life)
 }
 
-fn limits(random: &mut Random) -> RunLimits {
+fn limits(seed: u64, random: &mut Random) -> RunLimits {
     RunLimits {
+        conflicts: teams::conflicts(seed),
         max_tasks: 12,
         max_generations: u32::try_from(random.between(1, 5)).unwrap_or(3),
         max_refinements: u32::try_from(random.below(3)).unwrap_or(0),

@@ -191,7 +191,7 @@ impl World {
             let rules = self.checks.broken().to_vec();
             return Err(Box::new(Broken { seed: self.seed, rules, history: self.history }));
         }
-        self.summary.decided = self.checks.seen().clone();
+        self.summary.decided = self.checks.seen();
         self.summary.entries = self.broker.log().len() as u64;
         for run in &self.scenario.runs {
             match self.checks.state(*run).map(|run| run.status) {

@@ -37,6 +37,9 @@ fn part(number: u64) {
             }
         }
     }
+    for (name, count) in &decided {
+        eprintln!("{count:>8}  {name}");
+    }
     assert!(entries > 20 * PART, "the histories are too short to show anything: {entries} entries");
     assert!(ended.iter().all(|count| *count > 0), "completed, failed and stopped: {ended:?}");
     for name in [
@@ -48,6 +51,22 @@ fn part(number: u64) {
         "question_asked",
         "question_answered",
         "run_forked",
+        "conflict_found",
+        "conflict_examined",
+        "verification_added",
+        "conflict settled by methods",
+        "conflict settled by majority",
+        "conflict settled by confidence",
+        "conflict settled by authority",
+        "conflict settled by arbiter",
+        "conflict settled by verification",
+        "conflict settled by person",
+        "conflict left open",
+        "conflict gone",
+        "loser done again",
+        "context_written",
+        "stale or unfit write refused",
+        "plan refused for a value that nobody writes",
     ] {
         assert!(decided.contains_key(name), "{name} never happened");
     }

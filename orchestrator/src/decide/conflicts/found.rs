@@ -48,8 +48,15 @@ fn takes_part(sides: &[Side]) -> Vec<(&TaskIndex, Generation)> {
     sides.iter().map(|side| (&side.task, side.generation)).collect()
 }
 
+/// All that may contradict each other: what is claimed, but for what was found out to settle it.
+fn standing(run: &RunState) -> Vec<Side> {
+    let mut sides = claimed_now(run);
+    sides.retain(|side| !is_verifier(run, &side.task));
+    sides
+}
+
 /// All that is claimed by leaves that ended well, and was not overruled.
-pub(super) fn standing(run: &RunState) -> Vec<Side> {
+pub(super) fn claimed_now(run: &RunState) -> Vec<Side> {
     let mut sides = Vec::new();
     for (index, task) in run.plan.iter().flat_map(Plan::leaves) {
         let Some(state) = run.planned(index) else { continue };
@@ -62,7 +69,7 @@ pub(super) fn standing(run: &RunState) -> Vec<Side> {
             claim: claim.clone(),
         }));
     }
-    sides.retain(|side| !is_verifier(run, &side.task) && !is_overruled(run, side));
+    sides.retain(|side| !is_overruled(run, side));
     sides
 }
 

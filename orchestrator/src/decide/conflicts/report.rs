@@ -1,10 +1,10 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{Side, detect};
+use muster_shared::conflict::{Side, Subject, detect};
 use muster_shared::flow::ConflictBrief;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
 
-use super::found::standing;
+use super::found::claimed_now;
 use super::{is_on, tolerance};
 
 /// Most conflicts that are told of.
@@ -28,21 +28,23 @@ fn of_conflict(conflict: &ConflictState) -> Option<ConflictBrief> {
     Some(ConflictBrief { subject: conflict.subject.clone(), claimed: claimed(&conflict.sides), holds, why })
 }
 
-/// Contradictions that nobody dealt with: there were too many.
+/// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
+/// perhaps with what was found out for them.
 fn unexamined(run: &RunState) -> Vec<ConflictBrief> {
     if !is_on(run) {
         return Vec::new();
     }
-    let found = detect(&standing(run), tolerance(run)).into_iter().filter(|found| found.certain);
-    let is_known = |subject: &muster_shared::conflict::Subject| {
-        run.conflicts.values().any(|conflict| conflict.subject().as_ref() == Some(subject))
+    let found = detect(&claimed_now(run), tolerance(run)).into_iter().filter(|found| found.certain);
+    let is_marked = |subject: &Subject| {
+        let mut same = run.conflicts.values().filter(|conflict| conflict.subject().as_ref() == Some(subject));
+        same.any(|conflict| !is_mended(run, conflict) && of_conflict(conflict).is_some())
     };
-    let new = found.filter(|found| !is_known(&found.subject));
+    let new = found.filter(|found| !is_marked(&found.subject));
     new.map(|found| ConflictBrief {
         subject: found.sides.first().map(|side| side.claim.subject.clone()).unwrap_or_default(),
         claimed: claimed(&found.sides),
         holds: None,
-        why: "there were too many conflicts to settle this one".to_owned(),
+        why: "there were too many conflicts to settle this one, or it came up again".to_owned(),
     })
     .collect()
 }

@@ -226,6 +226,35 @@ fn who_loses_again_is_not_done_again_for_ever() {
 }
 
 #[test]
+fn who_insists_where_no_more_is_settled_is_marked() {
+    let mut limits = limits(&[ConflictStep::Confidence]);
+    limits.conflicts.max_conflicts = 1;
+    let mut fleet = begun_with(limits, tasks());
+    let sure = |value: &str, confidence| claiming(vec![Claim { confidence, ..claim(value, "") }]);
+    do_so(&mut fleet, "1", sure("30 %", 90));
+    do_so(&mut fleet, "2", sure("15 %", 40));
+    do_so(&mut fleet, "2", sure("15 %", 40));
+    assert_eq!(fleet.run().conflicts.len(), 1, "no more than one is settled");
+    let body = finish(&mut fleet);
+    assert!(body.contains(SUBJECT) && body.contains("came up again"), "{body}");
+}
+
+#[test]
+fn who_agrees_on_what_was_found_to_be_wrong_is_marked() {
+    let mut fleet = begun(&[ConflictStep::Verify]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    do_so(&mut fleet, "4", says("60 %"));
+    assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(1), TaskIndex::top(2)]);
+    for task in ["1", "2"] {
+        do_so(&mut fleet, task, says("30 %"));
+    }
+    assert_eq!(fleet.run().conflicts.len(), 1, "they are of one mind");
+    let body = finish(&mut fleet);
+    assert!(body.contains(SUBJECT) && body.contains("4: 60 %"), "{body}");
+}
+
+#[test]
 fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_after() {
     let pair = vec![leaf("research", &[]), leaf("validate", &["1"])];
     let mut fleet = begun_with(limits(&[ConflictStep::Confidence]), pair);

@@ -45,6 +45,9 @@ pub struct LeaseNote {
     /// A position of the record up to which no run of it is missing here. Runs that it created after that are found
     /// by reading on from there.
     pub through: Seq,
+    /// The domains whose runs it sees to rather than others; those of no domain when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<String>,
     /// Whether it has stopped in good order and leaves its runs to others.
     #[serde(default)]
     pub given_up: bool,

@@ -103,8 +103,14 @@ async fn the_runs_of_a_dead_orchestrator_are_shared_by_the_living() {
 async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
     let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
     let dead = fleet.bus.as_agent(&orchestrator(9));
-    let note =
-        LeaseNote { event_version: 1, room: 8, runs: BTreeMap::new(), through: Seq(0), given_up: false };
+    let note = LeaseNote {
+        event_version: 1,
+        room: 8,
+        runs: BTreeMap::new(),
+        through: Seq(0),
+        domains: Vec::new(),
+        given_up: false,
+    };
     drop(dead.leases().begin(note).await.unwrap());
     let run = RunId::from_uuid(Uuid::now_v7());
     dead.record().append_decision(run, Seq(0), &creation(&dead), &[], Encoding::default()).await.unwrap();
@@ -204,8 +210,14 @@ async fn a_goal_that_finds_one_orchestrator_full_goes_to_another() {
 async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
     let fleet = Fleet::start(bus(), 1, at_once(|offer| good(offer, &tasks()))).await;
     let newer = fleet.bus.as_agent(&orchestrator(9));
-    let note =
-        LeaseNote { event_version: 7, room: 0, runs: BTreeMap::new(), through: Seq(0), given_up: false };
+    let note = LeaseNote {
+        event_version: 7,
+        room: 0,
+        runs: BTreeMap::new(),
+        through: Seq(0),
+        domains: Vec::new(),
+        given_up: false,
+    };
     drop(newer.leases().begin(note).await.unwrap());
     let _this = Orchestrator::start(&fleet.bus, 1);
     let run = submit(&fleet, 1).await.remove(0);

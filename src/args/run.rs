@@ -83,6 +83,9 @@ pub(crate) struct RunArgs {
     /// What this run wants is done before what others of lower priority want; from -100 to 100, 0 is usual.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i8).range(-100..=100))]
     pub(crate) priority: Option<i8>,
+    /// The domain whose orchestrators see to it (`orchestrator.domains`); any where there are none.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) domain: Option<String>,
     /// Whether a planner is asked: auto (unless the goal is small), always or never.
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) planning: Option<PlanningChoice>,

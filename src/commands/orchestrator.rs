@@ -1,11 +1,17 @@
 //! `muster orchestrator`: be an orchestrator.
 
+use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, is_domain};
+
 use crate::app::{App, bus_failure, no_fleet};
 use crate::exit::{Exit, Failure};
 use crate::signals::StopSignals;
 
 /// Orchestrates runs until told to stop.
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
+    if let Some(wrong) = app.settings().orchestrator.domains.iter().find(|name| !is_domain(name)) {
+        let wrong = GoalError::NoDomain { name: wrong.chars().take(MAX_DOMAIN_BYTES).collect() };
+        return Err(Failure::usage(wrong.to_string()).help("mend `orchestrator.domains` in the settings"));
+    }
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;
     let bus = app.connect_with_system(&url, "orchestrator").await?;

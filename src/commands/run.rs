@@ -122,6 +122,7 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         planning: planning(args),
         draft_review: args.draft_review.map(draft_review),
         priority: args.priority.unwrap_or(0),
+        domain: args.domain.clone(),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))

@@ -43,6 +43,15 @@ fn done(standing: Option<&Tally>) -> String {
     format!("{}/{}{broken}", tally.done, tally.ended())
 }
 
+/// The role; of an orchestrator with the domains that it is there for.
+fn role(profile: &Profile) -> String {
+    let domains = profile.specialist.as_ref().filter(|_| profile.role == "orchestrator");
+    match domains {
+        Some(said) => figures::one_line(&format!("{} of {}", profile.role, said.capabilities.join(", ")), 60),
+        None => profile.role.clone(),
+    }
+}
+
 fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> {
     let memory = match profile.resident_bytes {
         0 => "?".to_owned(),
@@ -55,7 +64,7 @@ fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> 
     let model = if profile.model.is_empty() { "-" } else { &profile.model };
     vec![
         profile.agent.to_string(),
-        profile.role.clone(),
+        role(profile),
         figures::one_line(&profile.host, 30),
         profile.pid.to_string(),
         format!("{}/{}", profile.busy, profile.slots),

@@ -16,6 +16,7 @@ mod contradictions;
 mod control;
 mod deaths;
 mod documents;
+mod domains;
 mod draft_review;
 mod foreign;
 mod groups;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use muster_shared::blueprint::{fill, missing, schema};
-use muster_shared::flow::goal::MAX_GOAL_BYTES;
+use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, MAX_GOAL_BYTES, is_domain};
 use muster_shared::flow::{ChildGoal, Gate, Wait};
 use serde_json::{Value, json};
 
@@ -38,6 +38,11 @@ impl Tool for Plan {
                     "minLength": 1,
                     "maxLength": MAX_GOAL_BYTES,
                     "description": "what the run is to achieve, with all that it needs to know"
+                },
+                "domain": {
+                    "type": "string",
+                    "maxLength": MAX_DOMAIN_BYTES,
+                    "description": "the domain whose orchestrator is to see to it, where the fleet has one"
                 }
             },
             "required": ["goal"],
@@ -55,7 +60,15 @@ impl Tool for Plan {
                 "the goal is empty: say what is to be achieved".to_owned(),
             ));
         }
-        Ok(ToolOutput::waiting(Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), blueprint: None }))))
+        let domain =
+            args.get("domain").and_then(Value::as_str).map(str::trim).filter(|name| !name.is_empty());
+        if let Some(wrong) = domain.filter(|name| !is_domain(name)) {
+            return Err(ToolFailure::InvalidArguments(
+                GoalError::NoDomain { name: wrong.to_owned() }.to_string(),
+            ));
+        }
+        let (goal, domain) = (goal.to_owned(), domain.map(str::to_owned));
+        Ok(ToolOutput::waiting(Wait::Run(Box::new(ChildGoal { goal, domain, blueprint: None }))))
     }
 }
 
@@ -106,7 +119,7 @@ impl Tool for ByBlueprint {
             wrong(format!("{}.{open} The parameters of {name} are: {}", lines.join("; "), schema(&found)))
         })?;
         let goal = filled.goal();
-        let child = ChildGoal { goal, blueprint: Some(Box::new(filled)) };
+        let child = ChildGoal { goal, domain: None, blueprint: Some(Box::new(filled)) };
         Ok(ToolOutput::waiting(Wait::Run(Box::new(child))))
     }
 }

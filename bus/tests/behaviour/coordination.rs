@@ -73,7 +73,7 @@ async fn a_silent_agent_is_forgotten(f: Fixture) {
 
 fn note(runs: &[RunId]) -> LeaseNote {
     let runs = BTreeMap::from([(1, runs.to_vec())]);
-    LeaseNote { event_version: 1, room: 3, runs, through: Seq(9), given_up: false }
+    LeaseNote { event_version: 1, room: 3, runs, through: Seq(9), domains: Vec::new(), given_up: false }
 }
 
 async fn a_lease_is_seen_renewed_and_removed(f: Fixture) {

@@ -115,6 +115,7 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
         limits: Some(limits),
         budget: share,
         blueprint: wanted.blueprint.clone(),
+        domain: wanted.domain.clone().or_else(|| run.goal.domain.clone()),
         blueprints: run.goal.blueprints.clone(),
         // A plan is what was asked for, however small the goal.
         planning: Some(Planning::Always),

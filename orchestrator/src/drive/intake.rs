@@ -47,6 +47,9 @@ const CROWDED: Duration = Duration::from_secs(1);
 /// be on the way.
 const UNKNOWN_TRIES: u64 = 8;
 
+/// How often a goal is offered to an orchestrator of its domain before it is taken here.
+const DOMAIN_TRIES: u64 = 3;
+
 /// Below this a command was taken at once, in milliseconds.
 const AT_ONCE_MS: u64 = 1_000;
 
@@ -99,11 +102,38 @@ async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusErro
 async fn answer_to(office: &Arc<Office>, taken: &TakenCommand) -> Result<Answer, BusError> {
     let time_left = taken.time_left(office.now());
     let command = in_the_time_left(taken.command.clone().with_id(taken.id()), time_left);
-    let answer = match owners::elsewhere(office, taken.command.run()) {
+    let elsewhere = owners::elsewhere(office, taken.command.run());
+    let answer = match elsewhere.or_else(|| of_its_domain(office, taken)) {
         Some(owner) => Answer::Elsewhere(owner),
         None => see_to(office, &command, &taken.sender, taken.delivered).await?,
     };
     Ok(with_others(office, answer, &command, &taken.sender).await)
+}
+
+/// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
+/// not waited for.
+fn of_its_domain(office: &Office, taken: &TakenCommand) -> Option<AgentId> {
+    match &taken.command {
+        Command::Submit { run, goal } | Command::Attend { run, goal, .. }
+            if taken.delivered < DOMAIN_TRIES && !office.registry.has(*run) =>
+        {
+            office.ownership.better_for(goal.domain.as_deref())
+        }
+        Command::Submit { .. }
+        | Command::Attend { .. }
+        | Command::Fork { .. }
+        | Command::ChildEnded { .. }
+        | Command::Cancel { .. }
+        | Command::Pause { .. }
+        | Command::Resume { .. }
+        | Command::Skip { .. }
+        | Command::Redo { .. }
+        | Command::Edit { .. }
+        | Command::Approve { .. }
+        | Command::Reject { .. }
+        | Command::Answer { .. }
+        | Command::SetContext { .. } => None,
+    }
 }
 
 /// A goal with what is left of its time: that counts from when it was asked, also while no orchestrator was there to take

@@ -30,7 +30,7 @@ use actix::Arbiter;
 use muster_bus::{Bus, BusError};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
-use muster_shared::wire::Profile;
+use muster_shared::wire::{Advertised, Profile};
 use tokio_util::sync::CancellationToken;
 
 use office::Office;
@@ -153,9 +153,17 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         tools: Vec::new(),
         started_at: now.0,
         resident_bytes: 0,
-        specialist: None,
+        specialist: domains(settings),
         encoding: muster_shared::wire::Encoding::default(),
     }
+}
+
+/// What an orchestrator says of its domains, if it is of some.
+fn domains(settings: &OrchestratorSettings) -> Option<Box<Advertised>> {
+    let capabilities = settings.domains.clone();
+    let description = "Sees to the runs of its domains.".to_owned();
+    (!capabilities.is_empty())
+        .then(|| Box::new(Advertised { description, capabilities, ..Advertised::default() }))
 }
 
 /// The machine's name, for people.

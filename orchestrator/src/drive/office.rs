@@ -68,7 +68,7 @@ impl Office {
         clock: BrokerClock,
     ) -> Self {
         Self {
-            ownership: Ownership::new(bus.clone()),
+            ownership: Ownership::new(bus.clone(), settings.domains.clone()),
             bus,
             settings,
             capacity: Capacity::default(),

@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Ownership {
     bus: Bus,
+    domains: Vec<String>,
     held: Mutex<Option<Held>>,
     sessions: Mutex<Sessions>,
     /// See [`LeaseNote::through`].
@@ -45,9 +46,11 @@ pub(crate) struct Load {
 }
 
 impl Ownership {
-    pub(crate) fn new(bus: Bus) -> Self {
+    /// `domains` are those whose runs this process sees to.
+    pub(crate) fn new(bus: Bus, domains: Vec<String>) -> Self {
         let sessions = Mutex::new(Sessions::new(bus.who().clone(), bus.settings().lease_ttl));
-        Self { bus, held: Mutex::default(), sessions, through: AtomicU64::new(0), hinted: Notify::new() }
+        let (held, through) = (Mutex::default(), AtomicU64::new(0));
+        Self { bus, domains, held, sessions, through, hinted: Notify::new() }
     }
 
     /// Takes note of a position of the record: runs that this process created up to there are driven here already.
@@ -69,6 +72,11 @@ impl Ownership {
     /// What is known of all leases.
     pub(crate) fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another orchestrator to which a new run of this domain rather belongs.
+    pub(crate) fn better_for(&self, domain: Option<&str>) -> Option<AgentId> {
+        self.sessions().better_for(domain, &self.domains).cloned()
     }
 
     /// Takes note that a process is gone, so that its runs are taken over without waiting for its lease to lapse. One
@@ -154,7 +162,7 @@ impl Ownership {
     fn note(&self, load: impl FnOnce() -> Load) -> LeaseNote {
         let through = Seq(self.through.load(Ordering::Relaxed));
         let Load { event_version, room, runs } = load();
-        LeaseNote { event_version, room, runs, through, given_up: false }
+        LeaseNote { event_version, room, runs, through, domains: self.domains.clone(), given_up: false }
     }
 
     /// Whole after every statement that changes it.

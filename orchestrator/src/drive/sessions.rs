@@ -4,6 +4,7 @@
 //! renewals among the others', so whoever has not renewed within the time of a lease has lapsed, and a watch that
 //! stands still makes nobody lapse.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -96,6 +97,15 @@ impl Sessions {
         others.max_by_key(|lease| lease.note.room).map(|lease| &lease.holder)
     }
 
+    /// Another orchestrator to which a new run of this domain rather belongs than to this one, which is of the domains
+    /// `own`: one of the domain, else one of none. Of several, the one with the most room.
+    pub(crate) fn better_for(&self, domain: Option<&str>, own: &[String]) -> Option<&AgentId> {
+        let others = self.live().filter(|lease| lease.holder != self.me && lease.note.room > 0);
+        let better = others.filter(|lease| fit(&lease.note.domains, domain) < fit(own, domain));
+        let best = better.min_by_key(|lease| (fit(&lease.note.domains, domain), Reverse(lease.note.room)));
+        best.map(|lease| &lease.holder)
+    }
+
     /// The newest version of events that all orchestrators at work know, at most `own`.
     pub(crate) fn common_version(&self, own: u32) -> u32 {
         self.live().map(|lease| lease.note.event_version).fold(own, u32::min).max(1)
@@ -112,6 +122,26 @@ impl Sessions {
             && !lease.note.given_up
             && self.newest.since(lease.at) <= self.ttl
             && !self.known.values().any(|other| newer(&other))
+    }
+}
+
+/// How well a run of a domain fits whoever is of these domains. The better comes first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// It is what they are there for.
+    Own,
+    /// They see to whatever nobody else is there for.
+    Any,
+    /// They are there for others.
+    Other,
+}
+
+fn fit(domains: &[String], domain: Option<&str>) -> Fit {
+    match domain {
+        Some(domain) if domains.iter().any(|own| own == domain) => Fit::Own,
+        Some(_) if domains.is_empty() => Fit::Any,
+        None if domains.is_empty() => Fit::Own,
+        Some(_) | None => Fit::Other,
     }
 }
 
@@ -145,7 +175,14 @@ mod tests {
 
     fn lease(holder: u32, epoch: u64, at: u64, runs: &[RunId]) -> SeenLease {
         let runs = BTreeMap::from([(1, runs.to_vec())]);
-        let note = LeaseNote { event_version: 1, room: 10, runs, through: Seq(0), given_up: false };
+        let note = LeaseNote {
+            event_version: 1,
+            room: 10,
+            runs,
+            through: Seq(0),
+            domains: Vec::new(),
+            given_up: false,
+        };
         let (key, holder) = (format!("{holder}.{epoch}"), agent(holder));
         SeenLease { key, holder, epoch: Seq(epoch), revision: Seq(at), at: Millis(at), note }
     }
@@ -226,5 +263,36 @@ mod tests {
         assert_eq!(sessions.common_version(2), 1, "the oldest must be able to read it");
         let heirs: Vec<_> = (0..50).filter_map(|n| sessions.heir(run(n), 1)).collect();
         assert!(heirs.contains(&&agent(2)) && !heirs.contains(&&agent(1)));
+    }
+
+    #[test]
+    fn a_new_run_belongs_to_whoever_is_of_its_domain() {
+        let of = |holder: u32, room: u32, domains: &[&str]| {
+            let mut lease = lease(holder, holder.into(), 1000, &[]);
+            lease.note.room = room;
+            lease.note.domains = domains.iter().map(|name| (*name).to_owned()).collect();
+            lease
+        };
+        let all = || [of(1, 9, &[]), of(2, 9, &["law"]), of(3, 20, &["law", "tax"]), of(4, 0, &["tea"])];
+        // The run's domain, our own domains, and who has it instead.
+        let cases: [(Option<&str>, &[&str], Option<u32>); 8] = [
+            (Some("law"), &[], Some(3)),
+            (Some("tax"), &["law"], Some(3)),
+            (Some("law"), &["law"], None),
+            (Some("tea"), &[], None),
+            (Some("art"), &[], None),
+            (None, &[], None),
+            (None, &["law"], Some(5)),
+            (Some("art"), &["law"], Some(5)),
+        ];
+        for (domain, own, expected) in cases {
+            let mut sessions = sessions(all());
+            if expected == Some(5) {
+                sessions.take(LeaseChange::Held(of(5, 1, &[])));
+            }
+            let own: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
+            let found = sessions.better_for(domain, &own).cloned();
+            assert_eq!(found, expected.map(agent), "{domain:?} {own:?}");
+        }
     }
 }

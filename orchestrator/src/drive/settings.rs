@@ -35,6 +35,9 @@ pub struct OrchestratorSettings {
     /// After how many entries of its record the state of a run is kept aside, so that whoever takes it over need not
     /// fold all of them; 0 for never.
     pub snapshot_every: u32,
+    /// The domains whose runs this orchestrator sees to (`muster run --domain NAME`, the action `plan`); it leaves others
+    /// to orchestrators of no domain, as long as there are some.
+    pub domains: Vec<String>,
 }
 
 impl Default for OrchestratorSettings {
@@ -49,6 +52,7 @@ impl Default for OrchestratorSettings {
             scan_runs: 500,
             max_deferred: 256,
             snapshot_every: 200,
+            domains: Vec::new(),
         }
     }
 }

@@ -78,9 +78,22 @@ pub struct Goal {
     /// Whether the report's draft is reviewed; as the limits have it when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft_review: Option<DraftReviewPolicy>,
+    /// The domain whose orchestrators see to it (O11); any orchestrator when absent, or where none is of the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
     /// The blueprints that tasks of the plan may be done by (R7).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blueprints: Vec<BlueprintBrief>,
+}
+
+/// Longest name of a domain, in bytes.
+pub const MAX_DOMAIN_BYTES: usize = 40;
+
+/// Whether this can be the name of a domain: lower case letters, digits, `_` and `-`.
+#[must_use]
+pub fn is_domain(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= MAX_DOMAIN_BYTES && name.bytes().all(fits)
 }
 
 /// Longest name of a role to play, in bytes.
@@ -126,6 +139,14 @@ pub enum GoalError {
         /// Its length in bytes.
         bytes: usize,
     },
+    /// The domain has no proper name.
+    #[error(
+        "{name:?} is no domain: it is written in lower case letters, digits, _ and -, {MAX_DOMAIN_BYTES} bytes at most"
+    )]
+    NoDomain {
+        /// What was named.
+        name: String,
+    },
     /// More of a conversation was sent than is kept.
     #[error("the goal brings {bytes} bytes of earlier runs, {} is the most", super::conversation::MAX_BYTES)]
     ConversationTooLong {
@@ -156,6 +177,7 @@ impl Goal {
             priority: 0,
             draft_review: None,
             blueprints: Vec::new(),
+            domain: None,
             parent: None,
         }
     }
@@ -173,6 +195,9 @@ impl Goal {
         }
         if self.role_name.len() > MAX_ROLE_NAME_BYTES {
             return Err(GoalError::RoleNameTooLong { bytes: self.role_name.len() });
+        }
+        if let Some(name) = self.domain.as_ref().filter(|name| !is_domain(name)) {
+            return Err(GoalError::NoDomain { name: name.chars().take(MAX_DOMAIN_BYTES).collect() });
         }
         let bytes = self.conversation.iter().map(Turn::bytes).sum();
         if bytes > super::conversation::MAX_BYTES {

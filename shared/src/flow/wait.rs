@@ -41,6 +41,9 @@ impl Wait {
 pub struct ChildGoal {
     /// What is to be achieved.
     pub goal: String,
+    /// The domain whose orchestrators see to it; that of the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
     /// The blueprint that it is worked on by, with its values; a planner makes the plan when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<Box<Filled>>,

@@ -656,6 +656,7 @@ fn goal() -> Goal {
         priority: 0,
         draft_review: None,
         blueprints: Vec::new(),
+        domain: None,
         conversation: Vec::new(),
         parent: None,
     }

@@ -43,8 +43,10 @@ pub(crate) fn wait(seed: u64, offer: &TaskOffered) -> Option<Awaited> {
         0..=3 => Wait::Answer(question(&mut random)),
         4..=6 => Wait::Task(Box::new(part(&mut random))),
         // Some ask for what they are working on, which is refused.
-        7 => Wait::Run(Box::new(ChildGoal { goal: task.goal.clone(), blueprint: None })),
-        n => Wait::Run(Box::new(ChildGoal { goal: format!("look closer {n}"), blueprint: None })),
+        7 => Wait::Run(Box::new(ChildGoal { goal: task.goal.clone(), domain: None, blueprint: None })),
+        n => {
+            Wait::Run(Box::new(ChildGoal { goal: format!("look closer {n}"), domain: None, blueprint: None }))
+        }
     };
     Some(Awaited { step: u32::try_from(random.between(1, 2)).unwrap_or(1), wait })
 }

@@ -125,7 +125,18 @@ impl Tool for Delegate {
                     "name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "a few words that name it"},
                     "goal": {"type": "string", "minLength": 1, "maxLength": 8000, "description": "understandable by itself"},
                     "role": {"type": "string", "maxLength": 100, "description": "who should do it: worker, researcher, …"},
-                    "expected_output": {"type": "string", "maxLength": 2000}
+                    "expected_output": {"type": "string", "maxLength": 2000},
+                    "needs": {
+                        "type": "array",
+                        "items": {"type": "string", "maxLength": 200},
+                        "maxItems": 20,
+                        "description": "capabilities that it needs"
+                    },
+                    "pattern": {
+                        "type": "string",
+                        "maxLength": 40,
+                        "description": "how it is given out: `auction` has agents bid for it, `committee:3` has three of them come to one verdict; to one of them when absent"
+                    }
                 },
                 "required": ["name", "goal"],
                 "additionalProperties": false
@@ -136,12 +147,15 @@ impl Tool for Delegate {
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
         let text = |name: &str| text_of(&arguments, name).to_owned();
-        let role = Some(text("role").to_lowercase()).filter(|role| !role.is_empty());
+        let some = |name: &str| Some(text(name).to_lowercase()).filter(|text| !text.is_empty());
+        let needs = arguments["needs"].as_array().into_iter().flatten();
         let draft = TaskDraft {
             name: text("name"),
             goal: text("goal"),
             expected_output: text("expected_output"),
-            role,
+            role: some("role"),
+            needs: needs.filter_map(Value::as_str).map(str::to_owned).collect(),
+            pattern: some("pattern"),
             ..TaskDraft::default()
         };
         Ok(ToolOutput::waiting(Wait::Task(Box::new(draft))))

@@ -141,4 +141,12 @@ async fn who_escalates_or_delegates_waits() {
         call("delegate", json!({"name": "look", "goal": "Look it up.", "role": "Researcher"})).await;
     let Some(Wait::Task(draft)) = delegated.wait.as_deref() else { panic!("{delegated:?}") };
     assert_eq!((draft.name.as_str(), draft.role.as_deref()), ("look", Some("researcher")));
+    assert_eq!((draft.pattern.as_deref(), draft.needs.len()), (None, 0));
+    let arguments = json!({"name": "look", "goal": "Look it up.", "needs": ["law"], "pattern": "Auction"});
+    let bidden = call("delegate", arguments).await;
+    let Some(Wait::Task(draft)) = bidden.wait.as_deref() else { panic!("{bidden:?}") };
+    assert_eq!(
+        (draft.pattern.as_deref(), draft.needs.as_slice()),
+        (Some("auction"), &["law".to_owned()][..])
+    );
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_shared::flow::{Bid, Ending, PassedOver, Placement, RunLimits, TaskDraft};
+use muster_shared::flow::{Awaited, Bid, Ending, PassedOver, Placement, RunLimits, TaskDraft, Wait};
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, AgentKey, Input, RunEvent, RunStatus, Started};
+use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started};
 
 use super::fleet::{Fleet, ID, failed, good, leaf, plan};
 use crate::decide::{Effect, Place, Wanted, next_review};
@@ -196,4 +196,23 @@ fn a_try_that_fails_breaks_the_bid_and_the_task_is_auctioned_again() {
     assert_eq!(calls(&fleet).last(), Some(&("1".parse().unwrap(), 2)));
     bring(&mut fleet, "1", 2, vec![bid(1, "1", 2, 900), bid(2, "1", 2, 1_000)]);
     assert_eq!(fleet.find("1").queue, Queue::Agent(agent(2)));
+}
+
+#[test]
+fn any_task_opens_an_auction_for_a_part_that_it_hands_over() {
+    let mut fleet = fleet(vec![leaf("one", &[])]);
+    let offer = fleet.find("1");
+    fleet.start(&offer);
+    fleet.open.retain(|open| open.task != offer.task);
+    let wait = Wait::Task(Box::new(auctioned("part", &[])));
+    let wait = Some(Box::new(Awaited { step: 1, wait }));
+    let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
+    fleet.report(&offer, AgentEvent::Released(released));
+    assert_eq!(calls(&fleet), [("2".parse().unwrap(), 1)]);
+    bring(&mut fleet, "2", 1, vec![bid(2, "2", 1, 900), bid(3, "2", 1, 300)]);
+    assert_eq!(awards(&fleet), [Some(agent(3))]);
+    does(&mut fleet, 3, "2", SECOND / 10, true);
+    let told = fleet.find("1").answered.unwrap().observation.content;
+    assert!(told.contains("Task 2 gives"), "{told}");
+    replay(ID, &fleet.record).unwrap();
 }

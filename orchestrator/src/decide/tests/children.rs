@@ -39,7 +39,7 @@ fn want(fleet: &mut Fleet, goal: &str) {
 
 fn want_only(fleet: &mut Fleet, offer: &TaskOffered, goal: &str) {
     fleet.open.retain(|open| open.task != offer.task);
-    let wait = Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), blueprint: None }));
+    let wait = Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), domain: None, blueprint: None }));
     let wait = Some(Box::new(Awaited { step: 1, wait }));
     let released = Released { reason: "it waits".into(), parked: true, wait, ..Released::default() };
     fleet.report(offer, AgentEvent::Released(released));

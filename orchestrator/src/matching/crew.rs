@@ -59,13 +59,6 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Which of these capabilities and tools it lacks.
-    fn lacks(&self, needs: &[String], tools: &[String]) -> Vec<String> {
-        let needs = needs.iter().filter(|need| !self.has_capability(need));
-        let tools = tools.iter().filter(|tool| !self.has_tool(tool));
-        needs.chain(tools).cloned().collect()
-    }
-
     fn has_capability(&self, named: &String) -> bool {
         self.sort.capabilities.binary_search(named).is_ok()
     }
@@ -202,6 +195,11 @@ impl Crew {
     }
 }
 
+/// A field of data, in words.
+fn in_data<'a>(field: &String) -> Cow<'a, str> {
+    Cow::Owned(format!("data.{field}"))
+}
+
 fn count_up<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K) {
     // Agents change often, their machines seldom: the key is copied only when it is new.
     if let Some(count) = counts.get_mut(key) {
@@ -326,17 +324,17 @@ impl<'a> Search<'a> {
     }
 
     /// What of that which is needed a kind lacks.
-    pub(super) fn lacks(&self, kind: &Kind) -> Vec<String> {
+    pub(super) fn lacks<'s>(&'s self, kind: &'s Kind) -> impl Iterator<Item = Cow<'s, str>> {
+        let needs = self.needs.iter().filter(|need| !kind.has_capability(need));
+        let tools = self.tools.iter().filter(|tool| !kind.has_tool(tool));
         let data = self.data.iter().filter(|field| !self.crew.promises(kind, field));
-        let mut lacks = kind.lacks(&self.needs, self.tools);
-        lacks.extend(data.map(|field| format!("data.{field}")));
-        lacks
+        needs.chain(tools).map(|need| Cow::Borrowed(need.as_str())).chain(data.map(in_data))
     }
 
     /// All that is needed, in words.
     pub(super) fn needed(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let data = self.data.iter().map(|field| Cow::Owned(format!("data.{field}")));
-        self.needs.iter().chain(self.tools).map(|need| Cow::Borrowed(need.as_str())).chain(data)
+        let needs = self.needs.iter().chain(self.tools);
+        needs.map(|need| Cow::Borrowed(need.as_str())).chain(self.data.iter().map(in_data))
     }
 
     /// Whether the task works with documents that some machines of the crew hold and others do not.

@@ -46,8 +46,8 @@ fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
 
 /// What the chosen one can do of what is needed.
 fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
-    let lacks = crew.kind(chosen.kind).map(|kind| search.lacks(kind)).unwrap_or_default();
-    let has: Vec<_> = search.needed().filter(|need| !lacks.iter().any(|lack| lack == need)).collect();
+    let lacks: Vec<_> = crew.kind(chosen.kind).into_iter().flat_map(|kind| search.lacks(kind)).collect();
+    let has: Vec<_> = search.needed().filter(|need| !lacks.contains(need)).collect();
     if lacks.is_empty() {
         format!("it can do what is needed: {}", has.join(", "))
     } else {
@@ -74,6 +74,15 @@ fn passed_over(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &Agent
         passed_over.push(PassedOver { agent: agent.clone(), reason });
     }
     passed_over
+}
+
+fn lacking(search: &Search<'_>, kind: &Kind) -> String {
+    let mut text = String::with_capacity(64);
+    for lack in search.lacks(kind) {
+        text.push_str(if text.is_empty() { "it lacks " } else { ", " });
+        text.push_str(&lack);
+    }
+    text
 }
 
 /// What a contract asks for that the task does not bring.
@@ -105,7 +114,7 @@ fn reason(
         return Some(refused(breach));
     }
     if search.is_choosy && search.covers(kind) < search.covered {
-        return Some(format!("it lacks {}", search.lacks(kind).join(", ")));
+        return Some(lacking(search, kind));
     }
     let (own, best) = (search.rank(agent)?, search.rank(chosen)?);
     if own.0 != best.0 {

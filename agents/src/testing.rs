@@ -59,6 +59,7 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,

@@ -180,6 +180,7 @@ fn offer(run: RunId) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,

@@ -123,6 +123,7 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: "n".to_owned(),
         encoding: Encoding::Json,

@@ -250,6 +250,7 @@ fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: "c0ffee00c0ffee00".to_owned(),
         encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },

@@ -139,6 +139,7 @@ impl Definition {
             description: self.description.clone(),
             capabilities: self.capabilities.clone(),
             tools: Vec::new(),
+            gives: self.contract.schemas().gives(),
         }
     }
 

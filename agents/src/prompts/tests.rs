@@ -58,6 +58,7 @@ fn hostile_offers() -> Vec<TaskOffered> {
                     description: hostile(),
                     capabilities: vec![hostile()],
                     tools: vec![hostile()],
+                    gives: vec![hostile()],
                 }],
                 tools: vec![hostile()],
                 blueprints: vec![BlueprintBrief {

@@ -140,6 +140,7 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,

@@ -90,11 +90,17 @@ pub(super) fn add(
     Ok(RunEvent::TaskDelegated { task: by.clone(), to, plan: changed })
 }
 
+/// The tasks that handed a task over, one to the next, the first of them first.
+pub(super) fn chain(run: &RunState, task: &TaskIndex) -> Vec<TaskIndex> {
+    let way = std::iter::successors(run.delegated.get(task), |index| run.delegated.get(*index));
+    let mut chain: Vec<TaskIndex> = way.cloned().collect();
+    chain.reverse();
+    chain
+}
+
 /// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
 fn check_chain(run: &RunState, plan: &Plan, by: &TaskIndex, part: &TaskDraft) -> Result<(), Refusal> {
-    let mut chain: Vec<TaskIndex> =
-        std::iter::successors(Some(by), |index| run.delegated.get(*index)).cloned().collect();
-    chain.reverse();
+    let chain: Vec<TaskIndex> = chain(run, by).into_iter().chain([by.clone()]).collect();
     let wanted = part.role.as_deref().map_or("worker", str::trim);
     match circle(run, plan, &chain, (wanted, part)) {
         None => Ok(()),

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use muster_shared::flow::{Placement, RunLimits, TaskOffered, TaskStatus};
-use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId};
-use muster_shared::run::{PEERS_SINCE, Phase, RunState, TOOLS_SINCE, TaskState};
+use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
+use muster_shared::run::{PEERS_SINCE, Phase, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::place;
-use super::{auction, budget, conflicts, deadline, draft_review, groups, replan, review, survey, work};
+use super::{
+    auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, survey, work,
+};
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
 const MOST_OFFERS: usize = 200;
@@ -213,6 +215,7 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         answered: state.and_then(|state| state.answered.clone()),
         heard,
         may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
+        chain: handed_over_by(run, task),
         withheld: run.responses.withheld(task),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
@@ -222,6 +225,12 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         draft.placed(placement);
     }
     draft.offer(offer);
+}
+
+/// The tasks by way of which a task was handed over.
+fn handed_over_by(run: &RunState, task: &TaskId) -> Vec<TaskIndex> {
+    let leaf = task.leaf().filter(|_| run.event_version >= TEAMS_SINCE);
+    leaf.map(|leaf| delegate::chain(run, &leaf.planned())).unwrap_or_default()
 }
 
 /// The limits as whoever does the task is told them.

@@ -265,10 +265,11 @@ impl Inner {
             self.json_only.extend(queues);
         }
         if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
-            let Advertised { description, capabilities, .. } = (**specialist).clone();
+            let Advertised { description, capabilities, contract } = (**specialist).clone();
             // A pattern says which tools of Muster's it may use; these are known without.
             let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
-            let specialty = Specialty { role: role.clone(), description, capabilities, tools };
+            let specialty =
+                Specialty { role: role.clone(), description, capabilities, tools, gives: contract.gives() };
             self.specialists.insert(profile.agent.clone(), specialty.within_limits());
         }
         if let Some(candidate) = Candidate::of(profile) {

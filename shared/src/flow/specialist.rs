@@ -1,5 +1,7 @@
 //! Specialists: roles that users define. What they say of themselves, and what they hold to.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -22,6 +24,9 @@ pub struct Specialty {
     /// The tools it has, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// The fields of data that its results hold; a task that needs one says `data.NAME` in its expected output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gives: Vec<String>,
 }
 
 impl Specialty {
@@ -49,6 +54,10 @@ impl Specialty {
         for tool in &mut self.tools {
             *tool = cut(tool, Self::MAX_CAPABILITY);
         }
+        self.gives.truncate(Self::MAX_CAPABILITIES);
+        for field in &mut self.gives {
+            *field = cut(field, Self::MAX_CAPABILITY);
+        }
         self
     }
 }
@@ -70,6 +79,18 @@ impl ContractSchemas {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.input.is_none() && self.output.is_none()
+    }
+
+    /// The fields of data that are promised, at the top of what is given.
+    #[must_use]
+    pub fn gives(&self) -> Vec<String> {
+        let Some(output) = &self.output else { return Vec::new() };
+        let listed = output.get("properties").and_then(Value::as_object);
+        let listed = listed.into_iter().flat_map(|all| all.keys().cloned());
+        let required = output.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required = required.filter_map(Value::as_str).map(str::to_owned);
+        let fields: BTreeSet<String> = listed.chain(required).collect();
+        fields.into_iter().take(Specialty::MAX_CAPABILITIES).collect()
     }
 }
 
@@ -134,4 +155,20 @@ fn input(leaf: &LeafRef) -> Value {
         "findings": leaf.result.findings,
         "data": leaf.result.data,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_that_is_promised_is_told_by_field() {
+        let of = |output: Value| ContractSchemas { input: None, output: Some(output) }.gives();
+        let listed = json!({"properties": {"total": {}, "parts": {}}, "required": ["total", "date"]});
+        assert_eq!(of(listed), ["date", "parts", "total"]);
+        for nothing in [json!(true), json!({}), json!({"properties": [1], "required": "x"})] {
+            assert_eq!(of(nothing), Vec::<String>::new());
+        }
+        assert_eq!(ContractSchemas::default().gives(), Vec::<String>::new());
+    }
 }

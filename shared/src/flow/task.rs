@@ -146,6 +146,9 @@ pub struct TaskOffered {
     /// Whether whoever does it may ask its peers: the orchestrators at work understand it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_ask_peers: bool,
+    /// The tasks that handed it over, one to the next, the first of them first (O4).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<TaskIndex>,
     /// Tools that failed it before: whoever does it sees them only where it has no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,

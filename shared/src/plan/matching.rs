@@ -93,7 +93,13 @@ mod tests {
 
     fn specialist(role: &str, capabilities: &[&str]) -> Specialty {
         let capabilities = capabilities.iter().map(|text| (*text).to_owned()).collect();
-        Specialty { role: role.parse().unwrap(), description: String::new(), capabilities, tools: Vec::new() }
+        Specialty {
+            role: role.parse().unwrap(),
+            description: String::new(),
+            capabilities,
+            tools: Vec::new(),
+            gives: Vec::new(),
+        }
     }
 
     fn task(role: Option<&str>, needs: &[&str]) -> TaskDraft {

@@ -212,7 +212,13 @@ mod tests {
     fn what_a_specialist_has_can_be_named() {
         let role = "auditor".parse().unwrap();
         let tools = vec!["nmap.scan".to_owned()];
-        let auditor = Specialty { role, description: String::new(), capabilities: Vec::new(), tools };
+        let auditor = Specialty {
+            role,
+            description: String::new(),
+            capabilities: Vec::new(),
+            tools,
+            gives: Vec::new(),
+        };
         for (tools, problems_found) in [(known(&[auditor]), 0), (known(&[]), 1)] {
             let known = Nameable { tools: &tools, blueprints: &[] };
             assert_eq!(problems(&draft(&["nmap.scan"]), known).len(), problems_found);

@@ -356,6 +356,7 @@ fn heard() -> TaskOffered {
     TaskOffered {
         heard: vec![information()],
         may_ask_peers: true,
+        chain: vec![index("1-1")],
         withheld: vec!["calculator".to_owned()],
         ..going_on()
     }
@@ -983,6 +984,7 @@ fn offered(work: Work) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,

@@ -51,6 +51,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        chain: Vec::new(),
         withheld: Vec::new(),
         nonce: String::new(),
         encoding: Encoding::default(),

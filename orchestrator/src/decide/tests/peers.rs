@@ -19,6 +19,7 @@ fn auditor() -> Specialty {
         description: "finds weaknesses".into(),
         capabilities: vec!["security audit".into()],
         tools: Vec::new(),
+        gives: Vec::new(),
     }
 }
 

@@ -14,6 +14,7 @@ fn auditor() -> Specialty {
         description: "finds weaknesses".into(),
         capabilities: vec!["security audit".into()],
         tools: vec!["nmap.scan".into()],
+        gives: vec!["weaknesses".into()],
     }
 }
 

@@ -250,6 +250,7 @@ fn work_does_not_come_back_to_where_it_was() {
     let one = fleet.find("1");
     wait(&mut fleet, &one, as_role("part", "researcher"));
     let part = fleet.find("3");
+    assert_eq!((one.chain.len(), part.chain.as_slice()), (0, &[TaskIndex::top(1)][..]));
     // Back to a worker.
     wait(&mut fleet, &part, as_role("part of the part", "worker"));
     let again = fleet.find("3");
@@ -262,6 +263,7 @@ fn work_does_not_come_back_to_where_it_was() {
     // Over and over.
     wait(&mut fleet, &again, as_role("deeper", "researcher"));
     let deeper = fleet.find("4");
+    assert_eq!(deeper.chain, [TaskIndex::top(1), TaskIndex::top(3)]);
     wait(&mut fleet, &deeper, as_role("deepest", "researcher"));
     assert!(
         observation(&fleet.find("4")).1.contains("2 times already"),

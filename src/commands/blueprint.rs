@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use muster_agents::library::{self, Library, LibraryError, Listed};
 use muster_shared::blueprint::{self, Blueprint, check_limits, save, write};
-use muster_shared::flow::blueprints::MOST_TOLD;
 use muster_shared::flow::{BlueprintBrief, RunLimits};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
@@ -35,7 +34,7 @@ pub(crate) fn folders(app: &App) -> Vec<PathBuf> {
 /// What a planner is told of the blueprints that can be called by name. One that cannot be used is left out.
 pub(super) fn briefs(app: &App) -> Vec<BlueprintBrief> {
     let listed = Library::new(folders(app)).list().into_iter();
-    listed.filter_map(|listed| Some(BlueprintBrief::of(&listed.blueprint.ok()?))).take(MOST_TOLD).collect()
+    BlueprintBrief::told(listed.filter_map(|listed| Some(BlueprintBrief::of(&listed.blueprint.ok()?))))
 }
 
 /// The blueprint of that name, or in that file.

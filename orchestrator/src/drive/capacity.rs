@@ -2,7 +2,7 @@
 //!
 //! The queue is a short buffer; what does not fit waits in the runs, where order and fairness are decided.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use muster_bus::RegistryChange;
@@ -12,6 +12,7 @@ use muster_shared::run::RunState;
 use muster_shared::standing::{RunStanding, Standings};
 use muster_shared::wire::{Advertised, Encoding, Profile};
 
+use super::line::Line;
 use crate::decide::{Place, Wanted, in_hands, in_work};
 use crate::matching::{Candidate, Roster};
 
@@ -64,8 +65,8 @@ struct Inner {
     held: HashMap<RunId, Holding>,
     /// What is taken of each queue by all runs, kept for them: sums over `held` and `promised`.
     taken: HashMap<Queue, u32>,
-    /// By queue: those of higher priority first, else longest waiting first.
-    waiting: BTreeMap<Queue, VecDeque<RunId>>,
+    /// Who waits for places, by queue.
+    waiting: BTreeMap<Queue, Line>,
     /// Priorities of runs that are not the usual one.
     priorities: HashMap<RunId, i8>,
     /// What agents are for whose role a user defined.
@@ -165,6 +166,7 @@ impl Capacity {
             // Agents of one role may differ in what they can do: what any of them can counts.
             add_missing(&mut known.capabilities, &specialty.capabilities);
             add_missing(&mut known.tools, &specialty.tools);
+            add_missing(&mut known.gives, &specialty.gives);
         }
         by_role.into_values().take(Specialty::MOST).map(Specialty::within_limits).collect()
     }
@@ -202,6 +204,7 @@ impl Capacity {
             let mine = promised.get(queue).copied().unwrap_or(0).min(free);
             let spare = (free - mine).saturating_sub(inner.waiting_besides(run, queue));
             let share = (mine + spare).min(*wanted);
+            inner.pass_over(run, queue, share.saturating_sub(mine));
             *held.queues.entry(queue.clone()).or_default() += share;
             inner.hold(run, held.clone());
             // Of an agent that is gone there is nothing to lend.
@@ -293,7 +296,7 @@ impl Inner {
         // Whoever waits for it has to look for another.
         let waited = self.waiting.remove(&queue).unwrap_or_default();
         let held = self.held.iter().filter(|(_, held)| held.queues.contains_key(&queue));
-        held.map(|(run, _)| *run).chain(waited).collect()
+        held.map(|(run, _)| *run).chain(waited.runs()).collect()
     }
 
     /// Counts everything anew, since it depends on which roles agents have.
@@ -366,7 +369,7 @@ impl Inner {
 
     fn stop_waiting(&mut self, run: RunId, which: impl Fn(&Queue) -> bool) {
         for (_, waiting) in self.waiting.iter_mut().filter(|(queue, _)| which(queue)) {
-            waiting.retain(|other| *other != run);
+            waiting.leave(run);
         }
         self.waiting.retain(|_, waiting| !waiting.is_empty());
     }
@@ -394,25 +397,24 @@ impl Inner {
     }
 
     fn waiting_besides(&self, run: RunId, queue: &Queue) -> u32 {
+        self.waiting.get(queue).map_or(0, |line| line.before(run, self.priority(run)))
+    }
+
+    /// Whoever waits with a lower priority waits on while a run takes so many places.
+    fn pass_over(&mut self, run: RunId, queue: &Queue, places: u32) {
         let own = self.priority(run);
-        let others = self.waiting.get(queue).into_iter().flatten();
-        let others = others.filter(|other| **other != run && self.priority(**other) >= own).count();
-        u32::try_from(others).unwrap_or(u32::MAX)
+        if let Some(line) = self.waiting.get_mut(queue) {
+            line.pass_over(own, places);
+        }
     }
 
     fn priority(&self, run: RunId) -> i8 {
         self.priorities.get(&run).copied().unwrap_or(0)
     }
 
-    /// Puts a run behind those that wait with the same priority or a higher one.
     fn line_up(&mut self, run: RunId, queue: &Queue) {
         let own = self.priority(run);
-        let waiting = self.waiting.entry(queue.clone()).or_default();
-        if !waiting.contains(&run) {
-            let of = |other: &RunId| self.priorities.get(other).copied().unwrap_or(0);
-            let place = waiting.iter().position(|other| of(other) < own).unwrap_or(waiting.len());
-            waiting.insert(place, run);
-        }
+        self.waiting.entry(queue.clone()).or_default().join(run, own);
     }
 
     /// Runs whose turn it is: per queue as many as it has room for, in order. One offer is kept for
@@ -422,7 +424,7 @@ impl Inner {
         let mut woken = Vec::new();
         for queue in queues {
             while self.room(&queue) > 0 {
-                let Some(run) = self.waiting.get_mut(&queue).and_then(VecDeque::pop_front) else { break };
+                let Some(run) = self.waiting.get_mut(&queue).and_then(Line::next) else { break };
                 self.promise(run, &queue);
                 woken.push(run);
             }

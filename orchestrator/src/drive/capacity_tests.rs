@@ -1,4 +1,6 @@
 #![allow(clippy::unwrap_used)]
+use std::collections::VecDeque;
+
 use super::*;
 use uuid::Uuid;
 
@@ -94,6 +96,24 @@ fn lower_priorities_that_wait_take_nothing_from_a_higher_one() {
     drop(capacity.settle(run(2), of(0), &of(1)));
     assert_eq!(capacity.settle(run(1), of(1), &of(1)), [run(2)]);
     assert_eq!(capacity.lend(run(2), of(0), &of(1)), of(1));
+}
+
+#[test]
+fn a_lower_priority_gets_its_turn_however_much_a_higher_one_wants() {
+    let capacity = Capacity::default();
+    drop(capacity.agents_changed(workers(1)));
+    capacity.rank(run(2), 9);
+    drop(capacity.lend(run(2), of(0), &of(2)));
+    assert!(capacity.settle(run(1), of(0), &of(1)).is_empty());
+    // The higher one has a task done and takes the next, over and over.
+    let turns = (1..=100).find(|_| {
+        assert!(capacity.settle(run(2), of(2), &of(5)).is_empty());
+        let woken = capacity.settle(run(2), of(1), &of(5));
+        drop(capacity.lend(run(2), of(1), &of(5)));
+        woken.contains(&run(1))
+    });
+    let most = crate::drive::line::MOST_PASSED_OVER + 2;
+    assert!(turns.is_some_and(|turns| turns <= most), "{turns:?}");
 }
 
 #[test]

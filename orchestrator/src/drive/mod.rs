@@ -8,6 +8,7 @@ mod capacity;
 mod deaths;
 mod intake;
 mod lessons;
+mod line;
 mod office;
 mod owners;
 mod ownership;

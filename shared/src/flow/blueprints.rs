@@ -10,6 +10,9 @@ use crate::blueprint::{Blueprint, Param, ParamKind};
 /// Most blueprints that a planner is told of.
 pub const MOST_TOLD: usize = 20;
 
+/// Longest texts about blueprints that a goal brings, in bytes of all together.
+pub const MAX_TOLD_BYTES: usize = 32 * 1024;
+
 /// Longest description of a blueprint or a parameter that a planner is told, in characters.
 const MOST_SAID: usize = 200;
 
@@ -47,6 +50,24 @@ impl BlueprintBrief {
             params: params.collect(),
         }
     }
+
+    /// As many of these as a goal may bring.
+    #[must_use]
+    pub fn told(all: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut bytes = 0;
+        let fits = |brief: &Self| {
+            bytes += brief.bytes();
+            bytes <= MAX_TOLD_BYTES
+        };
+        all.into_iter().take(MOST_TOLD).take_while(fits).collect()
+    }
+
+    /// The length of what is said, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let params = self.params.iter().map(|(name, takes)| name.len() + takes.len());
+        self.name.len() + self.description.len() + params.sum::<usize>()
+    }
 }
 
 /// What a parameter takes, in a few words.
@@ -71,6 +92,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::blueprint::{parse, shipped};
+    use crate::flow::Goal;
 
     #[test]
     fn a_planner_is_told_what_a_blueprint_is_for_and_what_it_takes() {
@@ -79,5 +101,19 @@ mod tests {
         assert!(!brief.description.is_empty());
         let tickets = &brief.params["tickets"];
         assert!(tickets.starts_with("a list of texts, needed: "), "{tickets}");
+    }
+
+    #[test]
+    fn a_goal_brings_no_more_blueprints_than_fit() {
+        let of = |bytes: usize| BlueprintBrief { name: "x".repeat(bytes), ..BlueprintBrief::default() };
+        let kept = |all: Vec<BlueprintBrief>| BlueprintBrief::told(all).len();
+        assert_eq!(kept(vec![of(10); 30]), MOST_TOLD);
+        assert_eq!(kept(vec![of(MAX_TOLD_BYTES), of(1), of(1)]), 1);
+        for (brought, is_sound) in
+            [(vec![of(10); MOST_TOLD], true), (vec![of(1); 21], false), (vec![of(MAX_TOLD_BYTES + 1)], false)]
+        {
+            let goal = Goal { blueprints: brought, ..Goal::new("What?") };
+            assert_eq!(goal.check().is_ok(), is_sound);
+        }
     }
 }

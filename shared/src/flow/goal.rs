@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::auction::AuctionRules;
-use super::blueprints::BlueprintBrief;
+use super::blueprints::{BlueprintBrief, MAX_TOLD_BYTES, MOST_TOLD};
 use super::budget::Budget;
 use super::child::Parent;
 use super::conflicts::Conflicts;
@@ -147,6 +147,16 @@ pub enum GoalError {
         /// What was named.
         name: String,
     },
+    /// More is told of blueprints than planners are told.
+    #[error(
+        "the goal brings {count} blueprints with {bytes} bytes of words, {MOST_TOLD} and {MAX_TOLD_BYTES} are the most"
+    )]
+    TooManyBlueprints {
+        /// How many it brings.
+        count: usize,
+        /// How much is said of them, in bytes.
+        bytes: usize,
+    },
     /// More of a conversation was sent than is kept.
     #[error("the goal brings {bytes} bytes of earlier runs, {} is the most", super::conversation::MAX_BYTES)]
     ConversationTooLong {
@@ -198,6 +208,10 @@ impl Goal {
         }
         if let Some(name) = self.domain.as_ref().filter(|name| !is_domain(name)) {
             return Err(GoalError::NoDomain { name: name.chars().take(MAX_DOMAIN_BYTES).collect() });
+        }
+        let (count, bytes) = (self.blueprints.len(), self.blueprints.iter().map(BlueprintBrief::bytes).sum());
+        if count > MOST_TOLD || bytes > MAX_TOLD_BYTES {
+            return Err(GoalError::TooManyBlueprints { count, bytes });
         }
         let bytes = self.conversation.iter().map(Turn::bytes).sum();
         if bytes > super::conversation::MAX_BYTES {

@@ -45,7 +45,10 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
         // Leaves come first: these get a share only where every leaf that waits can still have one.
         TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
             let kept = least.map(|_, least| least.saturating_mul(waiting));
-            (free.without(&writers(&whole)).without(&kept), waiting.saturating_add(to_reflect_on(run)).max(1))
+            // Upon a review something may have to be done again: half stays for that.
+            let least_shares = if matches!(task, TaskId::DraftReview(_)) { 2 } else { 1 };
+            let shares = waiting.saturating_add(to_reflect_on(run)).max(least_shares);
+            (free.without(&writers(&whole)).without(&kept), shares)
         }
     };
     if !usable.covers(&least) {

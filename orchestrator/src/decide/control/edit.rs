@@ -8,7 +8,7 @@ use muster_shared::run::{Phase, Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::super::{groups, survey};
-use super::redo::{begin_again, begun_below};
+use super::redo::{begin_again, begun_below, can_be_paid_for};
 use super::{asked_by, plan_of, reopen, stop_review, stop_writing};
 
 /// Changes the goal of a task, or that of the run.
@@ -29,6 +29,7 @@ fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &st
     let Some(run) = draft.open() else { return Ok(()) };
     check(run, task, goal)?;
     let begun = begun_below(run, plan_of(run)?, task);
+    can_be_paid_for(run, &begun)?;
     let reason = asked_by(request);
     draft.emit(RunEvent::GoalEdited {
         task: Some(task.clone()),

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Plan, TaskStatus, WhenStale};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::{Request, RunEvent, RunState, TaskState};
+use muster_shared::run::{Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
 
 use super::super::draft::Draft;
-use super::super::groups;
+use super::super::{budget, groups};
 use super::{asked_by, plan_of, reopen, stop_writing};
 
 /// Has a task and all below it done again, with everything that used what it gave.
@@ -29,8 +29,19 @@ pub(in crate::decide) fn redo(
     if begun.is_empty() {
         return Err(format!("{task} has not begun: there is nothing to do again"));
     }
+    can_be_paid_for(run, &begun)?;
     begin_again(draft, &begun, &format!("it is to be done again: {}", asked_by(request)));
     Ok(())
+}
+
+/// A report that is drafted is not given up for what nothing is left to do again with.
+pub(super) fn can_be_paid_for(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> Result<(), String> {
+    let has_draft = run.event_version >= TEAMS_SINCE && run.drafts.kept.is_some();
+    let can_be = |leaf: &TaskIndex| budget::affords(run, &TaskId::Leaf(leaf.clone()));
+    if !has_draft || leaves.is_empty() || leaves.iter().any(can_be) {
+        return Ok(());
+    }
+    Err(format!("{}, and the report is drafted already: begin a new run with more", budget::USED_UP))
 }
 
 /// The leaves of a task that were begun or have ended.

@@ -7,7 +7,7 @@ use muster_shared::flow::{
     RunLimits, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Role, TaskId};
-use muster_shared::run::{AgentEvent, DraftReviewEnd, Input, Phase, RunEvent, RunStatus, Started};
+use muster_shared::run::{AgentEvent, DraftReviewEnd, Input, Phase, Request, RunEvent, RunStatus, Started};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, draft_review, failed, good, leaf, queue};
@@ -234,6 +234,30 @@ fn a_pause_takes_nothing_from_the_reviewers_time() {
     assert_eq!(fleet.run().drafts.reviews[0].until, Millis(before.0 + 40_000_000));
     end(&mut fleet, "draft-review-1", draft_review(&[]));
     assert_eq!(delivered(&fleet), "Draft 1.");
+}
+
+#[test]
+fn a_draft_is_not_given_up_for_what_nothing_is_left_to_do_again_with() {
+    let commands: [fn(Request) -> Input; 2] = [
+        |request| Input::Redo { task: "1".parse().unwrap(), request },
+        |request| Input::Edit { task: Some("1".parse().unwrap()), goal: "Look closer.".into(), request },
+    ];
+    // Plan, leaf, reflection and report use a call each, the reviewer has one, and one is kept for a writer.
+    for (calls, is_done) in [(6, false), (60, true)] {
+        for command in commands {
+            let budget = Budget { model_calls: Some(calls), ..Budget::UNLIMITED };
+            let mut fleet = drafted(RunLimits { budget, ..limits(1) });
+            fleet.ask(1, command);
+            assert_eq!(fleet.run().drafts.kept.is_none(), is_done, "{calls}");
+            assert_eq!(fleet.run().phase, if is_done { Phase::Executing } else { Phase::Writing });
+            if !is_done {
+                let refused = fleet.events().into_iter().any(|event| event.name() == "request_refused");
+                assert!(refused, "{:?}", fleet.events());
+                end(&mut fleet, "draft-review-1", draft_review(&[]));
+                assert_eq!(delivered(&fleet), "Draft 1.");
+            }
+        }
+    }
 }
 
 #[test]

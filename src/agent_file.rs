@@ -53,7 +53,7 @@ pub(crate) fn read(path: &Path) -> Result<Definition, AgentFileError> {
 
 fn faulty(path: &Path, Fault { line, column, what, advice }: Fault) -> AgentFileError {
     // The file was read a moment ago; if it is gone meanwhile, the place is said without its text.
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = muster_agents::input::text(path, MAX_BYTES).unwrap_or_default();
     let before: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
     let within = text[before..].lines().next().unwrap_or_default();
     let within = within.char_indices().nth(column - 1).map_or(within.len(), |(at, _)| at);

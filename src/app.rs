@@ -28,27 +28,30 @@ pub(crate) struct App {
     pub(crate) fleet: FleetFolder,
     /// Takes secrets out of what is shown or logged.
     pub(crate) redactor: Arc<Redactor>,
-    /// The options that every command has, for processes that are started.
-    pub(crate) global: Global,
+    /// What flags set, for processes that are started: key, value, the flag's name.
+    pub(crate) flags: Arc<Vec<(String, String, String)>>,
 }
 
 impl App {
     /// Reads the settings and finds the folder.
-    pub(crate) fn open(global: Global) -> Result<Self, miette::Report> {
+    pub(crate) fn open(global: &Global) -> Result<Self, miette::Report> {
         let folder = std::env::current_dir().map_err(|e| {
             Failure::usage(format!("cannot tell the current folder: {e}"))
                 .help("change to a folder that exists")
         })?;
         let variables = variables();
+        let mut flags = settings::taken_over(&variables)?;
+        flags.extend(self::flags(global));
         let loaded = settings::load(&Inputs {
             file: global.config.clone(),
             team: global.fleet.clone(),
             folder: folder.clone(),
             variables: variables.clone(),
-            flags: flags(&global),
+            flags: flags.clone(),
         })?;
         let redactor = Arc::new(secrets::redactor(&loaded.settings, &variables));
-        Ok(Self { loaded: Arc::new(loaded), fleet: FleetFolder::nearest(&folder), redactor, global })
+        let fleet = FleetFolder::nearest(&folder);
+        Ok(Self { loaded: Arc::new(loaded), fleet, redactor, flags: Arc::new(flags) })
     }
 
     /// The settings.

@@ -42,7 +42,8 @@ Exit codes:
   2  wrong usage, settings or input
   3  the bus cannot be reached or used
   4  the run was stopped (cancelled, its deadline passed, or its budget was used up)
-  5  refused: there is too much to do now; ask again later";
+  5  refused: there is too much to do now; ask again later
+  6  completed in part: a task failed, was left out or was done in part; the report says which";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use miette::Diagnostic;
+use muster_shared::secret;
 
 /// How the program ends. The numbers are part of the interface: scripts rely on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Exit {
     Stopped,
     /// The fleet has too much to do and did not take the goal up.
     Refused,
+    /// The run ended with a report, and a task of it failed, was left out or was done in part.
+    InPart,
 }
 
 impl Exit {
@@ -32,7 +35,15 @@ impl Exit {
             Self::BusUnreachable => 3,
             Self::Stopped => 4,
             Self::Refused => 5,
+            Self::InPart => 6,
         }
+    }
+
+    /// The end that a number stands for; one that is not known counts as a failure.
+    pub(crate) fn of(code: u8) -> Self {
+        let all =
+            [Self::Completed, Self::Failed, Self::Usage, Self::BusUnreachable, Self::Stopped, Self::Refused];
+        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
     }
 }
 
@@ -55,7 +66,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure that ends the program with `exit`.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), help: None, reader_gone: false }
+        Self { exit, message: shown(&message.into()), help: None, reader_gone: false }
     }
 
     /// The command line, the settings or the input are wrong.
@@ -80,7 +91,7 @@ impl Failure {
 
     /// Adds what to do about it.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(shown(&help.into()));
         self
     }
 
@@ -93,6 +104,11 @@ impl Failure {
     pub(crate) const fn is_reader_gone(&self) -> bool {
         self.reader_gone
     }
+}
+
+/// Addresses are part of what went wrong, the passwords in them are not.
+fn shown(text: &str) -> String {
+    secret::without_passwords(text).into_owned()
 }
 
 impl fmt::Display for Failure {
@@ -117,5 +133,6 @@ mod tests {
     fn exit_codes_are_what_the_manual_says() {
         let codes = [Exit::Completed, Exit::Failed, Exit::Usage, Exit::BusUnreachable, Exit::Stopped];
         assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4]);
+        assert_eq!([Exit::Refused, Exit::InPart].map(Exit::code), [5, 6]);
     }
 }

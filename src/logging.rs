@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::exit::Failure;
+use crate::render::safe;
 use crate::settings::{LogFormat, LogSettings};
 
 /// Who logs.
@@ -32,9 +33,11 @@ pub(crate) fn begin(
     let unset = settings.level == LogSettings::default().level;
     let level = match speaker {
         Speaker::Command if unset => OF_A_COMMAND,
-        Speaker::Command | Speaker::Process => &settings.level,
+        Speaker::Command | Speaker::Process => settings.level.as_str(),
     };
-    let filter = EnvFilter::try_new(level).map_err(|error| {
+    // What the client library remarks on every stream tells nobody anything: its errors come as ours.
+    let quiet = if level.contains("genai") { level.to_owned() } else { format!("{level},genai=off") };
+    let filter = EnvFilter::try_new(quiet).map_err(|error| {
         Failure::usage(format!("log.level = {:?} is not a log filter: {error}", settings.level))
             .help("write a level (error, warn, info, debug, trace) or modules, such as info,muster_bus=debug; MUSTER_LOG sets it too")
     })?;
@@ -120,7 +123,7 @@ impl Write for RedactedLine<'_> {
 impl Drop for RedactedLine<'_> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.line);
-        let text = self.redactor.redact(&text);
+        let text = safe::text(&self.redactor.redact(&text));
         if !keep(&text) {
             let _ = io::stderr().lock().write_all(text.as_bytes());
         }

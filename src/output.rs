@@ -5,12 +5,15 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 use crate::exit::Failure;
+use crate::render::safe;
 
-/// Writes text and a line end to standard output.
+/// Writes text and a line end to standard output. What could steer a terminal is taken out, whoever wrote it.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    let written =
-        out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let written = out
+        .write_all(safe::painted(text).as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::reader_gone(),
         _ => Failure::failed(format!("cannot write to standard output: {error}"))
@@ -25,17 +28,17 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 
 /// Writes a value as indented JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
-    line(&serde_json::to_string_pretty(value).map_err(not_json)?)
+    line(&safe::json(serde_json::to_string_pretty(value).map_err(not_json)?))
 }
 
 /// Writes a value as JSON on one line, for streams of values.
 pub(crate) fn json_line<T: Serialize>(value: &T) -> Result<(), Failure> {
-    line(&serde_json::to_string(value).map_err(not_json)?)
+    line(&safe::json(serde_json::to_string(value).map_err(not_json)?))
 }
 
 /// Tells the person something beside the result. Losing it harms nothing, so errors are ignored.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", safe::painted(text));
 }
 
 /// Whether standard output is a terminal.

@@ -1,5 +1,8 @@
 //! The secrets this process can reach, so that none of them is logged, shown or recorded.
 
+use std::path::Path;
+
+use muster_agents::input;
 use muster_shared::secret::Redactor;
 use secrecy::SecretString;
 
@@ -16,7 +19,8 @@ pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> R
     let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
     let bus = &settings.bus;
     let of_bus = [&bus.password, &bus.token, &bus.system_password].into_iter().flatten().cloned();
-    let of_url = bus.url.as_deref().and_then(password_in).map(SecretString::from);
+    let urls = bus.url.iter().chain(&settings.agent.endpoint);
+    let of_url = urls.flat_map(|urls| urls.split(',')).filter_map(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);
     Redactor::new(of_environment.chain(of_bus).chain(of_url).chain(of_file))
 }
@@ -39,11 +43,7 @@ fn password_in(url: &str) -> Option<String> {
 
 /// Reads a small file that holds a key.
 pub(crate) fn read(path: &str) -> Result<String, String> {
-    let bytes = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?.len();
-    if bytes > MAX_KEY_FILE {
-        return Err(format!("has {bytes} bytes, which is no key"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))?;
+    let text = input::text(Path::new(path), MAX_KEY_FILE).map_err(|why| format!("cannot be used: {why}"))?;
     Ok(text.trim().to_owned())
 }
 
@@ -58,13 +58,21 @@ mod tests {
         let file = folder.path().join("key");
         std::fs::write(&file, "file-held-value-77\n").unwrap();
         let mut settings = Settings::default();
-        settings.bus.url = Some("nats://me:url-held-value-55@host:4222".into());
+        settings.bus.url =
+            Some("nats://me:url-held-value-55@host:4222,nats://url-held-token-66@other".into());
+        settings.agent.endpoint = Some("https://me:url-held-value-88@host/v1".into());
         let variables = [
             ("HOUSE_API_KEY".to_owned(), "plain-held-value-33".to_owned()),
             ("OPENAI_API_KEY_FILE".to_owned(), file.display().to_string()),
         ];
         let redactor = redactor(&settings, &variables);
-        for secret in ["plain-held-value-33", "file-held-value-77", "url-held-value-55"] {
+        for secret in [
+            "plain-held-value-33",
+            "file-held-value-77",
+            "url-held-value-55",
+            "url-held-token-66",
+            "url-held-value-88",
+        ] {
             assert!(!redactor.redact(&format!("see {secret} here")).contains(secret), "{secret}");
         }
     }

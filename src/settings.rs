@@ -11,9 +11,11 @@ mod layer;
 mod list;
 mod peers;
 mod people;
+mod ranges;
 mod responses;
 mod sections;
 mod team;
+mod travel;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,7 @@ use muster_agents::AgentSettings;
 use muster_bus::BusSettings;
 use muster_bus::server::ServerSettings;
 use muster_orchestrator::OrchestratorSettings;
+use muster_shared::secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,8 +34,13 @@ pub(crate) use error::SettingsError;
 pub(crate) use file::FILE_NAME;
 use keys::Keys;
 use layer::{Layer, Origin};
+pub(crate) use ranges::MOST_PROCESSES;
 pub(crate) use sections::{AskSettings, Dollars, FleetSettings, LimitSettings, LogFormat, LogSettings};
 pub(crate) use team::{Source as MemberSource, Team, TeamSpecialist};
+pub(crate) use travel::{Carried, RunsWith, carry, list, runs_with};
+
+/// Where a value comes from that nobody set.
+pub(crate) const DEFAULT: &str = "default";
 
 /// All settings.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -114,8 +122,9 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
         }
         None => (None, Layer::default()),
     };
-    let (from_environment, warnings) = environment::layer(&inputs.variables, &keys)?;
+    let (from_environment, mut warnings) = environment::layer(&inputs.variables, &keys)?;
     let from_flags = flags(&inputs.flags, &keys)?;
+    warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
 
     let merged = Config::builder()
         .add_source(from_file.clone())
@@ -127,7 +136,35 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let given = origins(&[&from_file, &from_team, &from_environment, &from_flags]);
     let settings: Settings = merged.try_deserialize().map_err(|error| wrong_value(&error, &given))?;
     let effective = effective(&settings, &keys, &given);
+    ranges::check(&effective)?;
     Ok(Loaded { settings, effective, file, team, warnings })
+}
+
+/// Assignments of flags as they are handed to a process that is started: key, value, the flag's name.
+pub(crate) fn handed_down(assignments: &[(String, String, String)]) -> Option<(String, String)> {
+    let text = serde_json::to_string(assignments).ok().filter(|_| !assignments.is_empty())?;
+    Some((environment::HANDED_DOWN.to_owned(), text))
+}
+
+/// The assignments that this process was handed.
+pub(crate) fn taken_over(
+    variables: &[(String, String)],
+) -> Result<Vec<(String, String, String)>, SettingsError> {
+    let given = variables.iter().find(|(name, _)| name == environment::HANDED_DOWN);
+    let Some((_, text)) = given.filter(|(_, text)| !text.is_empty()) else { return Ok(Vec::new()) };
+    serde_json::from_str(text).map_err(|error| SettingsError::HandedDown {
+        variable: environment::HANDED_DOWN,
+        reason: error.to_string(),
+    })
+}
+
+/// A word on a password that everybody on the machine can read.
+fn open_password(key: &str, value: &str, flag: &str) -> Option<String> {
+    let key = if flag == "--set" { format!("--set {key}") } else { flag.to_owned() };
+    let hidden = matches!(secret::without_passwords(value), std::borrow::Cow::Owned(_));
+    hidden.then(|| {
+        format!("everybody on this machine can read the password in {key}: set it in the environment (MUSTER_BUS_URL) instead")
+    })
 }
 
 fn flags(assignments: &[(String, String, String)], keys: &Keys) -> Result<Layer, SettingsError> {
@@ -136,8 +173,16 @@ fn flags(assignments: &[(String, String, String)], keys: &Keys) -> Result<Layer,
         let key = keys.find(name).ok_or_else(|| SettingsError::UnknownFlagKey {
             key: name.clone(),
             origin: flag.clone(),
-            advice: error::did_you_mean(keys.nearest(name)),
+            advice: if keys.is_group(name) {
+                error::one_of(name, &keys.under(name))
+            } else {
+                error::did_you_mean(keys.nearest(name))
+            },
         })?;
+        if key.is_secret() {
+            let (key, origin, variable) = (name.clone(), flag.clone(), key.variable());
+            return Err(SettingsError::SecretInFlag { key, origin, variable });
+        }
         let origin = Origin::Flag(flag.clone());
         layer.set(name, list::value_of(value, name, key, &origin)?, origin);
     }
@@ -169,6 +214,8 @@ fn describe(error: &ConfigError, given: &BTreeMap<String, String>) -> String {
     };
     match error {
         ConfigError::Type { origin, unexpected, expected, key } => {
+            let range = key.as_deref().and_then(ranges::of).map(ranges::Range::to_string);
+            let expected = range.unwrap_or_else(|| (*expected).to_owned());
             format!("{} must be {expected}, not {unexpected}", place(key, origin))
         }
         ConfigError::At { error, origin, key } => {
@@ -194,13 +241,22 @@ fn effective(settings: &Settings, keys: &Keys, given: &BTreeMap<String, String>)
             let value = match (key.is_secret(), &origin) {
                 (true, Some(_)) => Value::from("[set]"),
                 (true, None) => Value::Null,
-                (false, _) => value,
+                (false, _) => without_passwords(value),
             };
-            let origin = origin.unwrap_or_else(|| "default".to_owned());
+            let origin = origin.unwrap_or_else(|| DEFAULT.to_owned());
             all.push(Effective { key: name, value, origin, doc: key.doc.clone() });
         }
     }
     all
+}
+
+/// A value as it may be shown: addresses without the passwords in them.
+fn without_passwords(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(secret::without_passwords(&text).into_owned()),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_passwords).collect()),
+        other => other,
+    }
 }
 
 /// The values under a key; one for each name where the key has a `*`.

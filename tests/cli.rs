@@ -153,6 +153,81 @@ fn config_says_where_each_value_comes_from_and_hides_secrets() {
 }
 
 #[test]
+fn settings_that_cannot_work_are_refused_wherever_they_come_from() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[orchestrator]\nmax_runs = 0\n").unwrap();
+    let said = "orchestrator.max_runs = 0 (from muster.toml:2) cannot work";
+    muster(folder.path()).args(["up"]).assert().code(2).stderr(contains(said));
+    std::fs::write(folder.path().join("muster.toml"), "").unwrap();
+    muster(folder.path())
+        .env("MUSTER_AGENT_TEMPERATURE", "nan")
+        .arg("config")
+        .assert()
+        .code(2)
+        .stderr(contains("agent.temperature").and(contains("MUSTER_AGENT_TEMPERATURE")));
+    for (arguments, said) in [
+        (&["--set", "bus.record_bytes=1", "config"][..], "bus.record_bytes = 1 (from --set)"),
+        (&["--set", "agent.rates=5", "config"], "agent.rates.NAME.requests_per_minute"),
+        (&["up", "--scale", "worker=65535"], "256 of a role is the most"),
+        (&["up", "--scale", "worker=99999"], "256 of a role is the most"),
+    ] {
+        muster(folder.path()).args(arguments).assert().code(2).stderr(contains(said));
+    }
+}
+
+#[test]
+fn only_ordinary_files_of_some_size_are_read() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe.json");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let pipe = pipe.to_str().unwrap();
+    let begun = Instant::now();
+    for (arguments, kind) in [
+        (&["--config", pipe, "config"][..], "it is a pipe"),
+        (&["--config", "/dev/zero", "config"], "it is a device"),
+        (&["--fleet", pipe, "config"], "it is a pipe"),
+        (&["--fleet", "/dev/zero", "config"], "it is a device"),
+        (&["run", "What?", "--docs", pipe], "it is a pipe"),
+        (&["run", "What?", "--docs", "/dev/zero"], "it is a device"),
+        (&["run", "What?", "--plan", pipe], "it is a pipe"),
+        (&["run", "--blueprint", "/dev/zero"], "it is a device"),
+        (&["run", "--blueprint", "document_review", "--params", pipe], "it is a pipe"),
+        (&["agent", "--check", "/dev/zero"], "it is a device"),
+        (
+            &["--url", "nats://127.0.0.1:1", "--set", &format!("bus.credentials={pipe}"), "ps"],
+            "the credentials file",
+        ),
+    ] {
+        muster(folder.path()).args(arguments).assert().code(2).stderr(contains(kind));
+    }
+    assert!(begun.elapsed() < LIMIT, "none of them waits");
+}
+
+#[test]
+fn passwords_are_neither_shown_nor_taken_from_the_command_line() {
+    let folder = folder();
+    let password = "opensesame";
+    muster(folder.path())
+        .env("MUSTER_BUS_URL", "nats://ann:opensesame@127.0.0.1:1,nats://opensesame@127.0.0.1:2")
+        .env("MUSTER_AGENT_ENDPOINT", "https://ann:opensesame@example.org/v1")
+        .args(["config", "--json"])
+        .assert()
+        .success()
+        .stdout(contains("nats://ann:[redacted]@127.0.0.1:1").and(contains(password).not()));
+    muster(folder.path())
+        .args(["--set", "bus.password=opensesame", "config"])
+        .assert()
+        .code(2)
+        .stderr(contains("MUSTER_BUS_PASSWORD").and(contains(password).not()));
+    muster(folder.path())
+        .args(["--url", "nats://ann:opensesame@127.0.0.1:1", "ps"])
+        .assert()
+        .code(3)
+        .stderr(contains("everybody on this machine can read the password in --url"))
+        .stderr(contains(password).not());
+}
+
+#[test]
 fn bad_goals_and_documents_are_refused_before_anything_is_started() {
     let folder = folder();
     let long = "x".repeat(1024 * 1024);

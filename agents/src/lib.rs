@@ -5,6 +5,7 @@
 
 pub mod definition;
 pub mod host;
+pub mod input;
 pub mod library;
 pub mod model;
 pub mod prompts;

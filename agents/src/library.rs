@@ -136,6 +136,6 @@ pub fn read(path: &Path) -> Result<Blueprint, LibraryError> {
     let mut text = String::new();
     // One byte more than may be, so that too much is noticed and never gathered.
     let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    fs::File::open(path).map_err(cannot)?.take(most).read_to_string(&mut text).map_err(cannot)?;
+    crate::input::open(path).map_err(cannot)?.take(most).read_to_string(&mut text).map_err(cannot)?;
     parse(&text).map_err(|problems| LibraryError::Wrong { path: shown, problems })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
 use muster_shared::flow::Gates;
 use muster_shared::ids::Role;
@@ -15,11 +16,14 @@ use crate::model::purse::FleetBudget;
 use crate::model::retry::RetryLimits;
 use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
+use crate::tools::EngineLimits;
 
 /// Settings of an agent process, whatever its role. Unknown fields are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentSettings {
+    /// The agent's name on its host, by which it is known again when it is started again. A local fleet names its agents.
+    pub name: String,
     /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
     pub slots: BTreeMap<Role, u32>,
     /// Model as `provider/model`; by the conventional environment variables when absent, else offline.
@@ -53,12 +57,17 @@ pub struct AgentSettings {
     pub limits: StepLimits,
     /// Most steps of one task by role, instead of `limits.max_steps`.
     pub max_steps: BTreeMap<Role, u32>,
+    /// Most model calls of one task, answered or not, where its budget names no number; 0 for any. More than any task
+    /// needs in which all is well.
+    pub max_calls: u64,
     /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
     pub gates: BTreeMap<Role, Gates>,
     /// Limits of one model call.
     pub calls: CallLimits,
     /// Limits of asking a failing model again.
     pub retries: RetryLimits,
+    /// When a provider that does not answer is left alone by the whole fleet, and for how long.
+    pub breaker: BreakerRules,
     /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
     pub tools: BTreeMap<Role, Vec<String>>,
     /// Where documents and their indices are kept on this host, shared by all agents.
@@ -110,6 +119,7 @@ impl From<ToolCalling> for CallStyle {
 impl Default for AgentSettings {
     fn default() -> Self {
         Self {
+            name: String::new(),
             slots: BTreeMap::new(),
             model: None,
             models: BTreeMap::new(),
@@ -125,9 +135,11 @@ impl Default for AgentSettings {
             fleet: FleetBudget::default(),
             limits: StepLimits::default(),
             max_steps: BTreeMap::new(),
+            max_calls: 500,
             gates: BTreeMap::new(),
             calls: CallLimits::default(),
             retries: RetryLimits::default(),
+            breaker: BreakerRules::default(),
             tools: BTreeMap::new(),
             cache_dir: PathBuf::from(".muster/cache"),
             template_dir: None,
@@ -152,6 +164,16 @@ impl AgentSettings {
             Role::Planner | Role::Refiner | Role::Writer => 4,
         };
         self.slots.get(role).copied().unwrap_or(usual).clamp(1, MAX_SLOTS)
+    }
+
+    /// How long a task may give nothing to write, in milliseconds: a question with all its retries, its wait for its turn,
+    /// or a tool, whose times are limited by themselves.
+    #[must_use]
+    pub fn longest_silence_ms(&self) -> u64 {
+        let turn = if self.rates.is_empty() { Duration::ZERO } else { self.rate_patience };
+        let question = self.retries.total.saturating_add(self.calls.call).saturating_add(turn);
+        let longest = question.max(EngineLimits::default().max_timeout);
+        u64::try_from(longest.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The limits of a task of this role.

@@ -59,8 +59,10 @@ pub(crate) fn offer(task: TaskId, role: Role, work: Work) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        background: None,
         chain: Vec::new(),
         withheld: Vec::new(),
+        alone: false,
         nonce: NONCE.into(),
         encoding: Encoding::MessagePack,
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
 use muster_agents::react::parse::{
     AnswerForm, JsonRepair, LibraryRepair, MAX_BYTES, ParseFailure, ParsedAnswer, ask_again,
-    ask_again_for_document, parse_answer, parse_document,
+    ask_again_for_document, parse_answer, parse_document, parse_whole_document,
 };
 use serde_json::{Value, json};
 
@@ -109,6 +109,48 @@ fn case(file: &str, block: &str) -> Case {
         )
     });
     Case { name: format!("{file}: {name}"), answer, expected }
+}
+
+/// What ends within a text was cut: nobody knows how it goes on, so nothing of it is done, whatever is said of its end.
+#[test]
+fn an_action_that_ends_within_a_text_is_never_carried_out() {
+    let torn = [
+        r#"{"thought": "Write it.", "action": "write_file", "action_input": {"path": "deal.md", "content": "the buyer shall NOT pay more than"#,
+        r#"{"action": "submit", "action_input": {"answer": "The buyer must not"#,
+        r#"{"answer": "The buyer must not"#,
+        "Thought: Write it.\nAction: submit\nAction Input: {\"answer\": \"The buyer must not",
+        "<tool_call>\n{\"name\": \"submit\", \"arguments\": {\"answer\": \"The buyer must not",
+        "<function=submit>{\"answer\": \"The buyer must not",
+        "```json\n{\"action\": \"submit\", \"action_input\": {\"answer\": \"The buyer must not",
+    ];
+    let finishes = [FinishReason::Stop, FinishReason::Length, FinishReason::Other(String::new())];
+    for text in torn {
+        for finish in &finishes {
+            let answer = ChatAnswer { finish: finish.clone(), ..text_answer(text) };
+            let parsed = parse_answer(&answer, &tools());
+            assert!(parsed.is_err(), "{finish:?}: {text}: {parsed:?}");
+            let schema = &tools()[5].parameters;
+            let document = parse_whole_document::<Value>(text, schema, finish.may_be_cut());
+            assert!(document.is_err(), "{finish:?}: {text}: {document:?}");
+        }
+    }
+    let call =
+        native_answer("write_file", r#"{"path": "deal.md", "content": "the buyer shall NOT pay more than"#);
+    assert_eq!(parse_answer(&call, &tools()), Err(ParseFailure::CutOff));
+    // Cut at a limit before the arguments began.
+    let call = ChatAnswer { finish: FinishReason::Length, ..native_answer("list_files", "") };
+    assert_eq!(parse_answer(&call, &tools()), Err(ParseFailure::CutOff));
+    let nothing = ChatAnswer { finish: FinishReason::Length, ..text_answer("") };
+    assert_eq!(parse_answer(&nothing, &tools()), Err(ParseFailure::CutOff));
+}
+
+#[test]
+fn what_only_lacks_its_brackets_counts_where_the_model_had_said_all() {
+    let text = r#"{"action": "submit", "action_input": {"answer": "done"#.to_owned() + "\"";
+    let with = |finish: FinishReason| parse_answer(&ChatAnswer { finish, ..text_answer(&text) }, &tools());
+    assert_eq!(with(FinishReason::Stop).unwrap().action.arguments, json!({"answer": "done"}));
+    assert_eq!(with(FinishReason::Length), Err(ParseFailure::CutOff));
+    assert_eq!(with(FinishReason::Other(String::new())), Err(ParseFailure::CutOff));
 }
 
 #[test]

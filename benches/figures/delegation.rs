@@ -144,6 +144,7 @@ fn decided(by: &AgentId) -> Decided {
         inputs: vec![Input::Capacity],
         now: Millis(1),
         basis: Seq(0),
+        after: None,
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,
@@ -180,8 +181,10 @@ fn offer(run: RunId) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        background: None,
         chain: Vec::new(),
         withheld: Vec::new(),
+        alone: false,
         nonce: "0".repeat(32),
         encoding: Encoding::MessagePack,
     }

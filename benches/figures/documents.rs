@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use muster_support::fleet::Folder;
 
 use crate::print::{Figure, ms, ratio};
+use crate::runs;
 
 const FILES: usize = 5_000;
 const FILE_BYTES: usize = 20_000;
 
 pub(crate) fn measure() -> Vec<Figure> {
-    let folder = Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap();
+    let folder = runs::folder();
     for number in 0..FILES {
         folder.write(&format!("docs/{:02}/{number:04}.md", number % 50), text(number)).unwrap();
     }

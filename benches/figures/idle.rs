@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use muster_support::fleet::Folder;
 use muster_support::process::consumption;
 
 use crate::print::{Figure, mib};
+use crate::runs;
 
 /// How long the fleet is left alone.
 const WATCH: Duration = Duration::from_secs(20);
 
 pub(crate) fn measure() -> Vec<Figure> {
-    let fleet = Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap().up(&[]).unwrap();
+    let fleet = runs::folder().up(&[]).unwrap();
     let worker = [fleet.pid("worker-1").unwrap()];
     let server = [fleet.pid("nats-server").unwrap()];
     // Time itself is what is measured here.

@@ -40,10 +40,14 @@ pub(crate) fn measure() -> Vec<Figure> {
                 tools: &[],
                 substance: None,
                 awarded: None,
+                named: None,
+                by_name: false,
+                alone: false,
                 avoid: Vec::new(),
                 knows: Vec::new(),
                 corpus: None,
                 given: &given,
+                stands: None,
             });
             if let Some(Queue::Agent(agent)) = placement.map(|placement| placement.to) {
                 let count = taken.entry(agent.clone()).or_default();
@@ -80,6 +84,9 @@ fn fleet(roles: &[Role]) -> Roster {
             model: "model".to_owned(),
             host: "host".to_owned(),
             contract: String::new(),
+            name: String::new(),
+            quiet_ms: 0,
+            started_at: muster_shared::time::Millis(0),
         });
     }
     roster.judge(|one| {

@@ -18,10 +18,16 @@ use uuid::Uuid;
 /// The longest that a run may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// A folder for the program that is measured: the one built with this bench, or the one that `MUSTER_BENCHED` names, so
+/// that two builds can be measured by the same hands.
+pub(crate) fn folder() -> Folder {
+    let other = std::env::var("MUSTER_BENCHED").ok();
+    Folder::new(other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_muster"))).unwrap()
+}
+
 /// A fleet that asks this model.
 pub(crate) fn fleet(server: &ModelServer, arguments: &[&str]) -> Fleet {
-    let folder = Folder::new(env!("CARGO_BIN_EXE_muster"))
-        .unwrap()
+    let folder = folder()
         .with("OPENAI_API_KEY", "key-of-the-scripted-server")
         .with("OPENAI_BASE_URL", server.openai_url());
     folder.up(&[&["--set", "agent.model=openai/scripted"], arguments].concat()).unwrap()

@@ -4,9 +4,10 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use muster_support::fleet::{Folder, wait_until};
+use muster_support::fleet::wait_until;
 
 use crate::print::{Figure, median, ms, ratio};
+use crate::runs;
 
 const ROUNDS: usize = 7;
 
@@ -24,7 +25,7 @@ pub(crate) fn measure() -> Vec<Figure> {
 }
 
 fn first_task() -> Duration {
-    let folder = Folder::new(env!("CARGO_BIN_EXE_muster")).unwrap();
+    let folder = runs::folder();
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     folder.output(&["run", "What is 6 * 7?", "--quiet"]).unwrap();
     let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();

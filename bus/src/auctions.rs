@@ -11,7 +11,7 @@ use muster_shared::ids::Role;
 use muster_shared::wire::{Body, Encoding};
 
 use crate::backend::Message;
-use crate::bus::Core;
+use crate::bus::{Core, now};
 use crate::error::BusError;
 use crate::seal::{About, open_inline};
 use crate::subject::Subject;
@@ -42,7 +42,8 @@ impl Auctions {
         let bids = self.core.backend.subscribe(&format!("bid.{role}.*.{run}.{task}")).await?;
         let asked = Subject::Call(role.clone(), *run, task.clone()).to_string();
         // Small and rare: programs that read JSON only must be able to bid too.
-        let about = About::task(*run, task);
+        let expires = Some(now().after(Duration::from_millis(call.window_ms)));
+        let about = About { expires, ..About::task(*run, task) };
         let sealed = self.core.seal(asked, Body::Call(call.clone()), about, Encoding::Json).await?;
         self.core.backend.publish(sealed).await?;
         let limit = if expected == 0 { most } else { most.min(expected) };

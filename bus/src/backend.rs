@@ -37,6 +37,14 @@ pub(crate) struct Message {
     pub(crate) payload: Bytes,
 }
 
+/// A message that waits for an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) message: Message,
+    /// Where the answer goes.
+    pub(crate) reply: String,
+}
+
 /// A message that a stream holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
@@ -125,10 +133,47 @@ pub(crate) struct QueueSpec {
     pub(crate) idle: Option<Duration>,
 }
 
+impl QueueSpec {
+    /// The same as settings that can be compared with those of a queue that is there.
+    pub(crate) fn settings(&self) -> QueueSettings {
+        QueueSettings {
+            name: self.name.clone(),
+            filters: vec![self.filter.clone()],
+            ack_wait: self.ack_wait,
+            explicit_ack: true,
+            max_deliver: -1,
+            backoff: false,
+            idle: self.idle.unwrap_or_default(),
+        }
+    }
+}
+
+/// The settings of a queue, as far as all who take from it rely on them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueSettings {
+    /// Its name.
+    pub name: String,
+    /// The subjects that it takes.
+    pub filters: Vec<String>,
+    /// How long a delivery may be held without a sign of progress.
+    pub ack_wait: Duration,
+    /// Whether each delivery is acknowledged by itself.
+    pub explicit_ack: bool,
+    /// How often a message is delivered at most; -1 for without end.
+    pub max_deliver: i64,
+    /// Whether deliveries come again at times of their own, which overrides `ack_wait`.
+    pub backoff: bool,
+    /// The queue disappears when nobody asks it for this long; zero for never.
+    pub idle: Duration,
+}
+
 /// What a stream holds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamState {
+    /// Positions before this one are given up on purpose.
+    pub(crate) first: Seq,
     pub(crate) last: Seq,
+    pub(crate) messages: u64,
     pub(crate) bytes: u64,
     pub(crate) max_bytes: Option<u64>,
     /// Messages per subject, when subjects were asked for.
@@ -145,6 +190,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     fn fatal(&self) -> watch::Receiver<Option<BusError>>;
     /// How often the connection broke and was made again.
     fn connections(&self) -> u64;
+    /// How long the server takes to answer, whatever it stores.
+    async fn ping(&self) -> Result<std::time::Duration, BusError>;
+    /// Whether the connection stands at this moment.
+    fn is_connected(&self) -> bool;
     /// Largest message, in bytes.
     fn max_payload(&self) -> usize;
 
@@ -183,6 +232,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn join(&self, queue: &QueueSpec) -> Result<Arc<dyn Pull>, BusError>;
     /// Says something about a delivery; with `confirm`, waits until the broker took note.
     async fn ack(&self, subject: &str, ack: Ack, confirm: bool) -> Result<(), BusError>;
+    /// All queues of a stream.
+    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError>;
     /// Deliveries in hand, per queue of a stream.
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError>;
 
@@ -198,6 +249,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError>;
     /// The same on a connection of its own, so that a flood elsewhere does not delay it.
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError>;
+    /// Requests on a subject from now on, each to one of all who serve it under the same name.
+    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Asked>, BusError>;
     /// What the server says of connections, by its system account; nothing when that is not set.
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
     /// Says the same in the server's name; only where there is no server.

@@ -9,6 +9,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::TraceContext;
 
 use crate::allowance::Allowances;
+use crate::asks::Asks;
 use crate::auctions::Auctions;
 use crate::backend::Backend;
 use crate::context::SharedContext;
@@ -139,6 +140,29 @@ impl Bus {
         }
     }
 
+    /// Whether the connection to the server stands at this moment. One that was lost is made again by itself, at the
+    /// address that was given.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.core.backend.is_connected()
+    }
+
+    /// How long the server takes to answer, whatever becomes of what it stores.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub async fn ping(&self) -> Result<Duration, BusError> {
+        self.core.backend.ping().await
+    }
+
+    /// Writes a few bytes that wait for the disk, in place of those written before, and says how long that took.
+    ///
+    /// # Errors
+    /// When the server stores nothing any more, or does not answer in time.
+    pub async fn probe_store(&self) -> Result<Duration, BusError> {
+        crate::files::probe(&self.core).await
+    }
+
     /// In whose name this handle speaks.
     #[must_use]
     pub fn who(&self) -> &AgentId {
@@ -215,6 +239,12 @@ impl Bus {
     #[must_use]
     pub fn lessons(&self) -> Lessons {
         Lessons::new(&self.core)
+    }
+
+    /// Requests that are answered.
+    #[must_use]
+    pub fn asks(&self) -> Asks {
+        Asks::new(&self.core)
     }
 
     /// Calls for proposals, and bids.

@@ -84,7 +84,7 @@ fn about_owners(message: &OwnerMessage) -> About {
     match message {
         OwnerMessage::Order { command, .. } => About::run(command.run()),
         OwnerMessage::Due { run } => About::run(*run),
-        OwnerMessage::Answer { .. } => About::default(),
+        OwnerMessage::Answer { id, .. } => About { correlation: Some(*id), ..About::default() },
     }
 }
 

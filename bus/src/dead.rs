@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use muster_shared::ids::{Queue, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Queue, RunId, Seq, TaskId};
 use muster_shared::time::Millis;
+use muster_shared::wire::Body;
+use muster_shared::wire::ask::Refused;
 use serde_json::Value;
 
 use crate::backend::{Headers, Message, Stored, WriteOptions};
 use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
+use crate::seal::{About, encoding_of};
 use crate::subject::Subject;
-use crate::topology::{COMMANDS, DEAD};
+use crate::topology::{COMMANDS, DEAD, RUNS};
 
 const REASON: &str = "Muster-Dead-Reason";
 const SUBJECT: &str = "Muster-Dead-Subject";
@@ -97,6 +100,8 @@ impl DeadLetter {
                 | Subject::Context(..)
                 | Subject::Call(..)
                 | Subject::Bid(..)
+                | Subject::Ask(..)
+                | Subject::Error(..)
                 | Subject::TimerSet(..)
                 | Subject::TimerDue(..)
                 | Subject::Dead(..),
@@ -123,6 +128,19 @@ impl DeadLetters {
     /// When the bus fails.
     pub async fn put(&self, letter: DeadLetter) -> Result<(), BusError> {
         self.core.bury(letter).await
+    }
+
+    /// Keeps an entry of the record that cannot be read, as it stands there. Nothing is kept of one that is gone.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn put_entry(&self, seq: Seq, reason: &str) -> Result<(), BusError> {
+        let Some(stored) = self.core.backend.get(RUNS, seq).await? else { return Ok(()) };
+        self.core.bury(DeadLetter::of(&stored.message, reason)).await?;
+        if let Ok(Subject::Event(_, key, _)) = Subject::parse(&stored.message.subject) {
+            self.core.tell_author(&key.agent, &stored.message, reason).await;
+        }
+        Ok(())
     }
 
     /// The newest dead letters, oldest first, `limit` at most.
@@ -184,6 +202,27 @@ impl DeadLetters {
 }
 
 impl Core {
+    /// Tells whoever wrote a message that it is of no use, in the encoding it was written in. May be lost: the dead
+    /// letter says the same.
+    pub(crate) async fn tell_author(&self, author: &AgentId, message: &Message, reason: &str) {
+        let told = Refused {
+            reason: reason.chars().take(REASON_LIMIT).collect(),
+            run: None,
+            later: false,
+            subject: message.subject.clone(),
+        };
+        let encoding = encoding_of(message);
+        let about = About { receiver: Some(author.clone()), ..About::default() };
+        let subject = Subject::Error(author.clone()).to_string();
+        let sent = async {
+            let sealed = self.seal(subject, Body::Error(told), about, encoding).await?;
+            self.backend.publish(sealed).await
+        };
+        if let Err(error) = sent.await {
+            tracing::debug!(%author, %error, "whoever wrote what cannot be read could not be told");
+        }
+    }
+
     /// Keeps a dead letter. Its payload is kept as it came, but for secrets.
     pub(crate) async fn bury(&self, letter: DeadLetter) -> Result<(), BusError> {
         let mut headers = Headers::default();

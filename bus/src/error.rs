@@ -193,7 +193,9 @@ impl From<CodecError> for BusError {
                 bytes,
                 most: muster_shared::wire::codec::MAX_MESSAGE_BYTES,
             },
-            CodecError::TooDeep | CodecError::Malformed { .. } => Self::Codec { reason: error.to_string() },
+            CodecError::TooDeep | CodecError::Field { .. } | CodecError::Malformed { .. } => {
+                Self::Codec { reason: error.to_string() }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! by their hash.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use muster_shared::flow::Artifact;
@@ -50,6 +51,17 @@ pub enum WriteError<E> {
     /// The bus failed.
     #[error(transparent)]
     Bus(#[from] BusError),
+}
+
+/// The key of the bucket that is written to see whether the store takes anything; no run is called so.
+const PROBE: &str = "probe";
+
+/// Writes to the bucket and says how long that took: its writes wait for the disk, and take the place of the one before.
+pub(crate) async fn probe(core: &Core) -> Result<Duration, BusError> {
+    let began = Instant::now();
+    let message = BUCKET.json(PROBE, &crate::bus::now().0)?;
+    BUCKET.put(core, message, None, None).await?;
+    Ok(began.elapsed())
 }
 
 impl Files {

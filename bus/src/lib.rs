@@ -5,7 +5,8 @@
 //! crate names the NATS client.
 
 pub mod allowance;
-pub mod auctions;
+pub mod asks;
+mod auctions;
 mod backend;
 mod bus;
 pub mod context;
@@ -34,8 +35,9 @@ pub mod timers;
 pub mod topology;
 
 pub use allowance::{Allowances, BrokerClock};
+pub use asks::{Asked, Asks};
 pub use auctions::Auctions;
-pub use backend::Appended;
+pub use backend::{Appended, QueueSettings};
 pub use bus::{Bus, ServerInfo};
 pub use context::SharedContext;
 pub use control::{Control, ControlTarget};

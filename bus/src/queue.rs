@@ -11,7 +11,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Command, Encoding, Envelope, TraceContext};
 use uuid::Uuid;
 
-use crate::backend::{Ack, Delivery, Pull, QueueSpec, WriteOptions};
+use crate::backend::{Ack, Delivery, Pull, QueueSettings, QueueSpec, WriteOptions};
 use crate::bus::{Core, now};
 use crate::dead::DeadLetter;
 use crate::error::{AppendError, BusError};
@@ -41,15 +41,32 @@ impl Tasks {
     /// # Errors
     /// When the bus is not provisioned, or fails.
     pub async fn join(&self, queue: &Queue) -> Result<TaskQueue, BusError> {
-        let spec = QueueSpec {
+        let pull = self.core.backend.join(&self.spec(queue)).await?;
+        Ok(TaskQueue { core: Arc::clone(&self.core), pull })
+    }
+
+    fn spec(&self, queue: &Queue) -> QueueSpec {
+        QueueSpec {
             stream: TASKS,
             name: queue.to_string(),
             filter: queue_filter(queue),
             ack_wait: self.core.settings.ack_wait,
             idle: matches!(queue, Queue::Agent(_)).then_some(ADDRESSED_IDLE),
-        };
-        let pull = self.core.backend.join(&spec).await?;
-        Ok(TaskQueue { core: Arc::clone(&self.core), pull })
+        }
+    }
+
+    /// What a queue's settings are to be.
+    #[must_use]
+    pub fn settings_of(&self, queue: &Queue) -> QueueSettings {
+        self.spec(queue).settings()
+    }
+
+    /// All queues that there are, whoever made them.
+    ///
+    /// # Errors
+    /// When the bus is not provisioned, or fails.
+    pub async fn queues(&self) -> Result<Vec<QueueSettings>, BusError> {
+        self.core.backend.queues(TASKS).await
     }
 
     /// Empties the queue of an agent that is gone: nobody else would ever take what is in it.
@@ -279,6 +296,7 @@ impl CommandQueue {
     /// When the bus fails.
     pub async fn take(&self, wait: Duration) -> Result<Option<TakenCommand>, BusError> {
         take(&self.core, &*self.pull, wait, |delivery, envelope| {
+            check_time(delivery.stored.at, envelope.sent, self.core.settings.clock_ahead)?;
             let (id, sender) = (envelope.id, envelope.sender.clone());
             // Both by the sender's clock: how long it is good for does not depend on whose clock is right.
             let lifetime = envelope.expires.map(|expires| expires.since(envelope.sent));
@@ -359,6 +377,20 @@ impl std::fmt::Debug for TakenCommand {
     }
 }
 
+/// Refuses what claims to come from the future. A sender that does not say when it was sent is believed.
+fn check_time(stored: Millis, sent: Millis, most: Duration) -> Result<(), String> {
+    let ahead = sent.since(stored);
+    if ahead <= most {
+        return Ok(());
+    }
+    Err(format!(
+        "field sent: it is {} s ahead of the broker's clock, {} s is the most: set the sender's clock by NTP, or leave \
+         the field out (bus.clock_ahead)",
+        ahead.as_secs(),
+        most.as_secs()
+    ))
+}
+
 /// The command in a message, if it is for the run that its subject names.
 fn command_in(subject: &str, envelope: Envelope) -> Result<Command, String> {
     let Subject::Command(run, name) = Subject::parse(subject)? else {
@@ -382,13 +414,17 @@ async fn take<T>(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let Some(delivery) = pull.pull(left).await? else { return Ok(None) };
-        let opened = match core.open(&delivery.stored.message).await? {
-            Ok(envelope) => read(delivery.clone(), envelope),
-            Err(reason) => Err(reason),
+        let (sender, opened) = match core.open(&delivery.stored.message).await? {
+            Ok(envelope) => (Some(envelope.sender.clone()), read(delivery.clone(), envelope)),
+            Err(reason) => (None, Err(reason)),
         };
-        match opened {
+        let reason = match opened {
             Ok(taken) => return Ok(Some(taken)),
-            Err(reason) => reject(core, &delivery, &reason).await?,
+            Err(reason) => reason,
+        };
+        reject(core, &delivery, &reason).await?;
+        if let Some(sender) = sender.filter(|sender| *sender != AgentId::anonymous()) {
+            core.tell_author(&sender, &delivery.stored.message, &reason).await;
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The record: the event log of every run, the only truth. Every write is fenced.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{Generation, Queue, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, EventKind, RecordEvent};
+use muster_shared::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId};
+use muster_shared::run::Unreadable as Garbled;
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, EventKind, RecordEvent, RunEvent};
+use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Encoding, Envelope};
 
 use crate::backend::{Appended, Begin, Fence, Stored, WriteOptions};
@@ -70,8 +73,12 @@ impl RecordFilter {
     }
 }
 
+/// Most characters of the reason why an agent's entry cannot be read: it may quote what somebody sent.
+const MOST_WHY: usize = 400;
+
 /// A message of the record that cannot be read: foreign, damaged, or written by a newer build. Whoever folds the
-/// run it belongs to must stop, never skip.
+/// run it belongs to must stop, never skip, unless it is [of nobody](Unreadable::of_nobody). What an agent wrote about a
+/// task is an entry whatever it says (see [`AgentEvent::Unreadable`]).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("message {seq} of the record ({subject}) cannot be read: {reason}")]
 pub struct Unreadable {
@@ -81,10 +88,12 @@ pub struct Unreadable {
     pub subject: String,
     /// What is wrong.
     pub reason: String,
+    /// Whether it stands among the agents' entries and names no task, so that no state can depend on it.
+    pub of_nobody: bool,
 }
 
 impl From<Unreadable> for BusError {
-    fn from(Unreadable { seq, subject, reason }: Unreadable) -> Self {
+    fn from(Unreadable { seq, subject, reason, of_nobody: _ }: Unreadable) -> Self {
         Self::Unreadable { seq, subject, reason }
     }
 }
@@ -144,8 +153,20 @@ impl Record {
         encoding: Encoding,
     ) -> Result<Seq, AppendError> {
         let subject = Subject::Event(run, key.clone(), event.kind()).to_string();
-        let about = About::task(run, &key.task);
-        let message = self.core.seal(subject, body_of(event), about, encoding).await?;
+        let attempt = match event {
+            AgentEvent::Started(started) => Some(started.attempt).filter(|attempt| *attempt > Attempt(0)),
+            AgentEvent::ToolStarted(_)
+            | AgentEvent::Step(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_) => None,
+        };
+        let about = About { attempt, ..About::task(run, &key.task) };
+        let body = body_of(event).map_err(|garbled| BusError::Other {
+            what: "a write to the record".into(),
+            reason: format!("what cannot be read is not written: {}", garbled.why),
+        })?;
+        let message = self.core.seal(subject, body, about, encoding).await?;
         let filter = subject::task_fence(run, &key.task, key.generation);
         self.append(vec![message], Fence { filter, after }).await.map(|appended| appended.last)
     }
@@ -174,15 +195,36 @@ impl Record {
         self.core.backend.connections()
     }
 
-    /// All entries after a position, up to the last at the time of the call.
+    /// All entries after a position, up to the last at the time of the call. What is [of nobody](Unreadable::of_nobody)
+    /// is left out.
     ///
     /// # Errors
     /// [`BusError::Unreadable`] at the first entry that cannot be read; else when the bus fails.
     pub async fn read(&self, which: &RecordFilter, after: Seq) -> Result<Vec<Entry>, BusError> {
+        let mut entries = Vec::new();
+        for read in self.read_each(which, after).await? {
+            match read {
+                Ok(entry) => entries.push(entry),
+                Err(stray) if stray.of_nobody => tracing::debug!(%stray, "an entry of no task is left out"),
+                Err(unreadable) => return Err(unreadable.into()),
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The same, with what cannot be read in its place: for whoever shows the record and does not fold it.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn read_each(
+        &self,
+        which: &RecordFilter,
+        after: Seq,
+    ) -> Result<Vec<Result<Entry, Unreadable>>, BusError> {
         let stored = self.core.backend.scan(RUNS, &which.subjects(), after).await?;
         let mut entries = Vec::with_capacity(stored.len());
         for message in &stored {
-            entries.push(self.core.entry(message).await??);
+            entries.push(self.core.entry(message).await?);
         }
         Ok(entries)
     }
@@ -231,6 +273,50 @@ impl Record {
         })
     }
 
+    /// When anybody wrote last about a generation of a task, by the broker's time; what it was need not be readable.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn last_word(
+        &self,
+        run: RunId,
+        task: &TaskId,
+        generation: Generation,
+    ) -> Result<Option<Millis>, BusError> {
+        let last = self.core.backend.last(RUNS, &subject::task_fence(run, task, generation)).await?;
+        Ok(last.map(|stored| stored.at))
+    }
+
+    /// Whether it was decided after a position that an agent does not have a task any more: it was lost, or handed the
+    /// task over. The newest decision is looked at first.
+    ///
+    /// # Errors
+    /// [`BusError::Unreadable`] when a decision cannot be read; else when the bus fails.
+    pub async fn was_taken_from(
+        &self,
+        run: RunId,
+        (task, agent): (&TaskId, &AgentId),
+        after: Seq,
+    ) -> Result<bool, BusError> {
+        let newest = self.last_decision(run).await?.filter(|entry| entry.seq > after);
+        match newest {
+            None => Ok(false),
+            Some(newest) if takes_from(&newest, task, agent) => Ok(true),
+            Some(_) => {
+                let decisions = self.read(&RecordFilter::Decisions(run), after).await?;
+                Ok(decisions.iter().any(|entry| takes_from(entry, task, agent)))
+            }
+        }
+    }
+
+    /// Whether a process says of itself in the registry that it lives.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn is_registered(&self, agent: &AgentId) -> Result<bool, BusError> {
+        crate::registry::is_registered(&self.core, agent).await
+    }
+
     /// The first entry after a position, if there is one.
     ///
     /// # Errors
@@ -255,6 +341,41 @@ impl Record {
         Ok(runs)
     }
 
+    /// Runs of which there are offers and no other decision, newest first: at least their beginning is lost.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn fragments(&self) -> Result<Vec<RunId>, BusError> {
+        let whole: BTreeSet<RunId> = self.runs().await?.into_iter().collect();
+        let state = self.core.backend.state(RUNS, Some("run.*.task.>")).await?;
+        let named = state.subjects.keys().filter_map(|text| Subject::parse(text).ok()?.run());
+        let found: BTreeSet<RunId> = named.filter(|run| !whole.contains(run)).collect();
+        Ok(found.into_iter().rev().collect())
+    }
+
+    /// How many entries of a run the server counts, whether or not it can still give them out.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn counted(&self, run: RunId) -> Result<u64, BusError> {
+        let mut counted = 0_u64;
+        for filter in RecordFilter::Run(run).subjects() {
+            let state = self.core.backend.state(RUNS, Some(&filter)).await?;
+            counted = counted.saturating_add(state.subjects.values().sum());
+        }
+        Ok(counted)
+    }
+
+    /// How many entries of all runs are not there any more, though nothing ever removes one.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn lost(&self) -> Result<u64, BusError> {
+        let state = self.core.backend.state(RUNS, None).await?;
+        let written = (state.last.0 + 1).saturating_sub(state.first.0.max(1));
+        Ok(written.saturating_sub(state.messages))
+    }
+
     /// The position of the last message of the record.
     ///
     /// # Errors
@@ -273,6 +394,17 @@ impl Record {
         let share = state.max_bytes.map_or(0.0, |most| state.bytes as f64 / most as f64);
         Ok(share)
     }
+}
+
+/// Whether a decision takes a task from an agent.
+fn takes_from(entry: &Entry, wanted: &TaskId, from: &AgentId) -> bool {
+    let RecordEvent::Decided(decided) = &entry.event else { return false };
+    decided.events.iter().any(|event| match event {
+        RunEvent::TaskOrphaned { task, agent, .. }
+        | RunEvent::TaskReleased { task, agent, .. }
+        | RunEvent::TaskTakenBack { task, agent, .. } => (task, agent) == (wanted, from),
+        _ => false,
+    })
 }
 
 fn check_batch(run: RunId, decided: &Decided, offers: &[TaskOffered]) -> Result<(), AppendError> {
@@ -301,30 +433,33 @@ fn check_batch(run: RunId, decided: &Decided, offers: &[TaskOffered]) -> Result<
 /// Where an offer is written, and what its envelope says: agents read it from there.
 fn place_of(offer: &TaskOffered) -> (Subject, About) {
     let subject = Subject::Offer(offer.run, offer.queue.clone(), offer.task.clone());
-    (subject, About { expires: Some(offer.deadline), ..About::task(offer.run, &offer.task) })
+    let receiver = match &offer.queue {
+        Queue::Agent(agent) => Some(agent.clone()),
+        Queue::Role(_) => None,
+    };
+    (subject, About { expires: Some(offer.deadline), receiver, ..About::task(offer.run, &offer.task) })
 }
 
-fn body_of(event: &AgentEvent) -> Body {
-    match event.clone() {
+/// What is written of an event. What could not be read is nothing to be written.
+fn body_of(event: &AgentEvent) -> Result<Body, Garbled> {
+    Ok(match event.clone() {
         AgentEvent::Started(started) => Body::Started(started),
         AgentEvent::ToolStarted(started) => Body::ToolStarted(started),
         AgentEvent::Step(step) => Body::Step(step),
         AgentEvent::Released(released) => Body::Released(released),
         AgentEvent::Outcome(outcome) => Body::Outcome(outcome),
-    }
+        AgentEvent::Unreadable(unreadable) => return Err(unreadable),
+    })
 }
 
 impl Core {
     /// Reads a message of the record.
     async fn entry(&self, stored: &Stored) -> Result<Result<Entry, Unreadable>, BusError> {
-        let unreadable = |reason: String| {
-            let subject = stored.message.subject.clone();
-            Unreadable { seq: stored.seq, subject, reason }
+        let read = match self.open(&stored.message).await? {
+            Ok(envelope) => entry_of(stored, envelope),
+            Err(reason) => Err(reason),
         };
-        Ok(match self.open(&stored.message).await? {
-            Ok(envelope) => entry_of(stored, envelope).map_err(unreadable),
-            Err(reason) => Err(unreadable(reason)),
-        })
+        Ok(read.or_else(|reason| garbled(stored, reason)))
     }
 
     /// The same, asking again while the object store cannot be reached: skipping would be a gap.
@@ -338,9 +473,26 @@ impl Core {
                 }
                 Err(error) => {
                     let (seq, subject) = (stored.seq, stored.message.subject.clone());
-                    return Err(Unreadable { seq, subject, reason: error.to_string() });
+                    return Err(Unreadable { seq, subject, reason: error.to_string(), of_nobody: false });
                 }
             }
+        }
+    }
+}
+
+/// The entry that a message is whose content cannot be read: what an agent wrote about a task stays one, so that a task
+/// can fail of it and nothing else does.
+fn garbled(stored: &Stored, reason: String) -> Result<Entry, Unreadable> {
+    let subject = stored.message.subject.clone();
+    match Subject::parse(&subject) {
+        Ok(Subject::Event(run, key, kind)) => {
+            let why = reason.chars().take(MOST_WHY).collect();
+            let event = RecordEvent::Agent(key, AgentEvent::Unreadable(Garbled { kind, why }));
+            Ok(Entry { seq: stored.seq, at: stored.at, run, event })
+        }
+        Ok(_) | Err(_) => {
+            let of_nobody = subject.starts_with("evt.");
+            Err(Unreadable { seq: stored.seq, subject, reason, of_nobody })
         }
     }
 }
@@ -409,6 +561,9 @@ fn agent_event(body: Body) -> Option<AgentEvent> {
         | Body::Context(_)
         | Body::Call(_)
         | Body::Bid(_)
+        | Body::Ask(_)
+        | Body::Accepted(_)
+        | Body::Error(_)
         | Body::Stored(_) => None,
     }
 }

@@ -1,15 +1,16 @@
 //! The registry: who is on the bus. An agent that stops saying so is forgotten.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use muster_shared::flow::Presence;
 use muster_shared::ids::AgentId;
 use muster_shared::time::Millis;
-use muster_shared::wire::{Body, Heartbeat, Profile};
+use muster_shared::wire::{Body, Heartbeat, Profile, SetAside};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -57,8 +58,16 @@ impl Registry {
             let name = profile.role.chars().take(80).collect();
             return Err(BusError::BadName { name, rule: "a role is letters, digits, - and _" });
         }
+        if let Some(why) = profile.implausible() {
+            return Err(BusError::Other { what: "entering the registry".into(), reason: why });
+        }
         let agent = profile.agent.clone();
-        let state = Arc::new(Load { busy: AtomicU32::new(profile.busy), changed: Notify::new() });
+        let state = Arc::new(Load {
+            busy: AtomicU32::new(profile.busy),
+            aside: Mutex::default(),
+            changed: Notify::new(),
+            presence: OnceLock::new(),
+        });
         profile.resident_bytes = resident_bytes(profile.pid).unwrap_or(profile.resident_bytes);
         self.core.enter(&profile).await?;
         let beat = tokio::spawn(beat(Arc::clone(&self.core), profile, Arc::clone(&state)));
@@ -75,7 +84,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Everybody on the bus. What cannot be read is left out.
+    /// Everybody on the bus. What cannot be read, or cannot be meant, is left out.
     ///
     /// # Errors
     /// When the bus fails.
@@ -84,7 +93,8 @@ impl Registry {
         let newest = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
         let fresh =
             entries.iter().filter(|entry| !is_stale(entry.at, newest, self.core.settings.registry_ttl));
-        Ok(fresh.filter_map(profile_in).collect())
+        let profiles = fresh.filter_map(profile_in);
+        Ok(profiles.filter(|profile| profile.implausible().is_none()).collect())
     }
 
     /// Who comes, changes and leaves, beginning with everybody there is.
@@ -99,6 +109,16 @@ impl Registry {
     }
 }
 
+/// Whether a process has an entry that has not expired.
+pub(crate) async fn is_registered(core: &Core, agent: &AgentId) -> Result<bool, BusError> {
+    let Some(entry) = BUCKET.last(core, agent.as_str()).await?.filter(|entry| entry.message.is_some()) else {
+        return Ok(false);
+    };
+    // What we wrote ourselves tells how late it is by the broker's clock.
+    let own = BUCKET.last(core, core.who.as_str()).await?;
+    Ok(own.is_none_or(|own| !is_stale(entry.at, own.at, core.settings.registry_ttl)))
+}
+
 /// Whether an entry is older than the registry keeps any. A server that was killed can bring expired entries back
 /// and forget that they expire; whoever lives has written since, so the stamps of the broker tell them apart.
 fn is_stale(at: Millis, newest: Millis, ttl: Duration) -> bool {
@@ -111,7 +131,12 @@ struct Known {
     ttl: Duration,
     newest: Millis,
     profiles: BTreeMap<String, (Millis, Profile)>,
+    /// Who was refused, and why: said once.
+    refused: BTreeMap<String, String>,
 }
+
+/// Most agents of which is remembered that they were refused.
+const MOST_REFUSED: usize = 1024;
 
 impl Known {
     /// What an entry means: for its own agent, and for those that should have written since.
@@ -132,10 +157,33 @@ impl Known {
             return None;
         }
         let profile = profile_in(entry)?;
+        if let Some(why) = profile.implausible() {
+            self.refuse(&entry.key, why);
+            // Whoever said something better of itself before is not taken at that either.
+            return self.profiles.remove(&entry.key).map(|(_, known)| RegistryChange::Left(known.agent));
+        }
+        self.refused.remove(&entry.key);
         match self.profiles.insert(entry.key.clone(), (entry.at, profile.clone())) {
             None => Some(RegistryChange::Joined(profile)),
             Some((_, before)) if before == profile => None,
             Some(_) => Some(RegistryChange::Changed(profile)),
+        }
+    }
+}
+
+impl Known {
+    /// Says once why an agent does not count as there.
+    fn refuse(&mut self, agent: &str, why: String) {
+        if self.refused.get(agent) == Some(&why) {
+            return;
+        }
+        tracing::warn!(
+            agent,
+            why,
+            "an agent is refused: nothing is offered to it until it says something else of itself"
+        );
+        if self.refused.len() < MOST_REFUSED {
+            self.refused.insert(agent.to_owned(), why);
         }
     }
 }
@@ -155,9 +203,15 @@ pub struct Announced {
     beat: JoinHandle<()>,
 }
 
+/// Says how a process is.
+type TellPresence = Box<dyn Fn(&mut Presence) + Send + Sync>;
+
 struct Load {
     busy: AtomicU32,
+    /// Runs that are left alone, and how often that happened.
+    aside: Mutex<(Vec<SetAside>, u64)>,
     changed: Notify,
+    presence: OnceLock<TellPresence>,
 }
 
 impl Announced {
@@ -166,6 +220,21 @@ impl Announced {
         if self.state.busy.swap(busy, Ordering::Relaxed) != busy {
             self.state.changed.notify_one();
         }
+    }
+
+    /// Says which runs are left alone, and how often that happened.
+    pub fn set_aside(&self, runs: Vec<SetAside>, times: u64) {
+        let mut told = self.state.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != (runs.clone(), times) {
+            *told = (runs, times);
+            self.state.changed.notify_one();
+        }
+    }
+
+    /// Says how the process is whenever a heartbeat is told: no message more than these is sent for it. The first one
+    /// who is to say it does.
+    pub fn tell_with(&self, presence: impl Fn(&mut Presence) + Send + Sync + 'static) {
+        let _said_already = self.state.presence.set(Box::new(presence));
     }
 
     /// Leaves the registry.
@@ -200,6 +269,11 @@ async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
             () = state.changed.notified() => tokio::time::sleep(pause).await,
         }
         profile.busy = state.busy.load(Ordering::Relaxed);
+        (profile.set_aside, profile.times_set_aside) =
+            state.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(tell) = state.presence.get() {
+            tell(&mut profile.presence);
+        }
         if let Some(bytes) = resident_bytes(profile.pid) {
             profile.resident_bytes = bytes;
         }
@@ -221,9 +295,14 @@ impl Core {
     }
 
     async fn heartbeat(&self, profile: &Profile) -> Result<Message, BusError> {
-        let Profile { agent, role, busy, slots, .. } = profile;
+        let Profile { agent, role, busy, slots, presence, .. } = profile;
         let subject = Subject::Heartbeat(role.clone(), agent.clone()).to_string();
-        let body = Body::Heartbeat(Heartbeat { agent: agent.clone(), busy: *busy, slots: *slots });
+        let body = Body::Heartbeat(Heartbeat {
+            agent: agent.clone(),
+            busy: *busy,
+            slots: *slots,
+            states: presence.states.clone(),
+        });
         Ok(self.seal(subject, body, About::default(), self.settings.encoding).await?)
     }
 }
@@ -236,4 +315,40 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     let pages: u64 =
         std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use muster_shared::ids::Seq;
+    use serde_json::json;
+
+    use super::*;
+    use crate::backend::Headers;
+
+    fn entry(slots: u64, at: u64) -> KvEntry {
+        let profile = json!({ "agent": "worker-1", "role": "worker", "slots": slots });
+        let envelope = json!({ "body": { "type": "profile", "content": profile } });
+        let message = Message {
+            subject: "$KV.AGENTS.worker-1".to_owned(),
+            headers: Headers::default(),
+            payload: serde_json::to_vec(&envelope).unwrap().into(),
+        };
+        KvEntry { key: "worker-1".to_owned(), revision: Seq(at), at: Millis(at), message: Some(message) }
+    }
+
+    #[test]
+    fn who_claims_what_cannot_be_does_not_count_as_there() {
+        let mut known = Known { ttl: Duration::from_secs(15), ..Known::default() };
+        assert!(known.take(&entry(u64::from(u32::MAX), 1)).is_empty(), "4,294,967,295 slots");
+        assert!(known.take(&entry(0, 2)).is_empty(), "no slots");
+        assert!(known.refused["worker-1"].contains("0 slots"), "{:?}", known.refused);
+        assert!(
+            matches!(known.take(&entry(8, 3))[..], [RegistryChange::Joined(_)]),
+            "it thinks better of it"
+        );
+        assert!(known.refused.is_empty());
+        assert!(matches!(known.take(&entry(2_000, 4))[..], [RegistryChange::Left(_)]));
+        assert!(known.take(&entry(2_000, 5)).is_empty(), "it is told once");
+    }
 }

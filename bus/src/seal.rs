@@ -1,7 +1,7 @@
 //! Sealing and opening messages: envelope, encoding, redaction, spill to the object store, headers.
 
 use bytes::Bytes;
-use muster_shared::ids::{AgentId, RunId, TaskId};
+use muster_shared::ids::{AgentId, Attempt, RunId, TaskId};
 use muster_shared::time::Millis;
 use muster_shared::wire::codec::{MAX_MESSAGE_BYTES, decode_unbounded};
 use muster_shared::wire::envelope::{INLINE_LIMIT, WIRE_VERSION};
@@ -24,6 +24,8 @@ pub(crate) struct About {
     pub(crate) task: Option<TaskId>,
     pub(crate) receiver: Option<AgentId>,
     pub(crate) expires: Option<Millis>,
+    pub(crate) correlation: Option<Uuid>,
+    pub(crate) attempt: Option<Attempt>,
 }
 
 impl About {
@@ -55,9 +57,10 @@ impl Core {
             receiver: about.receiver,
             sent: now(),
             expires: about.expires,
-            correlation: None,
+            correlation: about.correlation,
             run: about.run,
             task: about.task,
+            attempt: about.attempt,
             trace,
             body,
         };
@@ -149,7 +152,7 @@ fn unspill(stored: &StoredBody, bytes: &Bytes, encoding: Encoding) -> Result<Bod
     Ok(body)
 }
 
-fn encoding_of(message: &Message) -> Encoding {
+pub(crate) fn encoding_of(message: &Message) -> Encoding {
     Encoding::of(message.headers.get(CONTENT_TYPE), &message.payload)
 }
 

@@ -62,6 +62,11 @@ pub struct BusSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub dead_age: Duration,
+    /// How far ahead of the broker's clock a command may say that it was sent. One further ahead becomes a dead letter:
+    /// order comes from positions alone, and such a clock says nothing of how long a goal has time.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub clock_ahead: Duration,
     /// Most bytes of the object store.
     pub objects_bytes: u64,
     /// Most bytes of the shared context.
@@ -119,6 +124,7 @@ impl Default for BusSettings {
             commands_bytes: 64 * MIB,
             dead_bytes: 64 * MIB,
             dead_age: Duration::from_secs(30 * 24 * 3600),
+            clock_ahead: Duration::from_secs(3600),
             objects_bytes: 8192 * MIB,
             context_bytes: 64 * MIB,
             lessons_bytes: 2 * MIB,

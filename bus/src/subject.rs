@@ -35,6 +35,10 @@ pub enum Subject {
     Call(Role, RunId, TaskId),
     /// `bid.<role>.<agent>.<run>.<task>`: an agent bids for a task.
     Bid(Role, AgentId, RunId, TaskId),
+    /// `ask.<request>`: something is asked of the fleet, and answered.
+    Ask(String),
+    /// `err.<agent>`: to one, that something it sent is of no use.
+    Error(AgentId),
     /// `timer.set.<run>`: a run's next deadline.
     TimerSet(RunId),
     /// `timer.due.<run>`: the deadline has come.
@@ -62,6 +66,8 @@ impl std::fmt::Display for Subject {
             Self::Context(run, key) => write!(f, "bb.{run}.{key}"),
             Self::Call(role, run, task) => write!(f, "cfp.{role}.{run}.{task}"),
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
+            Self::Ask(name) => write!(f, "ask.{name}"),
+            Self::Error(agent) => write!(f, "err.{agent}"),
             Self::TimerSet(run) => write!(f, "timer.set.{run}"),
             Self::TimerDue(run) => write!(f, "timer.due.{run}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
@@ -101,6 +107,8 @@ impl Subject {
             ["bid", role, agent, run, task] => {
                 Ok(Self::Bid(read(role)?, read(agent)?, read(run)?, read(task)?))
             }
+            ["ask", name] => Ok(Self::Ask((*name).to_owned())),
+            ["err", agent] => Ok(Self::Error(read(agent)?)),
             ["timer", "set", run] => Ok(Self::TimerSet(read(run)?)),
             ["timer", "due", run] => Ok(Self::TimerDue(read(run)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
@@ -126,6 +134,8 @@ impl Subject {
             | Self::ControlAll
             | Self::ControlRole(_)
             | Self::ControlAgent(_)
+            | Self::Ask(_)
+            | Self::Error(_)
             | Self::Dead(_) => None,
         }
     }
@@ -162,9 +172,9 @@ pub fn queue_filter(queue: &Queue) -> String {
 pub fn watched(run: Option<RunId>) -> Vec<String> {
     match run {
         Some(run) => ["run", "evt", "cmd", "live", "bb"].map(|kind| format!("{kind}.{run}.>")).to_vec(),
-        None => {
-            ["run", "evt", "cmd", "hb", "live", "ctl", "bb", "dlq"].map(|kind| format!("{kind}.>")).to_vec()
-        }
+        None => ["run", "evt", "cmd", "hb", "live", "ctl", "bb", "ask", "err", "dlq"]
+            .map(|kind| format!("{kind}.>"))
+            .to_vec(),
     }
 }
 
@@ -212,6 +222,8 @@ mod tests {
             "ctl.agent.worker-00000001",
             "bb.RUN.facts",
             "bb.RUN.door.colour",
+            "ask.submit",
+            "err.worker-00000001",
             "timer.set.RUN",
             "timer.due.RUN",
             "dlq.evt.anything.at.all",

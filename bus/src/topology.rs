@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 3;
+pub const TOPOLOGY_VERSION: u32 = 4;
 
 /// The record.
 pub const RUNS: &str = "RUNS";
@@ -34,6 +34,8 @@ pub const ALLOWANCE: &str = "KV_ALLOWANCE";
 pub const ALLOWANCE_SHOWN: &str = "allowance.";
 /// The bucket of what runs taught, as a stream.
 pub const LESSONS: &str = "KV_LESSONS";
+/// Which runs were made of requests that bear an id of their asker.
+pub const ASKED: &str = "KV_ASKED";
 /// Which files runs have.
 pub const FILES: &str = "KV_FILES";
 /// What agents and tools did.
@@ -180,6 +182,11 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             // Best effort: a run whose lessons a crash takes has taught nothing.
             waits_for_disk: false,
             ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", settings.lessons_bytes)
+        },
+        StreamSpec {
+            when_full: WhenFull::DropOldest,
+            max_age: Some(Duration::from_secs(30 * 24 * 3600)),
+            ..bucket(ASKED, "Which runs were made of requests", "$KV.ASKED.>", 4 * MIB)
         },
         bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes),
         StreamSpec {

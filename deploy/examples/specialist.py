@@ -16,8 +16,11 @@ hand = {}  # by queue: the task in hand, and what was ordered about it
 def message(kind, **content):  # what is left out, the receiver fills in
     return json.dumps({"body": {"type": kind, "content": content}}).encode()
 
-def content(msg):
-    return json.loads(msg.data)["body"]["content"]
+async def content(msg, js=None):
+    body = json.loads(msg.data)["body"]
+    if body["type"] == "stored":  # too large for a message: it lies in the object store, under its hash
+        body = json.loads((await (await js.object_store("MUSTER")).get(body["content"]["hash"])).data)
+    return body["content"]
 
 async def beat(nc):
     while True:
@@ -26,37 +29,44 @@ async def beat(nc):
         await asyncio.sleep(5)
 
 async def obey(msg):
-    order = content(msg)
+    order = await content(msg)
     for task in hand.values() if order["control"].startswith(("cancel", "park")) else ():
         if all(order.get(part, of) == of for part, of in task.items()):  # an order may mean a whole run
             task["order"] = order["control"]
 
 async def take(js, queue):
-    tasks = await js.pull_subscribe(f"task.{queue}.>", queue, "TASKS", api.ConsumerConfig(inactive_threshold=600))
+    idle = 600 if queue[0] == "@" else None  # a queue of one's own outlives its agent for so long
+    tasks = await js.pull_subscribe(f"task.{queue}.>", queue, "TASKS", api.ConsumerConfig(inactive_threshold=idle))
     while True:
         try:
             msg, = await tasks.fetch(1, timeout=20)
-            offer = content(msg).get("offer") or content(msg)  # a single offer travels inside its decision
+            body = await content(msg, js)
+            offer = body.get("offer") or body  # a single offer travels inside its decision
             hand[queue] = {part: offer[part] for part in ("run", "task", "generation")}
-            await work(js, msg, hand[queue], offer["work"]["execute"]["task"]["goal"])
+            await work(js, msg, hand[queue], offer)
             await msg.ack_sync()
-        except nats.errors.Error as why:  # nothing to do for 20 s; or 10071, 10164: another agent has the task
-            print(why, flush=True)
+        except (nats.errors.Error, LookupError, ValueError) as why:
+            print(repr(why), flush=True)  # nothing to do for 20 s; 10071, 10164: another agent has it; or no offer for us
         hand.pop(queue, None)
 
-async def work(js, msg, task, goal):
+async def work(js, msg, task, offer):
     fence = "evt.{run}.*.*.{task}.{generation}.>".format(**task)  # the same for all: of two that write, one is refused
     async def write(kind, **content):
         headers = {"Nats-Expected-Last-Subject-Sequence": str(seq), "Nats-Expected-Last-Subject-Sequence-Subject": fence}
         subject = fence.replace("*.*.", f"{ROLE}.{ME}.").replace(">", kind)
         return (await js.publish(subject, message(kind, **content), headers=headers)).seq
-    seq, before = 0, {}
-    with contextlib.suppress(errors.NotFoundError):
-        last = await js.get_last_msg("RUNS", fence)
-        seq, before = last.seq, content(last)
+    async def last(subject):  # the newest entry of the record on a subject, and what it says
+        with contextlib.suppress(errors.NotFoundError):
+            entry = await js.get_last_msg("RUNS", subject)
+            return entry.seq, await content(entry, js)
+        return 0, {}
+    seq, before = await last(fence)
     if "ending" in before or "parked" in before:
         return  # it has ended: it is acknowledged and dropped
-    done, words = before.get("number", before.get("after_step", 0)), len(goal.split())
+    done, words = 0, len(offer["work"]["execute"]["task"]["goal"].split())
+    for number in range(offer.get("continues") or task["generation"], task["generation"] + 1):  # earlier ones count too
+        _, step = await last(fence.replace(f".{task['generation']}.>", f".{number}.step"))
+        done = step.get("number", done)
     seq = await write("started", ack=msg.reply, after_step=done)
     for number in range(done + 1, 4):
         await asyncio.sleep(PACE)  # in place of real work

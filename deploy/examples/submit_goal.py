@@ -47,17 +47,33 @@ def envelope(run: str, content: dict) -> bytes:
             "sender": "python-example",
             "sent": int(time.time() * 1000),
             "run": run,
-            "body": {"type": "command", "content": content},
+            "body": {"type": "ask", "content": content},
         }
     ).encode()
 
 
 async def main(words: str) -> int:
     client = await nats.connect(server_url(), connect_timeout=5)
-    jetstream = client.jetstream()
-    run = run_id()
+    try:
+        # Any orchestrator answers: `accepted` with the run, or `error` with the reason. The run is named here, so
+        # that asking again after a lost answer makes no second one.
+        run = run_id()
+        ask = {"ask": "submit", "run": run, "goal": {"text": words, "encoding": "json"}}
+        headers = {"Content-Type": "application/json"}
+        answer = await client.request("ask.submit", envelope(run, ask), timeout=30, headers=headers)
+        body = json.loads(answer.data)["body"]
+        if body["type"] != "accepted":
+            print(f"not accepted: {body['content']['reason']}", file=sys.stderr)
+            return 1
+        if body["content"].get("queued"):
+            print("it stays queued until an orchestrator takes it up", flush=True)
+        return await follow(client, run)
+    finally:
+        await client.close()
 
-    # What the fleet writes about this run: decisions and offers, and what agents report.
+
+async def follow(client, run: str) -> int:
+    """What the fleet writes about the run, from the record: nothing is missed, over lost connections too."""
     ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def show(message) -> None:
@@ -66,26 +82,15 @@ async def main(words: str) -> int:
         print(f"{message.subject}  {kind}", flush=True)
         for event in content.get("events", []) if kind == "decided" else []:
             print(f"    {event['event']}", flush=True)
-            if event["event"] == "run_completed":
-                print("\n" + event["report"]["body"])
-                ended.set_result(0)
-            elif event["event"] in ("run_failed", "run_aborted"):
-                print("\n" + event["reason"])
-                ended.set_result(1)
+            if event["event"] in ("run_completed", "run_failed", "run_aborted") and not ended.done():
+                report = event.get("report")
+                print("\n" + (report["body"] if report else event["reason"]))
+                ended.set_result(0 if event["event"] == "run_completed" else 1)
 
-    await client.subscribe(f"run.{run}.>", cb=show)
-    await client.subscribe(f"evt.{run}.>", cb=show)
-
-    command = {"command": "submit", "run": run, "goal": {"text": words, "encoding": "json"}}
-    await jetstream.publish(
-        f"cmd.{run}.submit",
-        envelope(run, command),
-        headers={"Content-Type": "application/json", "Nats-Msg-Id": f"{run}.submit"},
-    )
-    try:
-        return await asyncio.wait_for(ended, timeout=300)
-    finally:
-        await client.close()
+    jetstream = client.jetstream()
+    for subject in (f"run.{run}.>", f"evt.{run}.>"):
+        await jetstream.subscribe(subject, stream="RUNS", ordered_consumer=True, cb=show)
+    return await asyncio.wait_for(ended, timeout=300)
 
 
 if __name__ == "__main__":

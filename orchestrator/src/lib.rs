@@ -7,4 +7,6 @@ pub mod drive;
 pub mod matching;
 pub mod replay;
 
-pub use drive::{OrchestratorError, OrchestratorSettings, run, with_system};
+pub use drive::{
+    Capacity, Holding, OrchestratorError, OrchestratorSettings, Roomed, decide_with_room, run, with_system,
+};

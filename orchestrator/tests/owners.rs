@@ -138,6 +138,7 @@ fn creation(bus: &Bus) -> Decided {
         }],
         now: Millis(1),
         basis: Seq(0),
+        after: None,
         capacity: BTreeMap::new(),
         offers: 0,
         continues: false,

@@ -39,14 +39,25 @@ impl RunId {
         self.0
     }
 
-    /// The first twelve digits, enough for a person to tell runs apart.
+    /// The last twelve digits: enough for a person to tell runs apart, and for commands that name a run. The first ones
+    /// are the time, and the same for all runs of a moment.
     #[must_use]
     pub fn short(&self) -> String {
+        let text = self.to_string();
+        text.get(text.len().saturating_sub(SHORT)..).unwrap_or(&text).to_owned()
+    }
+
+    /// The first twelve digits, by which runs were named in records of before [`REPAIRS_SINCE`](crate::run::REPAIRS_SINCE).
+    #[must_use]
+    pub fn beginning(&self) -> String {
         let mut text = self.to_string();
-        text.truncate(12);
+        text.truncate(SHORT);
         text
     }
 }
+
+/// How many digits of a run's id are shown.
+const SHORT: usize = 12;
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,6 +228,20 @@ pub enum TaskId {
 }
 
 impl TaskId {
+    /// The index of the leaf that this task is, if it is one.
+    #[must_use]
+    pub const fn as_leaf(&self) -> Option<&TaskIndex> {
+        match self {
+            Self::Leaf(index) => Some(index),
+            Self::Plan
+            | Self::Reflect(_)
+            | Self::Refine(_)
+            | Self::Settle(_)
+            | Self::Write
+            | Self::DraftReview(_) => None,
+        }
+    }
+
     /// The index of the leaf this task is about, if it is about one.
     #[must_use]
     pub const fn leaf(&self) -> Option<&TaskIndex> {

@@ -7,6 +7,7 @@
 pub mod blueprint;
 pub mod conflict;
 pub mod contract;
+pub mod expected;
 pub mod flow;
 pub mod ids;
 pub mod plan;
@@ -17,6 +18,7 @@ pub mod span;
 pub mod standing;
 pub mod time;
 pub mod wire;
+pub mod words;
 
 mod number_keys;
 mod text_form;

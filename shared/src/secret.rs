@@ -136,6 +136,19 @@ impl Redactor {
     }
 }
 
+/// Addresses such as `nats://user:password@host` without the passwords in them; what stands alone before the `@` counts
+/// as one, as a token is written. Whatever the password is made of: it was set as one.
+#[must_use]
+pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    static USER: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("(?<before>://)(?:(?<user>[^/?#\\s,@:]*):)?[^/?#\\s,]*@").ok());
+    let Some(pattern) = USER.as_ref() else { return Cow::Borrowed(REDACTED) };
+    pattern.replace_all(text, |found: &Captures<'_>| match found.name("user") {
+        Some(user) => format!("{}{}:{REDACTED}@", &found["before"], user.as_str()),
+        None => format!("{}{REDACTED}@", &found["before"]),
+    })
+}
+
 /// A value as it is, and as it reads when it is escaped in a URL or in JSON, or lies within base64.
 fn forms_of(value: &str) -> Vec<String> {
     const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -308,6 +321,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_their_passwords() {
+        for (text, wanted) in [
+            ("nats://me:pw@h:4222", "nats://me:[redacted]@h:4222"),
+            ("nats://:p@h", "nats://:[redacted]@h"),
+            ("nats://tok@h", "nats://[redacted]@h"),
+            ("nats://a:p@w:x@h1,tls://b:q@h2:1", "nats://a:[redacted]@h1,tls://b:[redacted]@h2:1"),
+            ("https://h/path@2?to=a@b", "https://h/path@2?to=a@b"),
+            ("nats://127.0.0.1:4222", "nats://127.0.0.1:4222"),
+            ("ann@example.org", "ann@example.org"),
+        ] {
+            assert_eq!(without_passwords(text), wanted, "{text}");
+        }
+    }
 
     #[test]
     fn what_looks_like_a_secret_is_redacted() {

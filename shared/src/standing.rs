@@ -17,6 +17,9 @@ pub struct Tally {
     pub failed: u64,
     /// Tasks whose time was up with it.
     pub late: u64,
+    /// Tasks that it handed back for another to do.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub handed_back: u64,
     /// Contradictions in which its claim held.
     #[serde(skip_serializing_if = "is_zero")]
     pub conflicts_won: u64,
@@ -56,7 +59,7 @@ impl Tally {
     /// What speaks against it.
     #[must_use]
     pub const fn bad(&self) -> u64 {
-        let late = self.failed.saturating_add(self.late);
+        let late = self.failed.saturating_add(self.late).saturating_add(self.handed_back);
         late.saturating_add(self.conflicts_lost).saturating_add(self.bids_broken)
     }
 
@@ -92,6 +95,7 @@ impl Tally {
             done: one(self.done, other.done, add),
             failed: one(self.failed, other.failed, add),
             late: one(self.late, other.late, add),
+            handed_back: one(self.handed_back, other.handed_back, add),
             conflicts_won: one(self.conflicts_won, other.conflicts_won, add),
             conflicts_lost: one(self.conflicts_lost, other.conflicts_lost, add),
             bids_kept: one(self.bids_kept, other.bids_kept, add),
@@ -108,6 +112,9 @@ impl Tally {
         let mut words = format!("{} of {} {tasks} done", self.done, self.ended());
         if let Some(ms) = self.mean_ms().filter(|ms| *ms > 0) {
             words.push_str(&format!(", {}.{} s each", ms / 1000, ms % 1000 / 100));
+        }
+        if self.handed_back > 0 {
+            words.push_str(&format!(", {} handed back", self.handed_back));
         }
         if self.conflicts_lost > 0 {
             words.push_str(&format!(", wrong in {} contradictions", self.conflicts_lost));
@@ -130,8 +137,34 @@ pub struct AgentStanding {
     /// Its model, as `provider/model`, where known.
     #[serde(default)]
     pub model: String,
+    /// Its name on its host, which outlives the process; empty when it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its host.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// What its work came to.
     pub tally: Tally,
+}
+
+/// Who an agent is, whenever it was started: its name and its host, or the process where it has no name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Identity {
+    /// An agent with a name, on a host.
+    Named(String, String),
+    /// A process.
+    Process(AgentId),
+}
+
+impl Identity {
+    /// Who an agent is by what it says of itself.
+    #[must_use]
+    pub fn of(agent: &AgentId, name: &str, host: &str) -> Self {
+        if name.is_empty() {
+            return Self::Process(agent.clone());
+        }
+        Self::Named(name.to_owned(), host.to_owned())
+    }
 }
 
 /// How calls of a tool went.
@@ -193,7 +226,9 @@ const ENOUGH_CALLS: u64 = 4;
 pub struct Standings {
     runs: BTreeMap<RunId, RunStanding>,
     oldest: BTreeSet<(Millis, RunId)>,
-    agents: BTreeMap<AgentId, Tally>,
+    agents: BTreeMap<Identity, Tally>,
+    /// When the newest run ended in which somebody did something.
+    latest: BTreeMap<Identity, Millis>,
     likes: BTreeMap<(String, String), Tally>,
     tools: BTreeMap<String, ToolTally>,
 }
@@ -207,6 +242,10 @@ impl Standings {
         let kept = kept.bounded();
         self.forget(kept.run);
         self.fold(&kept, Tally::plus, u64::saturating_add);
+        for AgentStanding { agent, name, host, .. } in &kept.agents {
+            let latest = self.latest.entry(Identity::of(agent, name, host)).or_default();
+            *latest = kept.ended_at.max(*latest);
+        }
         self.oldest.insert((kept.ended_at, kept.run));
         self.runs.insert(kept.run, kept);
         while self.runs.len() > Self::MOST_RUNS {
@@ -219,12 +258,13 @@ impl Standings {
         if let Some(known) = self.runs.remove(&run) {
             self.oldest.remove(&(known.ended_at, run));
             self.fold(&known, Tally::minus, u64::saturating_sub);
+            self.latest.retain(|identity, _| self.agents.contains_key(identity));
         }
     }
 
     fn fold(&mut self, kept: &RunStanding, tally: fn(Tally, Tally) -> Tally, count: fn(u64, u64) -> u64) {
-        for AgentStanding { agent, role, model, tally: own } in &kept.agents {
-            change(&mut self.agents, agent.clone(), |sum| tally(sum, *own));
+        for AgentStanding { agent, role, model, name, host, tally: own } in &kept.agents {
+            change(&mut self.agents, Identity::of(agent, name, host), |sum| tally(sum, *own));
             change(&mut self.likes, (role.clone(), model.clone()), |sum| tally(sum, *own));
         }
         for (tool, own) in &kept.tools {
@@ -236,19 +276,23 @@ impl Standings {
         }
     }
 
-    /// What is known of an agent, or else of those with its role and model; nothing when that is too little.
+    /// What is known of an agent, or else of those with its role and model; nothing when that is too little. Whoever was
+    /// started since the last run that it did something in gets its chance, and nobody is thought ill of because of its
+    /// like.
     #[must_use]
-    pub fn of(&self, agent: &AgentId, role: &str, model: &str) -> Option<Tally> {
+    pub fn of(&self, who: &Identity, started_at: Millis, role: &str, model: &str) -> Option<Tally> {
         let enough = |tally: &&Tally| tally.good() + tally.bad() >= ENOUGH;
-        let own = self.agents.get(agent).filter(enough);
-        let likes = || self.likes.get(&(role.to_owned(), model.to_owned())).filter(enough);
+        let well = |tally: &&Tally| tally.good() > tally.bad();
+        let is_new = self.latest.get(who).is_some_and(|latest| *latest < started_at);
+        let own = self.agents.get(who).filter(enough).filter(|tally| !is_new || well(tally));
+        let likes = || self.likes.get(&(role.to_owned(), model.to_owned())).filter(enough).filter(well);
         own.or_else(likes).copied()
     }
 
     /// What is known of an agent itself.
     #[must_use]
-    pub fn of_agent(&self, agent: &AgentId) -> Option<Tally> {
-        self.agents.get(agent).copied()
+    pub fn of_agent(&self, who: &Identity) -> Option<Tally> {
+        self.agents.get(who).copied()
     }
 
     /// What is known of tools.
@@ -295,11 +339,17 @@ mod tests {
         AgentId::new("worker", n)
     }
 
+    fn process(n: u32) -> Identity {
+        Identity::of(&agent(n), "", "here")
+    }
+
     fn run(n: u128, agents: &[(u32, u64, u64)], tools: &[(&str, u64, u64)]) -> RunStanding {
         let agents = agents.iter().map(|(number, done, failed)| AgentStanding {
             agent: agent(*number),
             role: "worker".into(),
             model: "m".into(),
+            name: String::new(),
+            host: "here".into(),
             tally: Tally { done: *done, failed: *failed, ms: 100 * (done + failed), ..Tally::default() },
         });
         let tools = tools.iter().map(|(name, calls, failed)| {
@@ -319,7 +369,7 @@ mod tests {
         standings.learn(run(1, &[(1, 5, 1)], &[]));
         standings.learn(run(1, &[(1, 2, 2)], &[]));
         standings.learn(run(2, &[(1, 1, 0)], &[]));
-        let known = standings.of(&agent(1), "worker", "m");
+        let known = standings.of(&process(1), Millis(0), "worker", "m");
         assert_eq!(known.map(|tally| (tally.done, tally.failed, tally.mean_ms())), Some((3, 2, Some(100))));
     }
 
@@ -327,7 +377,9 @@ mod tests {
     fn who_did_little_is_judged_by_its_like() {
         let mut standings = Standings::default();
         standings.learn(run(1, &[(1, 4, 0), (2, 1, 0)], &[]));
-        let done = |number, model| standings.of(&agent(number), "worker", model).map(|tally| tally.done);
+        let done = |number, model| {
+            standings.of(&process(number), Millis(0), "worker", model).map(|tally| tally.done)
+        };
         assert_eq!(
             (done(1, "m"), done(2, "m"), done(3, "m"), done(3, "n")),
             (Some(4), Some(5), Some(5), None)
@@ -340,7 +392,11 @@ mod tests {
         for n in 1..=(Standings::MOST_RUNS as u128 + 2) {
             standings.learn(run(n, &[(u32::try_from(n).unwrap_or(0), 3, 0)], &[("t", 1, 1)]));
         }
-        assert_eq!((standings.of_agent(&agent(2)), standings.of_agent(&agent(3)).is_some()), (None, true));
+        assert_eq!(
+            (standings.of_agent(&process(2)), standings.of_agent(&process(3)).is_some()),
+            (None, true)
+        );
+        assert!(standings.latest.len() <= Standings::MOST_RUNS, "{}", standings.latest.len());
         assert_eq!(standings.tools()["t"].calls, Standings::MOST_RUNS as u64);
     }
 
@@ -352,5 +408,47 @@ mod tests {
         assert_eq!(advice.len(), 2, "{advice:?}");
         assert!(advice[0].starts_with("b failed in 9 of its last 10 calls"), "{advice:?}");
         assert_eq!(standings.advice(1).len(), 1);
+    }
+
+    /// What the process `number` of an agent with this name did in a run.
+    fn named(n: u128, number: u32, name: &str, done: u64, failed: u64) -> RunStanding {
+        let mut kept = run(n, &[(number, done, failed)], &[]);
+        kept.agents[0].name = name.into();
+        kept
+    }
+
+    #[test]
+    fn an_agent_stays_who_it_is_when_it_is_started_again() {
+        let mut standings = Standings::default();
+        standings.learn(named(1, 1, "worker-1", 2, 0));
+        standings.learn(named(2, 2, "worker-1", 2, 0));
+        standings.learn(named(3, 3, "worker-2", 0, 9));
+        let who = |name: &str, host: &str| Identity::of(&agent(9), name, host);
+        assert_eq!(standings.of_agent(&who("worker-1", "here")).map(|tally| tally.done), Some(4));
+        assert_eq!(standings.of_agent(&who("worker-1", "there")), None, "that is another machine");
+    }
+
+    #[test]
+    fn who_is_new_or_started_again_is_not_held_to_what_went_wrong_before() {
+        let mut standings = Standings::default();
+        standings.learn(named(7, 1, "worker-1", 0, 9));
+        let bad = |number: u32, name: &str, started: u64| {
+            let who = Identity::of(&agent(number), name, "here");
+            standings.of(&who, Millis(started), "worker", "m").map(|tally| tally.failed)
+        };
+        assert_eq!(bad(1, "worker-1", 3), Some(9), "it was there when it went wrong");
+        assert_eq!(bad(2, "worker-1", 8), None, "it was started again since");
+        assert_eq!(bad(3, "worker-3", 3), None, "its like did poorly, and it has done nothing");
+        standings.learn(named(9, 2, "worker-1", 0, 1));
+        let who = Identity::of(&agent(2), "worker-1", "here");
+        let again = standings.of(&who, Millis(8), "worker", "m").map(|tally| tally.failed);
+        assert_eq!(again, Some(10), "it had its chance");
+    }
+
+    #[test]
+    fn what_was_handed_back_speaks_against_it_and_is_said() {
+        let tally = Tally { done: 1, handed_back: 2, ..Tally::default() };
+        assert_eq!((tally.good(), tally.bad()), (1, 2));
+        assert_eq!(tally.in_words(), "1 of 1 task done, 2 handed back");
     }
 }

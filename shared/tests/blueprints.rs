@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{
     Blueprint, BlueprintStep, Ended, FallbackStep, Fate, Filled, Param, ParamKind, Standing, Unfolded, check,
-    check_limits, fill, fill_text, parse, shipped, shipped_names, unfold, write,
+    check_limits, check_lists, fill, fill_text, parse, shipped, shipped_names, unfold, write,
 };
 use muster_shared::flow::{Finding, Plan, RunLimits, TaskResult};
 use muster_shared::ids::{Role, TaskIndex};
@@ -46,6 +46,7 @@ impl Run {
             fates: &self.fates,
             ended: &self.ended,
             approvals: &self.approvals,
+            in_batches: true,
         };
         let found = unfold(&self.filled, &standing);
         assert_eq!(found, unfold(&self.filled, &standing), "the same comes of the same");
@@ -255,17 +256,75 @@ fn a_list_makes_a_task_of_each_item_once() {
     assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
 }
 
+fn topics(number: usize) -> Value {
+    json!({ "topics": (1..=number).map(|n| format!("topic {n}")).collect::<Vec<_>>() })
+}
+
+const LOOK: &str = "[[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='params.topics'";
+
 #[test]
-fn more_items_than_the_limits_allow_are_left_out_with_a_note() {
-    let topics: Vec<String> = (1..=9).map(|n| format!("topic {n}")).collect();
-    let mut run = run(
-        "[[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='params.topics'",
-        &json!({ "topics": topics }),
-    );
+fn items_that_cannot_stand_beside_each_other_are_done_in_batches() {
+    for (items, batches) in [(5, None), (6, Some(2)), (8, Some(2)), (11, Some(3)), (14, Some(3))] {
+        let mut run =
+            run(&format!("{LOOK}\n[[steps]]\nid='sum'\ngoal='sum up {{{{look.result}}}}'"), &topics(items));
+        assert_eq!(check_lists(&run.filled, &run.limits), []);
+        run.unfold();
+        let Fate::Placed { tasks, note, left_out, .. } = &run.fates["look"] else { panic!() };
+        assert_eq!((tasks.len(), note.as_str(), *left_out), (items, "", 0));
+        let goals: Vec<&str> = tasks.iter().map(|task| run.plan.tasks[task].goal.as_str()).collect();
+        for n in 1..=items {
+            assert!(goals.contains(&format!("look at topic {n}").as_str()), "{goals:?}");
+        }
+        let one = "1".parse::<TaskIndex>().unwrap();
+        let below = run.plan.children(Some(&one)).count();
+        assert_eq!(below, batches.unwrap_or(items), "{items}");
+        assert_eq!(run.goal("2"), "sum up {{1.result}}");
+        assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
+    }
+}
+
+#[test]
+fn a_list_that_there_is_no_room_for_is_refused_before_anything_runs() {
+    let (filled, limits) = {
+        let run = run(LOOK, &topics(40));
+        (run.filled, run.limits)
+    };
+    let problems = check_lists(&filled, &limits);
+    assert_eq!(problems.len(), 1);
+    let told = problems[0].to_string();
+    assert!(told.contains("40 items") && told.contains("limits.max_tasks (20)"), "{told}");
+    let limits = RunLimits { max_tasks: 60, max_width: 10, ..limits };
+    assert_eq!(check_lists(&filled, &limits), []);
+}
+
+#[test]
+fn what_a_step_gives_too_many_of_is_named_and_counted() {
+    let steps = "[[steps]]\nid='scan'\ngoal='list them'\n\
+                 [[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='scan.result'";
+    let mut run = run(steps, &json!({}));
     run.unfold();
-    let Fate::Placed { tasks, note, .. } = &run.fates["look"] else { panic!() };
-    assert_eq!(tasks.len(), 5);
-    assert!(note.starts_with("4 of 9 items"), "{note}");
+    let lines: Vec<String> = (1..=40).map(|n| format!("- thing {n}")).collect();
+    run.end("1", &lines.join("\n"));
+    run.unfold();
+    let Fate::Placed { tasks, note, left_out, .. } = &run.fates["look"] else { panic!() };
+    assert_eq!(tasks.len() + usize::try_from(*left_out).unwrap(), 40);
+    assert!(*left_out > 0 && note.contains("of 40 items are left out") && note.contains("thing "), "{note}");
+    assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
+}
+
+#[test]
+fn the_failure_block_stands_after_the_batches() {
+    let steps = "[[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='params.topics'\n\
+                 [[steps.fallback]]\ngoal='look it up'";
+    let mut run = run(steps, &topics(7));
+    run.unfold();
+    for task in run.open() {
+        run.fail(&task.to_string());
+    }
+    run.unfold();
+    let Fate::Placed { fallback, .. } = &run.fates["look"] else { panic!() };
+    assert_eq!(fallback.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1-3"]);
+    assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
 }
 
 #[test]

@@ -46,6 +46,23 @@ fn brackets_in_strings_do_not_count() {
 }
 
 #[test]
+fn the_field_at_fault_is_named_in_both_encodings() {
+    let value = serde_json::json!({ "body": { "type": "outcome", "content": {
+        "ending": "done", "usage": { "steps": 2.5 }
+    } } });
+    for encoding in BOTH {
+        let bytes = encode(&value, encoding).unwrap();
+        let error = decode::<Envelope>(&bytes, encoding).unwrap_err().to_string();
+        assert!(error.starts_with("field body.content.usage.steps: "), "{encoding}: {error}");
+    }
+    let missing = br#"{"body":{"type":"started","content":{"attempt":1}}}"#;
+    let error = decode::<Envelope>(missing, Encoding::Json).unwrap_err().to_string();
+    assert!(error.contains("body.content") && error.contains("missing field `ack`"), "{error}");
+    let error = decode::<Envelope>(b"I am done.", Encoding::Json).unwrap_err().to_string();
+    assert!(error.contains("not valid json"), "{error}");
+}
+
+#[test]
 fn two_megabytes_are_refused() {
     for encoding in BOTH {
         let bytes = encode(&"x".repeat(2 * MAX_MESSAGE_BYTES), encoding).unwrap();

@@ -16,6 +16,9 @@ pub(crate) enum Bench {
         /// How many runs.
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         runs: u32,
+        /// Over how many fleets of different shapes the runs are spread.
+        #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        shapes: u32,
         /// Runs at once.
         #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
         at_once: u32,

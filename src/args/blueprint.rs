@@ -52,7 +52,7 @@ pub(crate) struct BlueprintNameArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BlueprintSaveArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     pub(crate) run: String,
     /// What the blueprint is to be called.
     pub(crate) name: String,

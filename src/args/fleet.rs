@@ -24,7 +24,7 @@ pub(crate) struct UpArgs {
     /// Processes of a role or specialist (0 for none), such as worker=4. May be repeated.
     #[arg(long, value_name = "ROLE=N", value_parser = parse_scale)]
     pub(crate) scale: Vec<(String, u16)>,
-    /// Go on in the background once the fleet is up.
+    /// Go on in the background once the fleet is up, that is, once every process has joined and takes work.
     #[arg(short, long)]
     pub(crate) detach: bool,
     /// Print changes only as JSON, one object a line.
@@ -33,6 +33,9 @@ pub(crate) struct UpArgs {
     /// Set for the process that goes on in the background.
     #[arg(long, hide = true)]
     pub(crate) in_background: bool,
+    /// Set for the fleet of a run: it ends when no run uses it any more.
+    #[arg(long, hide = true)]
+    pub(crate) while_used: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -103,6 +106,15 @@ pub(crate) struct ConformArgs {
     /// Time for each of the tasks.
     #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "30s")]
     pub(crate) limit: Duration,
+    /// What the agent is asked to do.
+    #[arg(long, value_name = "GOAL", conflicts_with = "task")]
+    pub(crate) goal: Option<String>,
+    /// The task it is given, as one of a plan file is written: name, goal, expected_output, needs (.json, .toml, .yaml).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) task: Option<PathBuf>,
+    /// Fail too when something was not seen.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -28,7 +28,7 @@ Examples:
   muster graph last --format dot | dot -Tsvg > plan.svg
   muster graph 0193c2 -o plan.mmd")]
 pub(crate) struct GraphArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Which language.
@@ -47,7 +47,7 @@ Examples:
   muster artifacts last --get                # all of them, into the current folder
   muster artifacts last notes/draft.md --get -o drafts")]
 pub(crate) struct ArtifactsArgs {
-    /// The run: its id, the unique beginning of one, or `last`; `last/1-2` is the run within its task 1-2.
+    /// The run: its id, the end of it that is shown, or `last`; `last/1-2` is the run within its task 1-2.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Only these, by their paths in the run's workspace.
@@ -84,7 +84,7 @@ Examples:
   muster show last 1-2 --reflection
   muster show last --refinements")]
 pub(crate) struct ShowArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Only this task, by its index, such as 1-2; 1-2/1-1 is in the run that 1-2 has of its own.
@@ -98,6 +98,9 @@ pub(crate) struct ShowArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --json: everything that is known, with the last steps and what models were sent for them.
+    #[arg(long, requires = "json", conflicts_with_all = ["reflection", "refinements"])]
+    pub(crate) full: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -105,7 +108,7 @@ pub(crate) struct ShowArgs {
     after_help = "Examples:\n  muster trace last\n  muster trace 0193c2 1-2\n  muster trace last plan --json\n  muster trace last 1-2/1-1"
 )]
 pub(crate) struct TraceArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Only this task: an index such as 1-2, or plan, reflect-1-2, refine-1, write; 1-2/1-1 or 1-2/plan in the run that
@@ -128,7 +131,7 @@ pub(crate) struct TraceArgs {
 /// difference is named, with what the record holds and what came now; the exit code is then 1.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Render every prompt anew as well, by the templates at hand, and compare it with what was sent.

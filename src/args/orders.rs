@@ -11,7 +11,7 @@ use crate::place::Place;
 /// What is asked of a run, and how long its record is watched for the answer.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OrderArgs {
-    /// The run: its id, the unique beginning of one, or `last`; `last/1-2` is the run that task 1-2 has of its own.
+    /// The run: its id, the end of it that is shown, or `last`; `last/1-2` is the run that task 1-2 has of its own.
     pub(crate) run: String,
     /// Why. It is recorded, and whoever works on it is told.
     #[arg(long, value_name = "TEXT", default_value = "")]

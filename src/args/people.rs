@@ -16,7 +16,7 @@ use crate::place::Place;
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  muster questions\n  muster questions last --all")]
 pub(crate) struct QuestionsArgs {
-    /// Of one run only: its id, the unique beginning of one, or `last`.
+    /// Of one run only: its id, the end of it that is shown, or `last`.
     pub(crate) run: Option<String>,
     /// Also those that were answered.
     #[arg(long)]

@@ -17,7 +17,7 @@ Examples:
   muster prompt last 1-2 3 --diff # what is new since the step before
   muster prompt last plan --json")]
 pub(crate) struct PromptArgs {
-    /// The run: its id, the unique beginning of one, or `last`.
+    /// The run: its id, the end of it that is shown, or `last`.
     pub(crate) run: String,
     /// The task: an index such as 1-2, or plan, reflect-1-2, refine-1, write; 1-2/1-1 in the run of 1-2.
     pub(crate) task: Place<TaskId>,

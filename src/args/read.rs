@@ -4,16 +4,26 @@ use std::time::Duration;
 
 use muster_shared::ids::Role;
 
+use crate::settings::MOST_PROCESSES;
+
 pub(super) fn parse_span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is not a time: write 90s, 10m or 1h30m");
     let span: jiff::SignedDuration = text.parse().map_err(|_| wrong())?;
     Duration::try_from(span).ok().filter(|span| !span.is_zero()).ok_or_else(wrong)
 }
 
+/// The same, or no time at all.
+pub(super) fn parse_wait(text: &str) -> Result<Duration, String> {
+    if text.trim() == "0s" { Ok(Duration::ZERO) } else { parse_span(text) }
+}
+
 pub(super) fn parse_scale(text: &str) -> Result<(String, u16), String> {
     let wrong = || format!("{text:?} is not ROLE=N, such as worker=4");
     let (role, count) = text.split_once('=').ok_or_else(wrong)?;
-    let count: u16 = count.trim().parse().map_err(|_| wrong())?;
+    let number: u64 = count.trim().parse().map_err(|_| wrong())?;
+    let count = u16::try_from(number).ok().filter(|count| *count <= MOST_PROCESSES).ok_or_else(|| {
+        format!("{number} processes of {} are too many: {MOST_PROCESSES} of a role is the most", role.trim())
+    })?;
     let role = role.trim();
     // Which specialists there are is known when the fleet is: here it need only be a name.
     if role != "orchestrator" {
@@ -39,6 +49,7 @@ pub(super) fn parse_assignment(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
@@ -57,8 +68,13 @@ mod tests {
         assert_eq!(parse_scale("worker=4"), Ok(("worker".into(), 4)));
         assert_eq!(parse_scale("orchestrator=2"), Ok(("orchestrator".into(), 2)));
         assert_eq!(parse_scale("fact_checker=2"), Ok(("fact_checker".into(), 2)));
-        for text in ["worker", "worker=", "worker=-1", "worker=70000", "No Name=1"] {
+        for text in ["worker", "worker=", "worker=-1", "No Name=1"] {
             assert!(parse_scale(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_scale("worker=256"), Ok(("worker".into(), 256)));
+        for text in ["worker=257", "worker=65535", "worker=99999"] {
+            let said = parse_scale(text).unwrap_err();
+            assert!(said.contains("of worker are too many: 256 of a role is the most"), "{said}");
         }
     }
 }

@@ -8,7 +8,7 @@ use muster_shared::flow::ReviewPolicy;
 
 use super::EXIT_CODES;
 use super::people::parse_review;
-use super::read::{parse_assignment, parse_span};
+use super::read::{parse_assignment, parse_span, parse_wait};
 use crate::settings::Dollars;
 
 /// Ask a goal and wait for the report.
@@ -65,10 +65,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) max_cost: Option<Dollars>,
     /// Most tokens that the run may use, sent and answered together.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Most model calls that the run may make, answered or not.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_calls: Option<u64>,
     /// Follow an earlier run: its question, its answer and what you wished then are known to this one, and its
     /// documents and model are used unless others are given.
@@ -98,6 +98,13 @@ pub(crate) struct RunArgs {
     /// Show no progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// How long tasks wait for a specialist that nobody is, before they fail, such as 2m; 0s refuses a plan that names one.
+    #[arg(long, value_name = "TIME", value_parser = parse_wait)]
+    pub(crate) wait_for_role: Option<Duration>,
+    /// The id of the run, a UUID of your own making: asked again with the same one, after you lost the answer, the run
+    /// that is there already is followed, and no second one begins.
+    #[arg(long, value_name = "UUID")]
+    pub(crate) run_id: Option<uuid::Uuid>,
 }
 
 /// Whether a planner is asked.
@@ -131,7 +138,7 @@ Examples:
   muster fork last --at 42 --model openai/gpt-4.1
   muster fork 0193c2 --at 42 --detach")]
 pub(crate) struct ForkArgs {
-    /// The other run: its id, the unique beginning of one, or `last`.
+    /// The other run: its id, the end of it that is shown, or `last`.
     pub(crate) run: String,
     /// The last entry of it that counts, by its number in `muster trace`.
     #[arg(long, value_name = "N")]

@@ -42,14 +42,18 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
         app.redactor.redact(&url),
     );
     let (settings, redactor) = (settings(app), Arc::clone(&app.redactor));
-    let worked = match definition {
-        Some(definition) => run_specialist(bus, definition, settings, redactor, stop).await,
-        None => run_agent(bus, role.clone(), settings, redactor, stop).await,
+    let work = async {
+        let bus = bus.clone();
+        let worked = match definition {
+            Some(definition) => Box::pin(run_specialist(bus, definition, settings, redactor, stop)).await,
+            None => Box::pin(run_agent(bus, role.clone(), settings, redactor, stop)).await,
+        };
+        worked.map_err(|error| {
+            Failure::failed(format!("the {role} cannot go on: {error}"))
+                .help("`muster doctor` checks the bus and the models")
+        })
     };
-    worked.map_err(|error| {
-        Failure::failed(format!("the {role} cannot go on: {error}"))
-            .help("`muster doctor` checks the bus and the models")
-    })?;
+    super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
     Ok(Exit::Completed)
 }
 

@@ -17,12 +17,16 @@ use crate::signals::StopSignals;
 /// Measures.
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
     match args.what {
-        Bench::Chaos { runs, at_once, servers, seed, json } => {
+        Bench::Chaos { runs, shapes, at_once, servers, seed, json } => {
             let servers = match servers {
                 BenchServers::One => Servers::One,
                 BenchServers::Three => Servers::Three,
             };
-            let ordeal = Ordeal { servers, ..ordeal(app, runs, at_once, seed, Targets::All)? };
+            let shapes = match servers {
+                Servers::One => usize::try_from(shapes).unwrap_or(usize::MAX),
+                Servers::Three => 1,
+            };
+            let ordeal = Ordeal { servers, shapes, ..ordeal(app, runs, at_once, seed, Targets::All)? };
             let verdict = undergo(ordeal).await?;
             if json {
                 output::json(&verdict)?;
@@ -102,6 +106,7 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         servers: Servers::One,
         targets,
         runs: usize::try_from(runs).unwrap_or(usize::MAX),
+        shapes: 1,
         at_once: usize::try_from(at_once).unwrap_or(usize::MAX),
         seed,
     })

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use muster_agents::library::{self, Library, LibraryError, Listed};
-use muster_shared::blueprint::{self, Blueprint, check_limits, save, write};
+use muster_shared::blueprint::{self, Blueprint, Saved, check_limits, save, write};
 use muster_shared::flow::{BlueprintBrief, RunLimits};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs};
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
+use crate::render::figures;
 use crate::{output, render};
 
 /// Looks after blueprints.
@@ -128,19 +129,25 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
     };
     let found = found.await;
     reading.close().await;
-    let made = save(&found?, &args.name).map_err(|error| {
+    let Saved { blueprint: made, lost } = save(&found?, &args.name).map_err(|error| {
         Failure::failed(format!("no blueprint can be made of run {}: {error}", args.run))
             .help("`muster show` tells how the run went; names are lower case letters, digits and _")
     })?;
     keep_file(&file, &write(&made))?;
     if args.json {
-        output::json(&json!({ "name": made.name, "file": file, "steps": made.steps.len() }))?;
+        output::json(&json!({ "name": made.name, "file": file, "steps": made.steps.len(), "lost": lost }))?;
     } else {
+        for line in &lost {
+            output::note(&format!("not kept: {}", figures::one_line(line, 300)));
+        }
         output::line(&format!(
             "{}: {} steps; put parameters in where runs are to differ, then `muster run --blueprint {}`",
             file.display(),
             made.steps.len(),
-            made.name
+            // By its name it is found in the folders of blueprints alone.
+            args.output
+                .as_ref()
+                .map_or(made.name.clone(), |file| figures::quoted(&file.display().to_string()))
         ))?;
     }
     Ok(Exit::Completed)

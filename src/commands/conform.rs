@@ -7,17 +7,19 @@ use muster_bus::Bus;
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_shared::ids::AgentId;
 use muster_shared::wire::Profile;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use super::plan_file;
 use crate::app::{App, bus_failure, no_fleet};
 use crate::args::ConformArgs;
+use crate::conform::Given;
 use crate::conform::check::{self, Absence};
-use crate::conform::drive::Listener;
+use crate::conform::drive::{Listener, Tried};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::checks::{Check, Verdict, list};
+use crate::render::checks::{Check, Verdict, list_with};
 
 /// Time for the command to join.
 const START_LIMIT: Duration = Duration::from_secs(15);
@@ -28,6 +30,10 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Gives an agent tasks, and says what it does wrong.
 pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failure> {
+    let given = match &args.task {
+        Some(file) => Given::task(plan_file::read_task(file)?),
+        None => Given::goal(args.goal.as_deref()),
+    };
     let (url, mut scratch) = match args.command.is_empty() {
         true => (app.url().ok_or_else(no_fleet)?, None),
         false => {
@@ -36,26 +42,40 @@ pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failu
         }
     };
     let bus = app.connect_to(&url, "conform").await?;
-    let found = checks(bus, args, scratch.as_mut().map(|scratch| &mut scratch.child)).await;
+    let found = checks(bus, args, &given, scratch.as_mut().map(|scratch| &mut scratch.child)).await;
     if let Some(scratch) = scratch {
         scratch.end().await;
     }
     let Found { agent, checks } = found?;
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    let failed = checks.iter().any(|check| match check.verdict {
+        Verdict::Fail => true,
+        Verdict::Warn => args.strict,
+        Verdict::Ok => false,
+    });
     if args.json {
-        output::json(&json!({ "conforms": !failed, "agent": agent, "checks": checks }))?;
+        let told: Vec<Value> = checks.iter().map(told).collect();
+        output::json(&json!({ "conforms": !failed, "agent": agent, "checks": told }))?;
     } else {
-        output::line(&list(&checks, app.paint()))?;
+        output::line(&list_with(&checks, app.paint(), check::word))?;
         output::line(&in_a_word(agent.as_ref(), &checks))?;
     }
     Ok(if failed { Exit::Failed } else { Exit::Completed })
 }
 
+/// A check as programs are told it: `verdict` is pass, fail or not_seen.
+fn told(check: &Check) -> Value {
+    let verdict = check::word(check.verdict).replace(' ', "_");
+    json!({ "what": check.what, "verdict": verdict, "found": check.found, "mend": check.mend })
+}
+
 fn in_a_word(agent: Option<&AgentId>, checks: &[Check]) -> String {
-    let faults = checks.iter().filter(|check| check.verdict == Verdict::Fail).count();
-    match (agent, faults) {
+    let of = |verdict: Verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+    match (agent, of(Verdict::Fail)) {
         (None, _) => "no agent could be checked".to_owned(),
-        (Some(agent), 0) => format!("{agent} keeps the protocol, as far as was seen"),
+        (Some(agent), 0) if of(Verdict::Warn) > 0 => {
+            format!("{agent} keeps the protocol, as far as was seen: {} points were not", of(Verdict::Warn))
+        }
+        (Some(agent), 0) => format!("{agent} keeps the protocol"),
         (Some(agent), 1) => format!("{agent} breaks the protocol in one point"),
         (Some(agent), faults) => format!("{agent} breaks the protocol in {faults} points"),
     }
@@ -68,11 +88,17 @@ struct Found {
     checks: Vec<Check>,
 }
 
-async fn checks(bus: Bus, args: &ConformArgs, child: Option<&mut Child>) -> Result<Found, Failure> {
+async fn checks(
+    bus: Bus,
+    args: &ConformArgs,
+    given: &Given,
+    mut child: Option<&mut Child>,
+) -> Result<Found, Failure> {
     let listener = Listener::new(bus).await.map_err(bus_failure)?;
-    match find(&listener, args, child).await? {
+    match find(&listener, args, child.as_deref_mut()).await? {
         Ok(profile) => {
-            let watch = listener.watch(&profile, args.limit).await.map_err(bus_failure)?;
+            let tried = Tried { profile: &profile, given, limit: args.limit, child };
+            let watch = listener.watch(tried).await.map_err(bus_failure)?;
             Ok(Found { agent: Some(profile.agent), checks: check::check(&watch) })
         }
         Err(absence) => {

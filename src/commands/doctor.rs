@@ -1,10 +1,12 @@
 //! `muster doctor`: checks the installation, line by line, and says how to mend what is wrong.
 
-use std::path::Path;
 use std::time::Duration;
 
+use muster_bus::BusError;
 use muster_bus::server::{find_binary, version_of};
-use nix::sys::statvfs::statvfs;
+use muster_orchestrator::decide::{Crew, WaitsFor, waits_for};
+use muster_shared::run::RunState;
+use muster_shared::wire::Profile;
 use serde_json::json;
 
 use crate::app::App;
@@ -21,6 +23,9 @@ const MOST_SKEW_MS: u64 = 5_000;
 
 /// Free space below which a warning is given, in bytes.
 const LEAST_SPACE: u64 = 1024 * 1024 * 1024;
+
+/// How many runs, newest first, are looked at for those that lack something.
+const MOST_RUNS: usize = 20;
 
 /// A round trip above this is warned about.
 const SLOW: Duration = Duration::from_millis(100);
@@ -83,28 +88,18 @@ fn folder(app: &App) -> Check {
     }
 }
 
+/// Room on the disk that the store is on, which need not be that of the fleet's folder.
 fn space(app: &App) -> Check {
-    let existing: &Path = app.fleet.path().ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    match statvfs(existing) {
-        Ok(disk) => {
-            #[allow(
-                clippy::useless_conversion,
-                clippy::unnecessary_cast,
-                reason = "the widths differ by system"
-            )]
-            let free = (disk.blocks_available() as u64).saturating_mul(disk.fragment_size() as u64);
-            if free < LEAST_SPACE {
-                let found = format!("{} free", figures::bytes(free));
-                Check::warn(
-                    "disk",
-                    found,
-                    "make room: the record of runs is kept here, and writes stop when it is full",
-                )
-            } else {
-                Check::ok("disk", format!("{} free", figures::bytes(free)))
-            }
-        }
-        Err(error) => Check::warn("disk", format!("free space is not known: {error}"), "look at it by hand"),
+    let folder = app.beside_fleet(&app.settings().server.store_dir);
+    let place = folder.display();
+    match fleet::store::free_space(&folder) {
+        Some(free) if free < LEAST_SPACE => Check::warn(
+            "disk",
+            format!("{} free for {place}", figures::bytes(free)),
+            "make room: the record of runs is kept here, and writes stop when it is full",
+        ),
+        Some(free) => Check::ok("disk", format!("{} free for {place}", figures::bytes(free))),
+        None => Check::warn("disk", format!("free space for {place} is not known"), "look at it by hand"),
     }
 }
 
@@ -135,7 +130,10 @@ fn is_recent(version: &str) -> bool {
 
 async fn bus(app: &App) -> Vec<Check> {
     let Some(url) = app.url() else {
-        return vec![Check::ok("bus", "no fleet is up here; `muster run` and `muster up` start one")];
+        let mut checks =
+            vec![Check::ok("bus", "no fleet is up here; `muster run` and `muster up` start one")];
+        checks.extend(super::integrity::check_at_rest(app).await);
+        return checks;
     };
     let bus = match app.connect_with_system(&url, "doctor").await {
         Ok(bus) => bus,
@@ -180,9 +178,45 @@ async fn bus(app: &App) -> Vec<Check> {
             Check::ok("clock", found)
         });
     }
+    checks.push(store(&bus).await);
     checks.push(deaths(&bus).await);
-    checks.push(fleet(&bus).await);
+    checks.push(fleet(app, &bus).await);
+    checks.push(super::integrity::check(&bus).await);
+    checks.extend(waiting(&bus).await);
     checks
+}
+
+/// Whether the server still writes.
+async fn store(bus: &muster_bus::Bus) -> Check {
+    const WHAT: &str = "store";
+    const MEND: &str = "make room on the disk of the store; the supervisor of a local fleet then starts the server again by \
+                        itself, another server has to be restarted by hand";
+    match bus.probe_store().await {
+        Ok(took) if took > SLOW * 5 => Check::warn(
+            WHAT,
+            format!("a write took {}", figures::span(took)),
+            "every step of an agent waits for such a write: look at what else the disk does",
+        ),
+        Ok(took) => Check::ok(WHAT, format!("a write took {:.1} ms", took.as_secs_f64() * 1000.0)),
+        Err(BusError::NotProvisioned { what }) => {
+            Check::warn(WHAT, format!("{what} is not there yet"), "`muster up` sets the bus up")
+        }
+        Err(error) => Check::fail(WHAT, format!("nothing can be written: {error}"), MEND),
+    }
+}
+
+/// The runs that wait for somebody who is not there.
+async fn waiting(bus: &muster_bus::Bus) -> Option<Check> {
+    let crew: Crew = bus.registry().list().await.ok()?.iter().collect();
+    let runs = super::runs::newest(bus, MOST_RUNS).await.ok()?;
+    let lacking = |run: &RunState| {
+        let waits = waits_for(run, &crew).into_iter().filter(WaitsFor::is_lacking);
+        let waits: Vec<String> = waits.map(|waits| waits.to_string()).collect();
+        (!waits.is_empty()).then(|| format!("run {} waits for {}", run.id.short(), waits.join("; ")))
+    };
+    let lines: Vec<String> = runs.runs.iter().filter_map(lacking).collect();
+    (!lines.is_empty())
+        .then(|| Check::warn("runs", lines.join("; "), "start who is missing; the runs go on by themselves"))
 }
 
 /// How the death of an agent is noticed.
@@ -207,7 +241,7 @@ async fn deaths(bus: &muster_bus::Bus) -> Check {
     }
 }
 
-async fn fleet(bus: &muster_bus::Bus) -> Check {
+async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
     match bus.registry().list().await {
         Ok(profiles) => {
             let orchestrators = profiles.iter().filter(|profile| profile.role == "orchestrator").count();
@@ -218,6 +252,18 @@ async fn fleet(bus: &muster_bus::Bus) -> Check {
                     found,
                     "nobody takes up goals: start `muster orchestrator`, or `muster up`",
                 )
+            } else if let [first, ..] = missing(&profiles).as_slice() {
+                let given_up = app.fleet.live().into_iter().flat_map(|state| state.members);
+                let given_up: Vec<String> =
+                    given_up.filter(|member| member.given_up).map(|member| member.name).collect();
+                let given_up = match given_up.as_slice() {
+                    [] => String::new(),
+                    names => format!(" ({} died too often and is not started again)", names.join(", ")),
+                };
+                let found = format!("{found}; there is no {}{given_up}", missing(&profiles).join(", no "));
+                let mend =
+                    format!("runs that need one wait for it: start one, such as `muster agent {first}`");
+                Check::warn("fleet", found, mend)
             } else {
                 Check::ok("fleet", found)
             }
@@ -226,6 +272,11 @@ async fn fleet(bus: &muster_bus::Bus) -> Check {
             Check::warn("fleet", error.to_string(), "start a fleet with `muster up`: it sets the bus up")
         }
     }
+}
+
+/// The roles that come with Muster of which nobody is there.
+fn missing(profiles: &[Profile]) -> Vec<String> {
+    profiles.iter().collect::<Crew>().missing()
 }
 
 /// A URL without a password that may stand in it.

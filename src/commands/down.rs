@@ -26,11 +26,19 @@ pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
     }
     end_left_over(&state, limit).await;
     app.fleet.clear();
-    let names: Vec<&str> = state.members.iter().map(|member| member.name.as_str()).collect();
+    let named = |given_up: bool| -> Vec<&str> {
+        let members = state.members.iter().filter(|member| member.given_up == given_up);
+        members.map(|member| member.name.as_str()).collect()
+    };
+    let (stopped, given_up) = (named(false), named(true));
     if args.json {
-        output::json(&json!({ "stopped": names }))?;
+        output::json(&json!({ "stopped": stopped, "given_up": given_up }))?;
     } else {
-        output::line(&format!("stopped {}", names.join(", ")))?;
+        let before = match given_up.is_empty() {
+            true => String::new(),
+            false => format!("; given up before: {}", given_up.join(", ")),
+        };
+        output::line(&format!("stopped {}{before}", stopped.join(", ")))?;
     }
     Ok(Exit::Completed)
 }

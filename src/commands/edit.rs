@@ -41,6 +41,9 @@ fn goal_of(state: &RunState, task: Option<&TaskIndex>) -> String {
     planned.map(|task| task.goal.clone()).unwrap_or_default()
 }
 
+/// Largest text that comes back from an editor, in bytes.
+const MAX_DRAFT: u64 = 1024 * 1024;
+
 /// Has the person change a text in their editor.
 pub(super) async fn by_editor(text: String, ending: &str) -> Result<String, Failure> {
     let editor = std::env::var("VISUAL").or_else(|_| std::env::var("EDITOR")).map_err(|_| {
@@ -83,7 +86,8 @@ fn change(editor: &str, draft: &Draft) -> Result<String, Failure> {
     if !status.success() {
         return Err(Failure::usage(format!("the editor ended with {status}: nothing was changed")));
     }
-    std::fs::read_to_string(&draft.0).map_err(|error| cannot("read", &draft.0, &error))
+    muster_agents::input::text(&draft.0, MAX_DRAFT)
+        .map_err(|why| cannot("read", &draft.0, &std::io::Error::other(why)))
 }
 
 fn cannot(what: &str, file: &Path, error: &std::io::Error) -> Failure {

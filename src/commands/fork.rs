@@ -16,6 +16,8 @@ use crate::output;
 
 /// Begins the new run and waits for its end, or only names it.
 pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
+    let mut args = args;
+    args.model = args.model.or(run::model_of_fork(app)?);
     if let Some(model) = &args.model {
         super::models::check(app, model)?;
     }
@@ -44,22 +46,22 @@ async fn check(bus: &Bus, from: Origin) -> Result<(), Failure> {
         (Some(first), Some(last)) => (first.seq, last.seq),
         _ => (Seq(0), Seq(0)),
     };
+    let short = from.run.short();
+    if !(first..=last).contains(&from.at) {
+        return Err(Failure::usage(format!("run {short} has no entry {}", from.at)).help(format!(
+            "its entries are among {first} to {last}; the first column of `muster trace {short}` has their numbers"
+        )));
+    }
     let mut state: Option<RunState> = None;
     for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
         apply(&mut state, entry).map_err(|error| {
             Failure::failed(format!("the record of run {} cannot be followed: {error}", from.run.short()))
         })?;
     }
-    let short = from.run.short();
     match state.as_ref().map(Inherited::of) {
-        Some(Some(_)) if from.at <= last => Ok(()),
+        Some(Some(_)) | None => Ok(()),
         Some(None) => Err(Failure::usage(format!("run {short} had ended at entry {}", from.at))
             .help("fork it at an earlier entry; the first column of `muster trace` has their numbers")),
-        None | Some(Some(_)) => {
-            Err(Failure::usage(format!("run {short} has no entry {}", from.at)).help(format!(
-                "its entries are {first} to {last}; the first column of `muster trace` has their numbers"
-            )))
-        }
     }
 }
 

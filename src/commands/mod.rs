@@ -17,6 +17,7 @@ mod down;
 mod edit;
 mod fork;
 mod graph;
+mod integrity;
 mod manual;
 mod models;
 mod orchestrator;
@@ -28,6 +29,7 @@ mod ps;
 mod questions;
 mod redo;
 mod reject;
+mod rejoin;
 mod replay;
 mod resume;
 mod run;
@@ -54,7 +56,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Schema(args) => return Ok(schema::print(&args)?),
         other => other,
     };
-    let app = App::open(global)?;
+    let app = App::open(&global)?;
     let speaker = match &command {
         Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
         #[cfg(feature = "bench")]

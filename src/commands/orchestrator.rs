@@ -18,8 +18,11 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     bus.provision().await.map_err(bus_failure)?;
     let mut settings = app.settings().orchestrator.clone();
     settings.limits = (&app.settings().limits).into();
-    Box::pin(muster_orchestrator::run(bus, settings, stop))
-        .await
-        .map_err(|error| Failure::failed(error.to_string()).help("`muster doctor` checks the bus"))?;
+    let failed = |error: muster_orchestrator::OrchestratorError| {
+        Failure::failed(error.to_string()).help("`muster doctor` checks the bus")
+    };
+    let work =
+        async { Box::pin(muster_orchestrator::run(bus.clone(), settings, stop)).await.map_err(failed) };
+    super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
     Ok(Exit::Completed)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_bus::{Bus, RecordFilter, Unreadable};
-use muster_shared::flow::{About, TaskStatus};
+use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{RunId, Seq, TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
@@ -125,10 +125,7 @@ impl Target {
 
 /// Whether a run asks about something that is approved or rejected.
 pub(super) fn asks_for_verdict(state: &RunState) -> bool {
-    state.open_questions().any(|(_, asked)| match &asked.about {
-        About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
-        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,
-    })
+    state.open_questions().any(|(_, asked)| asked.about.is_approved())
 }
 
 fn tell(
@@ -192,7 +189,12 @@ impl Watch {
     }
 
     async fn next(&mut self, until: Instant) -> Option<Result<Entry, Failure>> {
-        let entry = tokio::time::timeout_at(until, self.record.next()).await.ok()??;
+        let entry = loop {
+            match tokio::time::timeout_at(until, self.record.next()).await.ok()?? {
+                Err(stray) if stray.of_nobody => {}
+                entry => break entry,
+            }
+        };
         let folded = entry.map_err(|error| bus_failure(error.into())).and_then(|entry| {
             apply(&mut self.state, &entry).map_err(|error| {
                 Failure::failed(format!("the record cannot be followed: {error}"))

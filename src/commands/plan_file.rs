@@ -5,6 +5,7 @@ use std::path::Path;
 use muster_shared::flow::{PlanDraft, RunLimits, TaskDraft};
 use muster_shared::ids::Role;
 use muster_shared::plan::{self, PlanProblem, Values};
+use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
 
@@ -17,31 +18,43 @@ const MOST_NAMED: usize = 8;
 const EXAMPLE: &str = "a plan looks like this:\n  tasks:\n    - name: find\n      goal: Find out what a lease is.\n      \
     role: researcher\n    - name: check\n      goal: Check {{find.result}}.\n      depends_on: [find]";
 
+const TASK_EXAMPLE: &str = "a task looks like this:\n  name: count\n  goal: Count the words of this sentence.\n  \
+    expected_output: The number, as data.words.";
+
 /// Reads a plan and checks all that can be checked before a run starts.
 pub(super) fn read(path: &Path, limits: &RunLimits) -> Result<PlanDraft, Failure> {
-    let text = text_of(path)?;
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let draft = parse(&text, ending)
-        .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(EXAMPLE))?;
+    let draft = draft_in(path, EXAMPLE)?;
     check(&draft, limits).map_err(|reasons| {
         Failure::usage(format!("the plan {} cannot be carried out: {reasons}", path.display()))
     })?;
     Ok(draft)
 }
 
+/// Reads a single task, written as one of a plan.
+pub(super) fn read_task(path: &Path) -> Result<TaskDraft, Failure> {
+    let draft: TaskDraft = draft_in(path, TASK_EXAMPLE)?;
+    match draft.goal.trim().is_empty() {
+        true => Err(Failure::usage(format!("{}: the task has no goal", path.display())).help(TASK_EXAMPLE)),
+        false => Ok(draft),
+    }
+}
+
+fn draft_in<T: DeserializeOwned>(path: &Path, example: &'static str) -> Result<T, Failure> {
+    let text = text_of(path)?;
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    parse(&text, ending)
+        .map_err(|reason| Failure::usage(format!("{}: {reason}", path.display())).help(example))
+}
+
 /// The text of a file that holds a plan.
 pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     let cannot =
         |reason: String| Failure::usage(format!("cannot read the plan {}: {reason}", path.display()));
-    let found = std::fs::metadata(path).map_err(|error| cannot(error.to_string()))?;
-    if !found.is_file() || found.len() > MAX_BYTES {
-        return Err(cannot(format!("it is no file, or has more than {MAX_BYTES} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))
+    muster_agents::input::text(path, MAX_BYTES).map_err(cannot)
 }
 
-/// A plan from text. What is wrong is told with line and column.
-pub(super) fn parse(text: &str, ending: &str) -> Result<PlanDraft, String> {
+/// A plan, or a part of one, from text. What is wrong is told with line and column.
+pub(super) fn parse<T: DeserializeOwned>(text: &str, ending: &str) -> Result<T, String> {
     let draft = match ending.to_ascii_lowercase().as_str() {
         "json" => serde_json::from_str(text).map_err(|error| error.to_string()),
         "toml" => toml::from_str(text).map_err(|error| {
@@ -98,10 +111,10 @@ mod tests {
 
     #[test]
     fn the_same_plan_is_read_in_three_forms() {
-        let wanted = parse(JSON, "json").unwrap();
+        let wanted: PlanDraft = parse(JSON, "json").unwrap();
         assert_eq!(wanted.tasks.len(), 2);
         for (text, ending) in [(TOML, "toml"), (YAML, "yaml"), (YAML, "YML")] {
-            assert_eq!(parse(text, ending).unwrap(), wanted, "{ending}");
+            assert_eq!(parse::<PlanDraft>(text, ending).unwrap(), wanted, "{ending}");
         }
         assert_eq!(check(&wanted, &RunLimits::default()), Ok(()));
     }
@@ -116,7 +129,7 @@ mod tests {
             ("", "txt", ".json"),
         ];
         for (text, ending, part) in wrong {
-            let reason = parse(text, ending).unwrap_err();
+            let reason = parse::<PlanDraft>(text, ending).unwrap_err();
             assert!(reason.contains(part), "{reason}");
         }
     }

@@ -33,7 +33,13 @@ async fn read(reading: &Reading, args: &QuestionsArgs) -> Result<Vec<RunState>, 
             let within = within::all(&reading.bus, &state).await?;
             Ok(std::iter::once(state).chain(within).collect())
         }
-        None => runs::newest(&reading.bus, args.limit).await,
+        None => {
+            let newest = runs::newest(&reading.bus, args.limit).await?;
+            if let Some(text) = runs::summary(&newest.left_out) {
+                output::note(&text);
+            }
+            Ok(newest.runs)
+        }
     }
 }
 

@@ -23,7 +23,10 @@ pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure
     let reading = Reading::open(app).await?;
     let found = read(&reading, &args.run).await;
     reading.close().await;
-    let (run, entries) = found?;
+    let (run, entries, missing) = found?;
+    if let Some(missing) = missing {
+        return damaged(run, &missing, args);
+    }
     let difference = match compare(run, &entries) {
         Ok(mut same) => {
             let prompts = if args.rerender { Some(rerendered(app, &entries)?) } else { None };
@@ -59,9 +62,20 @@ pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure
     Ok(Exit::Failed)
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<(RunId, Vec<Entry>), Failure> {
+/// Of a record that is not whole nothing is decided again: what came out the same would not be the run.
+fn damaged(run: RunId, missing: &str, args: &ReplayArgs) -> Result<Exit, Failure> {
+    if args.json {
+        output::json(&json!({ "run": run, "same": false, "missing": missing }))?;
+    } else {
+        output::line(&format!("the record of run {} is damaged: {missing}", run.short()))?;
+    }
+    Ok(Exit::Failed)
+}
+
+async fn read(reading: &Reading, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    Ok((run, select::entries(&reading.bus, run).await?))
+    let (entries, missing) = select::whole(&reading.bus, run).await?;
+    Ok((run, entries, missing))
 }
 
 /// Counts of what came out the same; else the first difference, whichever of both sides it is on.

@@ -4,14 +4,18 @@ mod deliver;
 mod documents;
 mod filled;
 mod fleet;
+mod lacking;
+mod outages;
 mod screen;
+mod settings;
 mod typed;
 mod watch;
+mod within;
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
-use muster_bus::Bus;
+use muster_bus::{Bus, BusError};
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, RunLimits, conversation};
 use muster_shared::ids::RunId;
@@ -22,6 +26,8 @@ use uuid::Uuid;
 pub(super) use self::deliver::{Wanted, check as check_output, write};
 use self::fleet::RunFleet;
 pub(super) use self::screen::Screen;
+pub(super) use self::settings::model_of_fork;
+use self::watch::Watched;
 use super::{blueprint, select};
 use crate::app::{App, bus_failure};
 use crate::args::{DraftReviewChoice, PlanningChoice, RunArgs};
@@ -33,18 +39,22 @@ use crate::signals::StopSignals;
 pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let mut goal = goal(app, &args)?;
     documents::check(&args.docs)?;
+    settings::settle(app, &mut goal)?;
     let wanted = Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet };
+    // Known before anything is sent: asking again with it never makes a second run.
+    let run = RunId::from_uuid(args.run_id.unwrap_or_else(Uuid::now_v7));
     let begin = async |bus: &Bus, screen: &Screen, stop: &mut StopSignals| {
         if !args.docs.is_empty() {
-            goal.corpus = Some(tokio::select! {
+            let (corpus, unread) = tokio::select! {
                 sent = documents::send(app, bus, &args.docs, screen) => sent?,
                 () = stop.wait() => return Err(stopped_before("the documents were sent")),
-            });
+            };
+            (goal.corpus, goal.unread) = (Some(corpus), unread);
         }
         if let Some(earlier) = &args.follow {
             follow(bus, earlier, &mut goal).await?;
         }
-        submit(bus, goal).await
+        submit(bus, run, goal).await
     };
     wait_for(app, &wanted, begin).await
 }
@@ -66,7 +76,7 @@ pub(super) async fn wait_for(
     screen.end();
     tokio::select! {
         () = fleet.leave() => {}
-        // Dropped, what is left of the fleet is killed.
+        // It ends without being waited for.
         () = stop.wait() => {}
     }
     ended
@@ -85,9 +95,18 @@ async fn ask(
     stop: &mut StopSignals,
     begin: impl AsyncFnOnce(&Bus, &Screen, &mut StopSignals) -> Result<RunId, Failure>,
 ) -> Result<Exit, Failure> {
-    let bus = app.connect_to(fleet.url(), "asker").await?;
+    let mut bus = app.connect_to(fleet.url(), "asker").await?;
     let run = begin(&bus, screen, stop).await?;
-    let watched = watch::watch(app, &bus, run, screen, fleet, stop).await?;
+    let watched = loop {
+        match watch::watch(app, &bus, run, screen, fleet, stop).await? {
+            Watched::Moved(url) => {
+                screen.warn(&format!("the fleet is up again, at {url}; following run {} there", run.short()));
+                bus = app.connect_to(&url, "asker").await?;
+                fleet.follow(&url);
+            }
+            watched @ (Watched::Ended(_) | Watched::Left { .. }) => break watched,
+        }
+    };
     screen.end();
     deliver::deliver(app, wanted, screen, &watched)
 }
@@ -121,9 +140,17 @@ fn goal(app: &App, args: &RunArgs) -> Result<Goal, Failure> {
         review: args.review,
         planning: planning(args),
         draft_review: args.draft_review.map(draft_review),
+        wait_for_role_ms: args
+            .wait_for_role
+            .map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
         priority: args.priority.unwrap_or(0),
         domain: args.domain.clone(),
         plan: args.plan.as_deref().map(|file| brought(app, file)).transpose()?.map(Box::new),
+        // Questions are answered where the run is watched.
+        attended: !args.quiet
+            && !args.json
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal(),
         role_name: app.redactor.redact(args.role_name.as_deref().unwrap_or_default().trim()).into_owned(),
         ..Goal::new(app.redactor.redact(text.trim()))
     };
@@ -168,6 +195,9 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
         .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
     }
     goal.conversation = conversation::follow(&state.goal.conversation, turn(&state));
+    if goal.corpus.is_none() {
+        goal.unread.clone_from(&state.goal.unread);
+    }
     goal.corpus = goal.corpus.take().or_else(|| state.goal.corpus.clone());
     goal.model = goal.model.take().or_else(|| state.goal.model.clone());
     if goal.role_name.is_empty() {
@@ -177,20 +207,75 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
 }
 
 fn from_standard_input() -> Result<String, Failure> {
-    let mut text = String::new();
-    // One byte more than may be, so that too much is noticed and never gathered.
-    let most = MAX_GOAL_BYTES as u64 + 1;
-    std::io::stdin().take(most).read_to_string(&mut text).map_err(|error| {
-        Failure::usage(format!("cannot read the goal from standard input: {error}"))
-            .help("it must be UTF-8 text")
-    })?;
-    Ok(text)
+    read_goal(std::io::stdin())
 }
 
-async fn submit(bus: &Bus, goal: Goal) -> Result<RunId, Failure> {
-    let run = RunId::from_uuid(Uuid::now_v7());
+/// A goal that is whole, or none: what is too long is refused, however it would be cut.
+fn read_goal(from: impl Read) -> Result<String, Failure> {
+    let cannot = |why: String| Failure::usage(format!("cannot read the goal from standard input: {why}"));
+    let mut bytes = Vec::new();
+    // Spaces around it do not count, so more is read than a goal may have; what is longer still is never gathered.
+    let most = MAX_GOAL_BYTES * 4;
+    from.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| cannot(error.to_string()))?;
+    let too_long = |bytes: String| {
+        Failure::usage(format!("the goal has {bytes} bytes, {MAX_GOAL_BYTES} is the most")).help(
+            "put long material in a file and give its folder with --docs; the goal says what is to be done with it",
+        )
+    };
+    if bytes.len() > most {
+        return Err(too_long(format!("more than {most}")));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| cannot("it is not UTF-8".to_owned()).help("it must be UTF-8 text"))?;
+    let bytes = text.trim().len();
+    if bytes > MAX_GOAL_BYTES { Err(too_long(bytes.to_string())) } else { Ok(text) }
+}
+
+/// How often a goal is sent of which it is not known whether it arrived.
+const SUBMIT_TRIES: u32 = 3;
+
+/// Has the goal begun as this run. Sent again, it is still one run: the queue and the record know it by its id.
+async fn submit(bus: &Bus, run: RunId, goal: Goal) -> Result<RunId, Failure> {
     let encoding = goal.encoding;
     let command = Command::Submit { run, goal: Box::new(goal) };
-    bus.commands().send(&command, encoding).await.map_err(bus_failure)?;
-    Ok(run)
+    let mut tries = 1;
+    loop {
+        match bus.commands().send(&command, encoding).await {
+            Ok(_) => return Ok(run),
+            Err(BusError::TimedOut { .. }) if tries < SUBMIT_TRIES => tries += 1,
+            Err(error @ BusError::TimedOut { .. }) => {
+                let id = run.as_uuid();
+                return Err(bus_failure(error).help(format!(
+                    "whether the goal arrived is not known: ask again with --run-id {id}, and it is one run in any case"
+                )));
+            }
+            Err(error) => return Err(bus_failure(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_goal_from_standard_input_is_whole_or_refused() {
+        let whole = "x".repeat(MAX_GOAL_BYTES);
+        let spaced = format!("{whole}\n\n");
+        assert_eq!(read_goal(spaced.as_bytes()).unwrap().trim(), whole);
+        let umlauts = "ü".repeat(MAX_GOAL_BYTES / 2 + 1);
+        // The cut would have fallen on a space: what came before it looked like a whole goal.
+        let at_a_space = format!("{} and never delete the backup", "y".repeat(MAX_GOAL_BYTES));
+        for (text, part) in [
+            (umlauts, "has 16386 bytes"),
+            (at_a_space, "has 16412 bytes"),
+            ("z".repeat(MAX_GOAL_BYTES * 5), "more than 65536 bytes"),
+        ] {
+            let failure = read_goal(text.as_bytes()).unwrap_err();
+            assert!(failure.to_string().contains(part), "{failure}");
+            assert_eq!(failure.exit(), Exit::Usage);
+        }
+        assert!(read_goal(&b"caf\xe9"[..]).unwrap_err().to_string().contains("not UTF-8"));
+    }
 }

@@ -7,49 +7,85 @@ use crate::app::{App, bus_failure, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::Reading;
+use crate::render::figures;
 use crate::{output, render};
 use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::RunState;
+use muster_shared::run::{RunState, RunStatus, count, is_completed_in_part};
 
 /// Prints the newest runs.
 pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
     let found = newest(&reading.bus, args.limit).await;
     reading.close().await;
-    let runs = found?;
+    let Newest { runs, left_out } = found?;
     if args.json {
-        output::json(&runs.iter().map(brief).collect::<Vec<Value>>())?;
-    } else {
+        let damaged =
+            left_out.iter().map(|(run, why)| json!({ "run": run, "status": "damaged", "reason": why }));
+        output::json(&runs.iter().map(brief).chain(damaged).collect::<Vec<Value>>())?;
+    } else if !runs.is_empty() || left_out.is_empty() {
         output::line(&render::runs::table(&runs, now()))?;
+    }
+    if let Some(text) = summary(&left_out) {
+        output::note(&text);
     }
     Ok(Exit::Completed)
 }
 
-/// The newest runs that can be followed.
-pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Vec<RunState>, Failure> {
-    let mut runs = Vec::new();
+/// The newest runs, and those of which the record cannot be followed, with the reason.
+#[derive(Default)]
+pub(super) struct Newest {
+    pub(super) runs: Vec<RunState>,
+    pub(super) left_out: Vec<(RunId, String)>,
+}
+
+/// The newest runs. One record that cannot be followed does not hide the others.
+pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Newest, Failure> {
+    let mut found = Newest::default();
     for run in bus.record().runs().await.map_err(bus_failure)?.into_iter().take(limit) {
         match bus.record().read(&RecordFilter::Run(run), Seq(0)).await {
             Ok(entries) => match select::fold(run, &entries) {
-                Ok(state) => runs.push(state),
-                Err(failure) => pass_over(run, &failure.to_string()),
+                Ok(state) => found.runs.push(state),
+                Err(failure) => found.left_out.push((run, failure.to_string())),
             },
-            Err(unreadable @ BusError::Unreadable { .. }) => pass_over(run, &unreadable.to_string()),
+            Err(unreadable @ BusError::Unreadable { .. }) => {
+                found.left_out.push((run, unreadable.to_string()));
+            }
             Err(error) => return Err(bus_failure(error)),
         }
     }
-    Ok(runs)
+    let fragments = bus.record().fragments().await.map_err(bus_failure)?;
+    let lost = fragments.into_iter().take(limit).map(|run| (run, "its beginning is missing".to_owned()));
+    found.left_out.extend(lost);
+    Ok(found)
 }
 
-/// One record that cannot be followed must not hide the others.
-fn pass_over(run: RunId, why: &str) {
-    output::note(&format!("run {} is left out: {why}", run.short()));
+/// Most runs that are named where some are left out.
+const MOST_NAMED: usize = 5;
+
+/// One line about all runs that are left out, however many; nothing where none is.
+pub(super) fn summary(left_out: &[(RunId, String)]) -> Option<String> {
+    let ((first, why), more) = left_out.split_first()?;
+    let named: Vec<String> = left_out.iter().take(MOST_NAMED).map(|(run, _)| run.short()).collect();
+    Some(match more.len() {
+        0 => format!("run {} is left out: {}", first.short(), figures::one_line(why, 300)),
+        others => format!(
+            "{} runs are left out, their records cannot be followed: {}{}; `muster trace RUN` shows what there is",
+            others + 1,
+            named.join(", "),
+            if others + 1 > MOST_NAMED { ", …" } else { "" }
+        ),
+    })
+}
+
+/// Whether a run gave all that it was to give.
+pub(super) fn is_complete(state: &RunState) -> bool {
+    state.status == RunStatus::Completed && !is_completed_in_part(state)
 }
 
 fn brief(state: &RunState) -> Value {
     json!({
-        "run": state.id, "status": state.status, "goal": state.goal.text, "created_at": state.created_at,
-        "ended_at": state.ended_at, "paused": state.paused, "parent": state.goal.parent, "usage": state.usage, "reason": state.reason,
+        "run": state.id, "status": state.status, "complete": is_complete(state), "count": count(state), "goal": state.goal.text, "created_at": state.created_at,
+        "ended_at": state.ended_at, "paused": state.paused, "parent": state.goal.parent, "usage": state.used(), "reason": state.reason,
     })
 }

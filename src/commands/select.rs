@@ -1,8 +1,8 @@
-//! Which run is meant: an id, the unique beginning of one, or `last`; and with `/` and a task, the run within it.
+//! Which run is meant: an id, the unique end or beginning of one, or `last`; and with `/` and a task, the run within it.
 
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{Entry, RunState, apply};
+use muster_shared::run::{ApplyError, Entry, Gap, RunState, apply, gaps};
 
 use super::within;
 use crate::app::bus_failure;
@@ -18,6 +18,12 @@ const MOST_NAMED: usize = 5;
 /// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own.
 pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
     let runs = bus.record().runs().await.map_err(bus_failure)?;
+    let outer = wanted.split_once('/').map_or(wanted, |(outer, _)| outer);
+    // One of which the beginning is lost is looked for only where no other is meant.
+    let runs = match choose(&runs, outer) {
+        Ok(_) => runs,
+        Err(_) => [runs, bus.record().fragments().await.map_err(bus_failure)?].concat(),
+    };
     let Some((outer, tasks)) = wanted.split_once('/') else { return choose(&runs, wanted) };
     let tasks = place::tasks(tasks).map_err(|wrong| {
         Failure::usage(format!("{wanted:?} names no run: {wrong}"))
@@ -41,17 +47,22 @@ fn choose(runs: &[RunId], wanted: &str) -> Result<RunId, Failure> {
     let digits = wanted.replace('-', "").to_ascii_lowercase();
     if digits.len() < LEAST_DIGITS || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(Failure::usage(format!("{wanted:?} names no run"))
-            .help("give the beginning of a run's id, or `last`; `muster runs` lists them"));
+            .help("give the digits of a run's id that `muster runs` shows, or `last`"));
     }
-    let found: Vec<RunId> = runs.iter().copied().filter(|run| run.to_string().starts_with(&digits)).collect();
+    let named = |run: &RunId| {
+        let id = run.to_string();
+        id.ends_with(&digits) || id.starts_with(&digits)
+    };
+    let found: Vec<RunId> = runs.iter().copied().filter(named).collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(Failure::usage(format!("no run begins with {wanted}")).help("`muster runs` lists them")),
+        [] => Err(Failure::usage(format!("no run's id ends or begins with {wanted}"))
+            .help("`muster runs` lists them")),
         many => {
             let named: Vec<String> = many.iter().take(MOST_NAMED).map(ToString::to_string).collect();
             let more = if many.len() > MOST_NAMED { ", …" } else { "" };
             Err(Failure::usage(format!(
-                "{} runs begin with {wanted}: {}{more}",
+                "the ids of {} runs end or begin with {wanted}: {}{more}",
                 many.len(),
                 named.join(", ")
             ))
@@ -69,12 +80,61 @@ pub(super) async fn entries(bus: &Bus, run: RunId) -> Result<Vec<Entry>, Failure
 pub(super) fn fold(run: RunId, entries: &[Entry]) -> Result<RunState, Failure> {
     let mut state = None;
     for entry in entries {
-        apply(&mut state, entry).map_err(|error| {
-            Failure::failed(format!("the record of run {} cannot be followed: {error}", run.short()))
-                .help("`muster trace` shows it entry by entry; a newer version of muster may know what this one does not")
-        })?;
+        apply(&mut state, entry).map_err(|error| cannot_follow(run, entries, &error))?;
     }
-    state.ok_or_else(|| Failure::failed(format!("the record of run {} is empty", run.short())))
+    state.ok_or_else(|| match entries.is_empty() {
+        true => Failure::failed(format!("the record of run {} is empty", run.short())),
+        false => cannot_follow(run, entries, &ApplyError::NotCreated(entries[0].seq)),
+    })
+}
+
+fn cannot_follow(run: RunId, entries: &[Entry], error: &ApplyError) -> Failure {
+    let short = run.short();
+    match missing(entries) {
+        Some(missing) => {
+            Failure::failed(format!("the record of run {short} is damaged: {missing} ({error})")).help(format!(
+                "`muster trace {short}` shows what is left of it; ask the goal again if the run is still wanted"
+            ))
+        }
+        None => Failure::failed(format!("the record of run {short} cannot be followed: {error}")).help(format!(
+            "`muster trace {short}` shows it entry by entry; a newer version of muster may know what this one does not"
+        )),
+    }
+}
+
+/// The record of a run, and what is missing from it.
+pub(super) async fn whole(bus: &Bus, run: RunId) -> Result<(Vec<Entry>, Option<String>), Failure> {
+    let record = bus.record();
+    // Counted first: what is written meanwhile is no loss.
+    let counted = record.counted(run).await.map_err(bus_failure)?;
+    let each = record.read_each(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+    let held_back = held_back(counted, each.len());
+    let mut entries = Vec::with_capacity(each.len());
+    for read in each {
+        match read {
+            Ok(entry) => entries.push(entry),
+            Err(stray) if stray.of_nobody => {}
+            Err(unreadable) => return Err(bus_failure(unreadable.into())),
+        }
+    }
+    let said: Vec<String> = missing(&entries).into_iter().chain(held_back).collect();
+    Ok((entries, (!said.is_empty()).then(|| said.join("; "))))
+}
+
+/// Entries that the server counts and does not give out, which is so when its file is damaged.
+pub(super) fn held_back(counted: u64, came: usize) -> Option<String> {
+    let came = u64::try_from(came).unwrap_or(u64::MAX);
+    (came < counted).then(|| format!("the server counts {counted} entries of it and gives out {came}"))
+}
+
+/// What is missing from the record of a run, in words; nothing where it is whole.
+pub(super) fn missing(entries: &[Entry]) -> Option<String> {
+    let gaps = gaps(entries);
+    let mut said: Vec<String> = gaps.iter().take(MOST_NAMED).map(Gap::to_string).collect();
+    if gaps.len() > MOST_NAMED {
+        said.push(format!("and {} more", gaps.len() - MOST_NAMED));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 #[cfg(test)]
@@ -87,7 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_named_by_last_or_by_a_unique_beginning() {
+    fn runs_of_one_moment_are_told_apart_by_what_is_shown_of_them() {
+        let first = run(0x0193_c2d4_e5f6_7000_8000_1111_2222_3333);
+        let second = run(0x0193_c2d4_e5f6_7001_8000_4444_5555_6666);
+        let runs = [second, first];
+        for one in runs {
+            assert_eq!(choose(&runs, &one.short()).unwrap(), one);
+        }
+        assert_ne!(first.short(), second.short());
+        assert!(choose(&runs, &first.beginning()).is_err(), "the beginning is the time");
+    }
+
+    #[test]
+    fn a_run_is_named_by_last_or_by_a_unique_end_or_beginning() {
         let a = run(0xab11_0000_0000_0000_0000_0000_0000_0001);
         let b = run(0xab22_0000_0000_0000_0000_0000_0000_0002);
         let runs = [b, a];
@@ -96,7 +168,7 @@ mod tests {
         assert_eq!(choose(&runs, "AB2").unwrap(), b);
         assert_eq!(choose(&runs, &a.as_uuid().to_string()).unwrap(), a);
         for (wanted, part) in
-            [("ab", "2 runs"), ("ff", "no run"), ("x!", "names no run"), ("", "names no run")]
+            [("ab", "of 2 runs"), ("ff", "no run"), ("x!", "names no run"), ("", "names no run")]
         {
             let failure = choose(&runs, wanted).unwrap_err();
             assert!(failure.to_string().contains(part), "{wanted}: {failure}");

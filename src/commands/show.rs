@@ -1,11 +1,12 @@
 //! `muster show`: one run in full, or a part of it.
 
+use muster_orchestrator::decide::{Crew, WaitsFor, waits_for};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::{summary, unknown_task};
-use muster_shared::run::RunState;
+use muster_shared::run::{RunState, count, shortfalls};
 use serde_json::{Value, json};
 
-use super::{select, within};
+use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
@@ -17,11 +18,26 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
     let reading = Reading::open(app).await?;
     let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
     let found = read(&reading, &run).await;
+    let crew = crew(&reading).await;
     reading.close().await;
-    let (state, children) = found?;
+    let Found { state, children, missing } = found?;
     check(&state, args)?;
+    let waits = crew.as_ref().map(|crew| waits_for(&state, crew)).unwrap_or_default();
+    if let Some(missing) = &missing {
+        let short = state.id.short();
+        output::note(&format!(
+            "the record of run {short} is damaged, so that this may not be all: {missing}"
+        ));
+    }
     if args.json {
-        output::json(&in_json(&state, args))?;
+        let mut shown = in_json(&state, &waits, args);
+        if !args.full {
+            in_brief(&mut shown);
+        }
+        if let (Some(missing), Value::Object(fields)) = (missing, &mut shown) {
+            fields.insert("missing".to_owned(), json!(missing));
+        }
+        output::json(&shown)?;
     } else {
         output::line(&in_words(app, &state, args))?;
         let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
@@ -29,16 +45,43 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         if is_whole && !inner.is_empty() {
             output::line(&format!("\n{inner}"))?;
         }
+        if is_whole && !state.status.is_ended() {
+            match &crew {
+                Some(_) => {
+                    for waits in waits {
+                        output::line(&format!("waits for {waits}"))?;
+                    }
+                }
+                None => output::line(
+                    "waits for a fleet: `muster up` brings one up, and the run goes on where it stands",
+                )?,
+            }
+        }
     }
     Ok(Exit::Completed)
 }
 
-/// The run, and the runs within it.
-async fn read(reading: &Reading, wanted: &str) -> Result<(RunState, Vec<RunState>), Failure> {
+/// A run, the runs within it, and what is missing from its record.
+struct Found {
+    state: RunState,
+    children: Vec<RunState>,
+    missing: Option<String>,
+}
+
+async fn read(reading: &Reading, wanted: &str) -> Result<Found, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
+    let (entries, missing) = select::whole(&reading.bus, run).await?;
+    let state = select::fold(run, &entries)?;
     let children = within::all(&reading.bus, &state).await?;
-    Ok((state, children))
+    Ok(Found { state, children, missing })
+}
+
+/// Who is there; nothing where no fleet is up.
+async fn crew(reading: &Reading) -> Option<Crew> {
+    if reading.is_served_here() {
+        return None;
+    }
+    reading.bus.registry().list().await.ok().map(|profiles| profiles.iter().collect())
 }
 
 fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
@@ -76,7 +119,37 @@ fn in_words(app: &App, state: &RunState, args: &ShowArgs) -> String {
     }
 }
 
-fn in_json(state: &RunState, args: &ShowArgs) -> Value {
+/// What only whoever looks into the works wants to see: how the orchestrator keeps its books.
+const BOOKKEEPING: [&str; 6] = ["requests", "allotted", "batch", "decided", "decided_at", "tallies"];
+
+/// Takes out what makes the whole large: last steps with all that models were sent, and products that stand elsewhere
+/// (the plan, reflections, the report). `--full` shows it.
+fn in_brief(shown: &mut Value) {
+    if let Some(whole) = shown.as_object_mut().filter(|whole| whole.contains_key("tasks")) {
+        for name in BOOKKEEPING {
+            whole.remove(name);
+        }
+        if let Some(goal) = whole.get_mut("goal").and_then(Value::as_object_mut) {
+            goal.remove("blueprints");
+        }
+        for (_, task) in whole.get_mut("tasks").and_then(Value::as_object_mut).into_iter().flatten() {
+            brief_task(task);
+        }
+    }
+    if let Some(task) = shown.get_mut("state") {
+        brief_task(task);
+    }
+}
+
+fn brief_task(task: &mut Value) {
+    let Some(outcome) = task.get_mut("outcome").and_then(Value::as_object_mut) else { return };
+    outcome.remove("last_step");
+    if outcome.get("product").is_some_and(|product| product.get("result").is_none()) {
+        outcome.remove("product");
+    }
+}
+
+fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
     if args.refinements {
         let refinements = state.wanted.iter().map(|(wanted, reasons)| {
             let done = render::run::refinement_of(state, *wanted);
@@ -94,7 +167,12 @@ fn in_json(state: &RunState, args: &ShowArgs) -> Value {
         (None, true) => json!(state.reflections),
         (None, false) => {
             let mut whole = json!(state);
+            whole["waits_for"] = json!(waits);
+            whole["usage"] = json!(state.used());
             whole["summaries"] = json!(summary::all(state, Detail::Seen));
+            whole["complete"] = json!(runs::is_complete(state));
+            whole["count"] = json!(count(state));
+            whole["missing"] = json!(shortfalls(state));
             whole
         }
         (Some(index), false) => json!({

@@ -5,37 +5,57 @@ use muster_bus::Tapped;
 use serde_json::{Value, json};
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::{App, bus_failure, no_fleet};
 use crate::args::TapArgs;
 use crate::exit::{Exit, Failure};
+use crate::fleet::lifeline::{Lifeline, News};
 use crate::signals::StopSignals;
 use crate::{output, render};
 
 /// Prints what passes until Ctrl-C.
 pub(super) async fn tap(app: &App, args: &TapArgs) -> Result<Exit, Failure> {
-    let bus = app.connect("tap").await?;
+    let mut url = app.url().ok_or_else(no_fleet)?;
+    let mut lifeline = Lifeline::new(app, &url);
+    let mut bus = app.connect_to(&url, "tap").await?;
     let mut stop = StopSignals::listen()?;
     let run = match &args.run {
         Some(wanted) => Some(select::run(&bus, wanted).await?),
         None => None,
     };
-    let mut passing = bus.tap().watch(run).await.map_err(bus_failure)?;
     if !args.json {
         output::note("watching; Ctrl-C ends");
     }
     loop {
-        tokio::select! {
-            () = stop.wait() => return Ok(Exit::Completed),
-            error = bus.failed() => return Err(bus_failure(error)),
-            tapped = passing.next() => match tapped {
-                Some(tapped) if args.json => output::json_line(&message(&tapped))?,
-                Some(tapped) => {
-                    output::line(&render::tap::line(tapped.at, &tapped.subject, &tapped.content, app.paint()))?;
-                }
-                None => return Err(Failure::bus("the connection to the bus has ended").help("`muster doctor` checks the way to the bus")),
-            },
-        }
+        let mut passing = bus.tap().watch(run).await.map_err(bus_failure)?;
+        url = loop {
+            tokio::select! {
+                () = stop.wait() => return Ok(Exit::Completed),
+                error = bus.failed() => return Err(bus_failure(error)),
+                tapped = passing.next() => print(app, args, &tapped.ok_or_else(|| lost("the connection to the bus has ended"))?)?,
+                news = lifeline.next(&bus) => match news {
+                    News::Warned(text) => output::note(&text),
+                    News::Said(_) | News::Crippled { .. } => {}
+                    News::Moved(url) => break url,
+                    News::Lost(why) => return Err(lost(&why)),
+                },
+            }
+        };
+        output::note(&format!("the fleet is up again, at {url}"));
+        drop(passing);
+        bus = app.connect_to(&url, "tap").await?;
+        lifeline.follow(&url);
     }
+}
+
+fn print(app: &App, args: &TapArgs, tapped: &Tapped) -> Result<(), Failure> {
+    if args.json {
+        return output::json_line(&message(tapped));
+    }
+    output::line(&render::tap::line(tapped.at, &tapped.subject, &tapped.content, app.paint()))
+}
+
+fn lost(why: &str) -> Failure {
+    Failure::bus(why).help("`muster up` brings a fleet up, and `muster tap` watches it again; `muster doctor` checks the way to the bus")
 }
 
 fn message(tapped: &Tapped) -> Value {

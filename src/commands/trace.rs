@@ -1,18 +1,22 @@
 //! `muster trace`: everything that happened in a run, in order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use futures::StreamExt;
-use muster_bus::RecordFilter;
+use muster_bus::{RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq, TaskId};
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 
 use super::select;
-use crate::app::{App, bus_failure};
+use crate::app::{App, bus_failure, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
+use crate::fleet::lifeline::{Lifeline, News};
 use crate::fleet::supervisor::Reading;
-use crate::output;
 use crate::render::figures;
+use crate::render::paint::Paint;
 use crate::render::trace::{Timeline, entry_json};
+use crate::{output, render};
 
 /// How far entries of a run within another are indented.
 const WITHIN: usize = 4;
@@ -29,12 +33,18 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
         let reading = Reading::open(app).await?;
         let found = read(&reading, &wanted(args)).await;
         reading.close().await;
-        for (path, entry) in &found? {
+        let (found, held_back) = found?;
+        for (path, entry) in &found {
             // Indices name tasks of the run that was asked for.
             if path.is_empty() || args.task.is_none() {
-                printer.print(entry, path)?;
+                match entry {
+                    Ok(entry) => printer.print(entry, path)?,
+                    Err(stray) => printer.print_stray(stray, path)?,
+                }
             }
         }
+        tell_missing(found);
+        held_back.iter().for_each(|text| output::note(text));
     }
     match &args.task {
         Some(task) if printer.printed == 0 => {
@@ -54,17 +64,50 @@ fn wanted(args: &TraceArgs) -> String {
 /// Prints entries as they come, until the run ends. They are followed by sequence, so that none is missing and none
 /// comes twice after the bus was away.
 async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Result<(), Failure> {
-    let bus = app.connect("reader").await?;
+    let mut url = app.url().ok_or_else(no_fleet)?;
+    let mut lifeline = Lifeline::new(app, &url);
+    let mut bus = app.connect_to(&url, "reader").await?;
     let run = select::run(&bus, &wanted(args)).await?;
-    let mut entries = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
-    while let Some(entry) = entries.next().await {
-        let entry = entry.map_err(|error| bus_failure(error.into()))?;
-        printer.print(&entry, &[])?;
-        if ends_run(&entry) {
-            return Ok(());
-        }
+    let mut last = Seq(0);
+    loop {
+        let mut entries = bus.record().follow(&RecordFilter::Run(run), last).await.map_err(bus_failure)?;
+        url = loop {
+            tokio::select! {
+                entry = entries.next() => {
+                    match entry.ok_or_else(|| lost(run, "the bus is lost"))? {
+                        Ok(entry) => {
+                            last = entry.seq;
+                            printer.print(&entry, &[])?;
+                            if ends_run(&entry) {
+                                return Ok(());
+                            }
+                        }
+                        Err(stray) => {
+                            last = stray.seq;
+                            printer.print_stray(&stray, &[])?;
+                        }
+                    }
+                }
+                news = lifeline.next(&bus) => match news {
+                    News::Warned(text) => output::note(&text),
+                    News::Said(_) | News::Crippled { .. } => {}
+                    News::Moved(url) => break url,
+                    News::Lost(why) => return Err(lost(run, &why)),
+                },
+            }
+        };
+        output::note(&format!("the fleet is up again, at {url}"));
+        drop(entries);
+        bus = app.connect_to(&url, "reader").await?;
+        lifeline.follow(&url);
     }
-    Err(Failure::bus(format!("the bus was lost while run {} was followed", run.short())))
+}
+
+fn lost(run: RunId, why: &str) -> Failure {
+    let short = run.short();
+    Failure::bus(format!("{why}, and run {short} has not ended")).help(format!(
+        "`muster up` brings the fleet back; `muster trace {short} --follow` follows the run again"
+    ))
 }
 
 fn ends_run(entry: &Entry) -> bool {
@@ -78,12 +121,13 @@ fn ends_run(entry: &Entry) -> bool {
 struct Printer<'a> {
     args: &'a TraceArgs,
     timeline: Timeline,
+    paint: Paint,
     printed: usize,
 }
 
 impl<'a> Printer<'a> {
     fn new(app: &App, args: &'a TraceArgs) -> Self {
-        Self { args, timeline: Timeline::new(app.paint(), args.full), printed: 0 }
+        Self { args, timeline: Timeline::new(app.paint(), args.full), paint: app.paint(), printed: 0 }
     }
 
     /// Prints an entry. One of a run within the one that was asked for is indented, below the tasks that lead there.
@@ -101,23 +145,63 @@ impl<'a> Printer<'a> {
         }
         Ok(())
     }
+
+    /// Prints what stands in the record and cannot be read. It is about no task that anybody could tell.
+    fn print_stray(&mut self, stray: &Unreadable, path: &[TaskId]) -> Result<(), Failure> {
+        if self.args.task.is_some() {
+            return Ok(());
+        }
+        self.printed += 1;
+        if self.args.json {
+            return output::json_line(&render::trace::stray_json(stray));
+        }
+        let text = render::trace::stray(stray, self.paint);
+        output::line(&figures::indent(&text, path.len() * WITHIN))
+    }
 }
 
-/// The record of a run with those of the runs within it: the bus puts all of them in one order.
-async fn read(reading: &Reading, wanted: &str) -> Result<Vec<(Vec<TaskId>, Entry)>, Failure> {
+/// Says what the record lacks of the runs that were shown.
+fn tell_missing(found: Found) {
+    let mut runs: BTreeMap<RunId, Vec<Entry>> = BTreeMap::new();
+    let mut unreadable: BTreeSet<Seq> = BTreeSet::new();
+    for (_, entry) in found {
+        match entry {
+            Ok(entry) => runs.entry(entry.run).or_default().push(entry),
+            Err(stray) => drop(unreadable.insert(stray.seq)),
+        }
+    }
+    // What stands there and cannot be read is shown in its place.
+    for (run, entries) in runs.iter().filter(|_| unreadable.is_empty()) {
+        if let Some(missing) = select::missing(entries) {
+            output::note(&format!("the record of run {} is damaged: {missing}", run.short()));
+        }
+    }
+}
+
+/// What stands in the records of a run and of those within it, below the tasks that lead there.
+type Found = Vec<(Vec<TaskId>, Result<Entry, Unreadable>)>;
+
+/// The record of a run with those of the runs within it: the bus puts all of them in one order. Beside it, what the server
+/// holds back of them.
+async fn read(reading: &Reading, wanted: &str) -> Result<(Found, Vec<String>), Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    let (mut found, mut open, mut runs) = (Vec::new(), vec![(Vec::new(), run)], 0);
+    let (mut found, mut open, mut runs) = (Found::new(), vec![(Vec::new(), run)], 0);
+    let mut lost = Vec::new();
     while let Some((path, run)) = open.pop() {
-        let entries = select::entries(&reading.bus, run).await?;
+        let record = reading.bus.record();
+        let counted = record.counted(run).await.map_err(bus_failure)?;
+        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
+        let held_back = select::held_back(counted, entries.len());
+        lost.extend(held_back.map(|text| format!("the record of run {} is damaged: {text}", run.short())));
         runs += 1;
         if runs <= MOST_WITHIN {
             let below = |task: TaskId| path.iter().cloned().chain([task]).collect();
-            open.extend(entries.iter().flat_map(begun).map(|(task, child)| (below(task), child)));
+            open.extend(entries.iter().flatten().flat_map(begun).map(|(task, child)| (below(task), child)));
         }
         found.extend(entries.into_iter().map(|entry| (path.clone(), entry)));
     }
-    found.sort_by_key(|(_, entry)| entry.seq);
-    Ok(found)
+    found.sort_by_key(|(_, entry)| entry.as_ref().map_or_else(|stray| stray.seq, |entry| entry.seq));
+    Ok((found, lost))
 }
 
 /// The runs that were begun for tasks of a run, with the tasks.

@@ -1,29 +1,42 @@
 //! `muster up`: a local fleet, watched over until told to stop.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use process_wrap::tokio::{CommandWrap, ProcessSession};
+use muster_shared::secret;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::args::UpArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::member::Change;
-use crate::fleet::process::ProcessRef;
-use crate::fleet::scale;
+use crate::fleet::state::FleetState;
 use crate::fleet::supervisor::Fleet;
+use crate::fleet::{background, scale, users};
 use crate::output;
 use crate::render::figures;
 use crate::render::paint::Paint;
 use crate::signals::StopSignals;
 
-/// How often a fleet that comes up in the background is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// A fleet that comes up faster than this is not worth a word before it is up.
+const WORTH_A_WORD: Duration = Duration::from_secs(1);
+
+/// How long whoever just comes to a fleet that ends is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Brings the fleet up.
 pub(super) async fn up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
+    let in_background = args.in_background;
+    let ended = bring_up(app, args).await;
+    if let Err(failure) = &ended
+        && in_background
+    {
+        background::leave_word(&app.fleet, failure);
+    }
+    ended
+}
+
+async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     let scale: BTreeMap<String, u16> = args.scale.iter().cloned().collect();
     if args.detach && !args.in_background {
         // Said here: what the process in the background says is in its log.
@@ -31,18 +44,26 @@ pub(super) async fn up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
         return detach(app, &args).await;
     }
     let mut stop = StopSignals::listen()?;
-    let mut fleet = Fleet::start(app, &scale).await?;
+    let mut fleet = Fleet::start(app, &scale, args.while_used).await?;
     if !args.json {
         output::note(&format!(
             "bus {}; logs in {}; Ctrl-C stops the fleet",
-            fleet.url(),
+            secret::without_passwords(fleet.url()),
             app.fleet.path().join("log").display()
         ));
     }
     let mut given_up = Vec::new();
+    // Kept until this process has ended: who comes meanwhile waits, and begins another fleet.
+    let mut gate = None;
+    let unused = users::none_left(&app.fleet);
+    tokio::pin!(unused);
     let ended_by_itself = loop {
         tokio::select! {
             () = stop.wait() => break false,
+            ending = &mut unused, if args.while_used => {
+                gate = ending;
+                break false;
+            }
             change = fleet.change() => match change {
                 Some((name, change)) => {
                     if matches!(change, Change::GivenUp { .. }) {
@@ -57,7 +78,11 @@ pub(super) async fn up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     if !args.json {
         output::note("stopping the fleet …");
     }
+    if gate.is_none() {
+        gate = users::pass(&app.fleet, PATIENCE).await.ok().flatten();
+    }
     fleet.stop().await;
+    drop(gate);
     if ended_by_itself {
         return Err(Failure::failed(format!("the fleet has ended: {} died too often", given_up.join(", ")))
             .help(format!("see why in {}", app.fleet.path().join("log").display())));
@@ -108,54 +133,47 @@ async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
         ))
         .help("use it as it is, or stop it with `muster down`"));
     }
-    let cannot = |what: &str, e: std::io::Error| Failure::failed(format!("cannot {what}: {e}"));
-    app.fleet.create().map_err(|e| cannot("make the fleet's folder", e))?;
-    let log = app.fleet.log("supervisor");
-    let file = std::fs::File::create(&log).map_err(|e| cannot("write the supervisor's log", e))?;
-    let errors = file.try_clone().map_err(|e| cannot("write the supervisor's log", e))?;
-    let program = std::env::current_exe().map_err(|e| cannot("tell where this program is", e))?;
-    let mut command = CommandWrap::with_new(program, |command| {
-        command.args(std::env::args_os().skip(1)).arg("--in-background");
-        command.stdin(Stdio::null()).stdout(file).stderr(errors).kill_on_drop(false);
-    });
-    let mut child = command.wrap(ProcessSession).spawn().map_err(|e| cannot("start the supervisor", e))?;
-    let supervisor = child.id().map(ProcessRef::of);
-    let limit = app.settings().fleet.start_limit;
-    let up = async {
-        loop {
-            if let Some(state) =
-                app.fleet.live().filter(|state| state.up && Some(&state.supervisor) == supervisor.as_ref())
-            {
-                return Some(state);
-            }
-            if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return None;
-            }
-            tokio::time::sleep(LOOK).await;
+    let began = Instant::now();
+    let mut told = String::new();
+    let progress = |state: &FleetState| {
+        let news = awaited(state);
+        if !args.json && news != told && began.elapsed() >= WORTH_A_WORD {
+            output::note(&news);
+            told = news;
         }
     };
-    match tokio::time::timeout(limit, up).await {
-        Ok(Some(state)) if args.json => output::json(&state)?,
-        Ok(Some(state)) => output::line(&format!(
+    let state = background::start(app, &words(args), |state| state.ready, progress).await?;
+    let given_up = state.members.iter().filter(|member| member.given_up);
+    for member in given_up {
+        let how = member.how.as_deref().unwrap_or("died");
+        output::note(&format!("{} {how}, and too often: it is not started again", member.name));
+    }
+    let url = secret::without_passwords(&state.url).into_owned();
+    if args.json {
+        output::json(&FleetState { url, ..state })?;
+    } else {
+        output::line(&format!(
             "the fleet is up: {} processes on {} (supervisor {}); `muster down` stops it",
             state.members.len(),
-            state.url,
+            url,
             state.supervisor.pid
-        ))?,
-        Ok(None) => {
-            let words = std::fs::read_to_string(&log).unwrap_or_default();
-            return Err(Failure::failed(format!(
-                "the fleet did not come up:\n{}",
-                figures::harmless(words.trim())
-            )));
-        }
-        Err(_) => {
-            return Err(Failure::failed(format!(
-                "the fleet did not come up within {}",
-                figures::span(limit)
-            ))
-            .help(format!("see {}; `muster down` stops what has started", log.display())));
-        }
+        ))?;
     }
     Ok(Exit::Completed)
+}
+
+/// The words for the supervisor in the background.
+fn words(args: &UpArgs) -> Vec<String> {
+    let scale = args.scale.iter().flat_map(|(name, count)| ["--scale".to_owned(), format!("{name}={count}")]);
+    let json = args.json.then(|| "--json".to_owned());
+    ["up".to_owned(), "--in-background".to_owned()].into_iter().chain(scale).chain(json).collect()
+}
+
+/// Who is not there yet, in a line.
+fn awaited(state: &FleetState) -> String {
+    if state.up {
+        format!("waiting for {} to join …", state.awaited.join(", "))
+    } else {
+        "starting the processes …".to_owned()
+    }
 }

@@ -4,19 +4,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::{Bus, BusError, ControlTarget, Tapped};
-use muster_shared::flow::{
-    Action, Budget, Ending, Observation, ObservationStatus, Outcome, PlanTask, Product, RunLimits, Step,
-    TaskOffered, TaskResult, Thought, Usage, Work,
-};
-use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, EventKind, Input, Started};
-use muster_shared::time::Millis;
-use muster_shared::wire::{ControlMessage, Encoding, Profile};
+use muster_bus::subject::task_fence;
+use muster_bus::{AppendError, Bus, BusError, ControlTarget, Tapped};
+use muster_shared::flow::Ending;
+use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId, TaskIndex};
+use muster_shared::run::{AgentEvent, Decided, EventKind, Input};
+use muster_shared::wire::{Body, ControlMessage, Encoding, Envelope, Profile, decode};
+use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Kind, Passed, Trial, Watch, check};
+use super::offers::{begun, earlier, other, outcome};
+use super::{End, Given, Kind, Passed, Trial, Watch, check};
 use crate::app::now;
 
 /// Most messages that are kept.
@@ -27,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST_WORDS: Duration = Duration::from_millis(400);
 /// How long an agent's next heartbeat is waited for.
 const NEXT_BEAT: Duration = check::LATE.saturating_add(Duration::from_millis(500));
+/// How often another agent tries to get in between two writes.
+const MOST_TRIES: usize = 8;
 /// Everything that an agent says.
 const SUBJECTS: [&str; 4] = ["evt.>", "hb.>", "$KV.AGENTS.>", "$JS.ACK.TASKS.>"];
 
@@ -40,6 +41,31 @@ pub(crate) struct Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.ear.abort();
+    }
+}
+
+/// The agent that is tried, and how.
+pub(crate) struct Tried<'a> {
+    /// What it says of itself.
+    pub(crate) profile: &'a Profile,
+    /// What it is asked to do.
+    pub(crate) given: &'a Given,
+    /// Time for each trial.
+    pub(crate) limit: Duration,
+    /// Its process, on a bus of its own. In a fleet there is none, and others take from the queue of its role.
+    pub(crate) child: Option<&'a mut Child>,
+}
+
+impl Tried<'_> {
+    fn kinds(&self) -> impl Iterator<Item = Kind> + use<> {
+        let alone = self.child.is_some();
+        Kind::ALL.into_iter().filter(move |kind| alone || *kind != Kind::OfRole)
+    }
+
+    /// How its process ended, if it did.
+    fn ended(&mut self) -> Option<String> {
+        let status = self.child.as_mut()?.try_wait().ok()?;
+        status.map(|status| status.to_string())
     }
 }
 
@@ -82,20 +108,46 @@ impl Listener {
         })
     }
 
-    /// Gives the agent all trials, one after the other, and tells what was seen.
-    pub(crate) async fn watch(&self, profile: &Profile, limit: Duration) -> Result<Watch, BusError> {
+    /// Gives the agent all trials, one after the other, and tells what was seen. Who starts nothing, or whose process
+    /// ends, is given no more.
+    pub(crate) async fn watch(&self, mut tried: Tried<'_>) -> Result<Watch, BusError> {
+        let profile = tried.profile;
         let (begun, already) = (Instant::now(), self.entries(profile));
-        let mut trials = Vec::new();
-        for kind in [Kind::Plain, Kind::TakenOver, Kind::Closed, Kind::Cancelled] {
-            trials.push(self.trial(profile, kind, limit).await?);
+        let (mut trials, mut ended): (Vec<Trial>, Option<(Kind, String)>) = (Vec::new(), None);
+        for kind in tried.kinds() {
+            trials.push(self.trial(&mut tried, kind).await?);
+            ended = tried.ended().map(|how| (kind, how));
+            let starts = trials.iter().any(|trial| self.has_written(profile, trial, EventKind::Started));
+            if ended.is_some() || (!starts && !matches!(kind, Kind::Plain)) {
+                break;
+            }
         }
         // Whoever says once that it lives is forgotten: it has to say so again.
-        while self.entries(profile) == already && begun.elapsed() < NEXT_BEAT {
+        while ended.is_none() && self.entries(profile) == already && begun.elapsed() < NEXT_BEAT {
             sleep(LOOK).await;
         }
         sleep(LAST_WORDS).await;
+        let (agent, role) = (profile.agent.clone(), profile.role.clone());
+        let queues = [role.parse().ok().map(Queue::Role), Some(Queue::Agent(agent.clone()))];
+        let tasks = self.bus.tasks();
+        Ok(Watch {
+            contract: profile.specialist.as_ref().map(|one| one.contract.clone()).unwrap_or_default(),
+            unfit: trials.first().map(|trial| tried.given.unfit(profile, trial)).unwrap_or_default(),
+            passed: self.passed(&trials).await?,
+            trials,
+            queues: queues.iter().flatten().map(|queue| tasks.settings_of(queue)).collect(),
+            found: tasks.queues().await?,
+            ended,
+            until: now(),
+            agent,
+            role,
+        })
+    }
+
+    /// All that was heard, with what of it got into the record.
+    async fn passed(&self, trials: &[Trial]) -> Result<Vec<Passed>, BusError> {
         let mut passed = self.heard();
-        for trial in &trials {
+        for trial in trials {
             for (seq, kept) in self.bus.tap().stored(trial.run).await? {
                 let same = passed.iter_mut().find(|one| {
                     one.stored.is_none() && one.subject == kept.subject && one.payload == kept.bytes
@@ -105,8 +157,7 @@ impl Listener {
                 }
             }
         }
-        let (agent, role) = (profile.agent.clone(), profile.role.clone());
-        Ok(Watch { agent, role, passed, trials, until: now() })
+        Ok(passed)
     }
 
     /// How often the agent has entered itself into the registry.
@@ -115,74 +166,90 @@ impl Listener {
         self.heard().iter().filter(|passed| passed.subject == entry && !passed.payload.is_empty()).count()
     }
 
-    async fn trial(&self, profile: &Profile, kind: Kind, limit: Duration) -> Result<Trial, BusError> {
+    async fn trial(&self, tried: &mut Tried<'_>, kind: Kind) -> Result<Trial, BusError> {
         let run = RunId::from_uuid(Uuid::now_v7());
-        let (task, generation) = (TaskId::Leaf(TaskIndex::top(1)), Generation(1));
-        let mut trial = Trial { kind, run, task, generation, from: now(), until: now(), cancelled_at: None };
-        self.prepare(profile, &trial).await?;
+        let task = TaskId::Leaf(TaskIndex::top(1));
+        let mut trial = Trial { kind, run, task, from: now(), until: now(), disturbed_at: None };
+        let (profile, limit) = (tried.profile, tried.limit);
+        for (generation, event) in earlier(kind) {
+            self.write_as_another(profile, &trial, generation, &event).await?;
+        }
         trial.from = now();
-        self.offer(profile, &trial).await?;
+        self.offer(tried, &trial).await?;
         let until = Instant::now() + limit;
-        while Instant::now() < until {
-            let heard = self.heard();
-            let of_kind = |kind: EventKind| {
-                let (start, end) = (format!("evt.{run}."), format!(".{kind}"));
-                let own = format!(".{}.", profile.agent);
-                heard.iter().any(|passed| {
-                    passed.subject.starts_with(&start)
-                        && passed.subject.ends_with(&end)
-                        && passed.subject.contains(&own)
-                })
-            };
-            if kind == Kind::Cancelled && trial.cancelled_at.is_none() && of_kind(EventKind::Started) {
-                trial.cancelled_at = Some(now());
-                self.cancel(profile, &trial).await?;
+        while Instant::now() < until && tried.ended().is_none() {
+            if trial.disturbed_at.is_none() && self.has_written(profile, &trial, EventKind::Started) {
+                self.disturb(profile, &mut trial).await?;
             }
-            let acknowledged = heard.iter().any(|passed| {
-                passed.at >= trial.from
-                    && passed.subject.starts_with(&format!("$JS.ACK.TASKS.@{}.", profile.agent))
-                    && (passed.payload.is_empty() || passed.payload.starts_with(b"+ACK"))
-            });
-            if acknowledged && (kind == Kind::Closed || of_kind(EventKind::Outcome)) {
+            if self.is_over(profile, &trial) {
                 break;
             }
             sleep(LOOK).await;
         }
         sleep(LAST_WORDS).await;
         trial.until = now();
+        if kind == Kind::Overtaken {
+            // The delivery is still the agent's: what comes again is to be found closed.
+            let end = AgentEvent::Outcome(outcome(Ending::Cancelled));
+            self.write_as_another(profile, &trial, kind.generation(), &end).await?;
+        }
         Ok(trial)
     }
 
-    /// Writes what stands in the record before the agent comes.
-    async fn prepare(&self, profile: &Profile, trial: &Trial) -> Result<(), BusError> {
-        let earlier = match trial.kind {
-            Kind::Plain | Kind::Cancelled => Vec::new(),
-            Kind::TakenOver => vec![begun(), AgentEvent::Step(step())],
-            Kind::Closed => vec![begun(), AgentEvent::Outcome(outcome())],
-        };
-        let key = AgentKey {
-            role: role_of(profile)?,
-            agent: AgentId::new("conform", 0),
-            task: trial.task.clone(),
-            generation: trial.generation,
-        };
-        let mut after = Seq(0);
-        for event in &earlier {
-            let written =
-                self.bus.record().append_agent(trial.run, &key, after, event, profile.encoding).await;
-            after = written.map_err(BusError::from)?;
+    /// Whether everything has come that is to come.
+    fn is_over(&self, profile: &Profile, trial: &Trial) -> bool {
+        match trial.kind.end() {
+            End::Outcome => {
+                self.is_acknowledged(profile, trial) && self.has_written(profile, trial, EventKind::Outcome)
+            }
+            End::PutDown => {
+                let end = [EventKind::Released, EventKind::Outcome];
+                self.is_acknowledged(profile, trial)
+                    && end.iter().any(|kind| self.has_written(profile, trial, *kind))
+            }
+            End::Nothing => match trial.disturbed_at {
+                // A write that came after the other's was refused, or ends what was done before it.
+                Some(at) => self.writings(profile, trial).any(|passed| passed.at > at),
+                None if trial.kind == Kind::Closed => self.is_acknowledged(profile, trial),
+                // It has ended before anybody came between.
+                None => self.has_written(profile, trial, EventKind::Outcome),
+            },
         }
-        Ok(())
     }
 
-    async fn offer(&self, profile: &Profile, trial: &Trial) -> Result<(), BusError> {
-        let offer = offer(profile, trial)?;
+    fn is_acknowledged(&self, profile: &Profile, trial: &Trial) -> bool {
+        let queue =
+            if trial.kind == Kind::OfRole { profile.role.clone() } else { format!("@{}", profile.agent) };
+        let subject = format!("$JS.ACK.TASKS.{queue}.");
+        self.heard().iter().any(|passed| {
+            passed.at >= trial.from
+                && passed.subject.starts_with(&subject)
+                && (passed.payload.is_empty() || passed.payload.starts_with(b"+ACK"))
+        })
+    }
+
+    /// What the agent wrote about a trial, in the record or not.
+    fn writings(&self, profile: &Profile, trial: &Trial) -> impl Iterator<Item = Passed> + use<> {
+        let (start, own) = (format!("evt.{}.", trial.run), format!(".{}.", profile.agent));
+        self.heard()
+            .into_iter()
+            .filter(move |passed| passed.subject.starts_with(&start) && passed.subject.contains(&own))
+    }
+
+    fn has_written(&self, profile: &Profile, trial: &Trial, kind: EventKind) -> bool {
+        let end = format!(".{kind}");
+        self.writings(profile, trial).any(|passed| passed.subject.ends_with(&end))
+    }
+
+    async fn offer(&self, tried: &Tried<'_>, trial: &Trial) -> Result<(), BusError> {
+        let offer = tried.given.offer(tried.profile, trial, now())?;
         let decided = Decided {
             batch: Uuid::new_v4(),
             by: self.bus.who().clone(),
             inputs: vec![Input::Capacity],
             now: now(),
             basis: Seq(0),
+            after: None,
             capacity: std::collections::BTreeMap::new(),
             specialists: Vec::new(),
             placements: Vec::new(),
@@ -191,106 +258,86 @@ impl Listener {
             events: Vec::new(),
             offer: Some(Box::new(offer)),
         };
-        let written =
-            self.bus.record().append_decision(trial.run, Seq(0), &decided, &[], profile.encoding).await;
+        let encoding = tried.profile.encoding;
+        let written = self.bus.record().append_decision(trial.run, Seq(0), &decided, &[], encoding).await;
         written.map(|_| ()).map_err(BusError::from)
     }
 
-    async fn cancel(&self, profile: &Profile, trial: &Trial) -> Result<(), BusError> {
-        let order = ControlMessage::CancelTask {
-            run: trial.run,
-            task: trial.task.clone(),
-            generation: trial.generation,
-            reason: "to see whether it stops".to_owned(),
-        };
-        self.bus.control().send(&ControlTarget::Agent(profile.agent.clone()), &order).await
+    /// Does what is special about a trial, once the agent works on it.
+    async fn disturb(&self, profile: &Profile, trial: &mut Trial) -> Result<(), BusError> {
+        let (run, task, generation) = (trial.run, trial.task.clone(), trial.kind.generation());
+        let reason = "to see whether it obeys".to_owned();
+        trial.disturbed_at = Some(now());
+        match trial.kind {
+            Kind::Cancelled => {
+                self.order(profile, &ControlMessage::CancelTask { run, task, generation, reason }).await
+            }
+            Kind::Parked => {
+                self.order(profile, &ControlMessage::ParkTask { run, task, generation, reason }).await
+            }
+            Kind::Redelivered => {
+                let ack = self.writings(profile, trial).find_map(|passed| ack_in(&passed));
+                // One without a subject to acknowledge is a fault that the checks name.
+                let handed_on = match ack {
+                    Some(ack) => self.bus.tasks().hand_on(&ack).await,
+                    None => Ok(()),
+                };
+                match handed_on {
+                    Ok(()) | Err(BusError::BadName { .. }) => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+            Kind::Overtaken => {
+                let came = self.write_as_another(profile, trial, generation, &begun(2)).await?;
+                trial.disturbed_at = came.then(now);
+                Ok(())
+            }
+            Kind::Plain | Kind::OfRole | Kind::Stored | Kind::TakenOver | Kind::Continued | Kind::Closed => {
+                Ok(())
+            }
+        }
     }
+
+    async fn order(&self, profile: &Profile, order: &ControlMessage) -> Result<(), BusError> {
+        self.bus.control().send(&ControlTarget::Agent(profile.agent.clone()), order).await
+    }
+
+    /// Another agent writes to a generation, unless it has ended. Returns whether it did.
+    async fn write_as_another(
+        &self,
+        profile: &Profile,
+        trial: &Trial,
+        generation: Generation,
+        event: &AgentEvent,
+    ) -> Result<bool, BusError> {
+        let key = other(profile, trial, generation)?;
+        let fence = task_fence(trial.run, &trial.task, generation);
+        let of_generation = |subject: &str| muster_bus::subject::matches(&fence, subject);
+        for _ in 0..MOST_TRIES {
+            let stored = self.bus.tap().stored(trial.run).await?;
+            let mut written = stored.iter().filter(|(_, tapped)| of_generation(&tapped.subject));
+            if written.clone().any(|(_, tapped)| tapped.subject.ends_with(".outcome")) {
+                return Ok(false);
+            }
+            let after = written.next_back().map_or(Seq(0), |(seq, _)| *seq);
+            match self.bus.record().append_agent(trial.run, &key, after, event, profile.encoding).await {
+                Ok(_) => return Ok(true),
+                Err(AppendError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The acknowledgement subject that a `started` carries.
+fn ack_in(passed: &Passed) -> Option<String> {
+    let encoding = Encoding::of(passed.header("Content-Type"), &passed.payload);
+    let envelope: Envelope = decode(&passed.payload, encoding).ok()?;
+    if let Body::Started(started) = envelope.body { Some(started.ack) } else { None }
 }
 
 fn passed(tapped: Tapped) -> Passed {
     let Tapped { subject, at, bytes, headers, .. } = tapped;
     Passed { at, subject, headers, payload: bytes.to_vec(), stored: None }
-}
-
-fn role_of(profile: &Profile) -> Result<Role, BusError> {
-    let wrong = |_| BusError::BadName {
-        name: profile.role.clone(),
-        rule: "a role is lower-case letters, digits and _",
-    };
-    profile.role.parse().map_err(wrong)
-}
-
-fn offer(profile: &Profile, trial: &Trial) -> Result<TaskOffered, BusError> {
-    let limits = RunLimits::default();
-    let goal = "Count the words of this sentence.".to_owned();
-    Ok(TaskOffered {
-        run: trial.run,
-        task: trial.task.clone(),
-        generation: trial.generation,
-        queue: Queue::Agent(profile.agent.clone()),
-        work: Work::Execute {
-            task: PlanTask::new("conform", goal.as_str(), role_of(profile)?),
-            inputs: Vec::new(),
-            parents: Vec::new(),
-            progress: String::new(),
-            lessons: Vec::new(),
-            failed_before: None,
-            left_out: Vec::new(),
-            member: None,
-        },
-        goal,
-        role_name: String::new(),
-        conversation: Vec::new(),
-        corpus: None,
-        model: None,
-        deadline: Millis(now().0.saturating_add(120_000)),
-        limits,
-        budget: Budget::default(),
-        continues: None,
-        answered: None,
-        heard: Vec::new(),
-        may_ask_peers: false,
-        chain: Vec::new(),
-        withheld: Vec::new(),
-        nonce: "c0ffee00c0ffee00".to_owned(),
-        encoding: if profile.encoding == Encoding::Json { Encoding::Json } else { Encoding::default() },
-    })
-}
-
-fn begun() -> AgentEvent {
-    let (ack, host) = ("$JS.ACK.TASKS.conform.1.1.1.1.0".to_owned(), "conform".to_owned());
-    AgentEvent::Started(Started { attempt: Attempt(1), ack, pid: 1, host, after_step: 0 })
-}
-
-fn step() -> Step {
-    let content = "7".to_owned();
-    Step {
-        number: 1,
-        thought: Thought { text: "Count once.".to_owned(), ..Thought::default() },
-        action: Action { name: "count".to_owned(), arguments: serde_json::Value::Null },
-        observation: Some(Observation {
-            status: ObservationStatus::Success,
-            content,
-            millis: 0,
-            truncated: false,
-        }),
-        notes: Vec::new(),
-        heard: Vec::new(),
-        calls: Vec::new(),
-        millis: 0,
-        outside_millis: 0,
-    }
-}
-
-fn outcome() -> Outcome {
-    let result = TaskResult { conclusion: "7 words.".to_owned(), ..TaskResult::default() };
-    Outcome {
-        ending: Ending::Done,
-        reason: String::new(),
-        product: Some(Product::Result(result)),
-        last_step: None,
-        steps: Vec::new(),
-        usage: Usage::default(),
-        breach: None,
-    }
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use muster_shared::run::EventKind;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -16,6 +18,7 @@ struct Story {
     watch: Watch,
     clock: u64,
     seq: u64,
+    generation: Generation,
 }
 
 impl Story {
@@ -43,16 +46,23 @@ impl Story {
         });
     }
 
+    fn refused(&mut self, run: RunId, kind: EventKind, content: &Value) {
+        self.write(run, kind, content);
+        let last = self.watch.passed.last_mut().unwrap();
+        (last.stored, self.seq) = (None, self.seq - 1);
+    }
+
     fn write(&mut self, run: RunId, kind: EventKind, content: &Value) {
         let body = match kind {
             EventKind::Tool => "tool_started".to_owned(),
             other => other.to_string(),
         };
+        let generation = self.generation;
         let headers = [
             (HEADER, self.seq.to_string()),
-            ("Nats-Expected-Last-Subject-Sequence-Subject", format!("evt.{run}.*.*.1.1.>")),
+            ("Nats-Expected-Last-Subject-Sequence-Subject", format!("evt.{run}.*.*.1.{generation}.>")),
         ];
-        let subject = format!("evt.{run}.counter.{AGENT}.1.1.{kind}");
+        let subject = format!("evt.{run}.counter.{AGENT}.1.{generation}.{kind}");
         self.message(subject, &body, content, &headers, true);
     }
 
@@ -70,25 +80,46 @@ impl Story {
     fn trial(&mut self, kind: Kind) {
         let run = RunId::from_uuid(Uuid::from_u128(u128::from(self.clock) + 1));
         let from = Millis(self.clock + 1);
-        let (attempts, done) = if kind == Kind::TakenOver { (1, 1) } else { (0, 0) };
-        let mut cancelled_at = None;
-        if kind != Kind::Closed {
+        self.generation = kind.generation();
+        let (attempts, done) = kind.before();
+        let mut disturbed_at = None;
+        if kind.is_worked_on() {
             let ack = format!("$JS.ACK.TASKS.@{AGENT}.1.1.1.1.0");
             let started =
                 json!({"attempt": attempts + 1, "ack": ack, "pid": 1, "host": "h", "after_step": done});
             self.write(run, EventKind::Started, &started);
             let step = json!({"number": done + 1, "thought": {"text": "t"}, "action": {"name": "count"}});
             self.write(run, EventKind::Step, &step);
-            cancelled_at = (kind == Kind::Cancelled).then_some(Millis(self.clock));
-            self.clock += if cancelled_at.is_some() { 200 } else { 0 };
-            let ending = if cancelled_at.is_some() { "cancelled" } else { "done" };
-            let product = json!({"result": {"conclusion": "7"}});
-            self.write(run, EventKind::Outcome, &json!({"ending": ending, "product": product}));
+            let is_disturbed =
+                matches!(kind, Kind::Cancelled | Kind::Parked | Kind::Redelivered | Kind::Overtaken);
+            disturbed_at = is_disturbed.then_some(Millis(self.clock));
+            self.clock += if is_disturbed { 200 } else { 0 };
+            let ending = if kind == Kind::Cancelled { "cancelled" } else { "done" };
+            let product = json!({"result": {"conclusion": "7", "data": {"words": 7}}});
+            let outcome = json!({"ending": ending, "product": product});
+            match kind {
+                Kind::Parked => {
+                    self.write(run, EventKind::Released, &json!({"reason": "put down", "parked": true}));
+                }
+                Kind::Overtaken => self.refused(run, EventKind::Outcome, &outcome),
+                _ => self.write(run, EventKind::Outcome, &outcome),
+            }
         }
         self.ack();
         let (task, until) = ("1".parse().unwrap(), Millis(self.clock));
-        let generation = Generation(1);
-        self.watch.trials.push(Trial { kind, run, task, generation, from, until, cancelled_at });
+        self.watch.trials.push(Trial { kind, run, task, from, until, disturbed_at });
+    }
+}
+
+fn queue(name: &str) -> QueueSettings {
+    QueueSettings {
+        name: name.to_owned(),
+        filters: vec![format!("task.{name}.>")],
+        ack_wait: Duration::from_secs(30),
+        explicit_ack: true,
+        max_deliver: -1,
+        backoff: false,
+        idle: Duration::ZERO,
     }
 }
 
@@ -96,11 +127,19 @@ fn good() -> Watch {
     let watch = Watch {
         agent: AGENT.parse().unwrap(),
         role: "counter".into(),
+        contract: ContractSchemas {
+            input: None,
+            output: Some(json!({"type": "object", "required": ["words"]})),
+        },
+        unfit: Vec::new(),
         passed: Vec::new(),
         trials: Vec::new(),
+        queues: vec![queue("counter"), queue("@counter-1")],
+        found: vec![queue("counter"), queue("@counter-1"), queue("worker")],
+        ended: None,
         until: Millis(0),
     };
-    let mut story = Story { watch, clock: 1000, seq: 0 };
+    let mut story = Story { watch, clock: 1000, seq: 0, generation: Generation(1) };
     let profile = json!({
         "agent": AGENT, "role": "counter", "pid": 1, "host": "h", "version": "1", "event_version": 1,
         "slots": 1, "busy": 0, "model": "m", "started_at": 1,
@@ -108,7 +147,7 @@ fn good() -> Watch {
     story.message(format!("$KV.AGENTS.{AGENT}"), "profile", &profile, &[("Nats-TTL", "15s".into())], false);
     let beat = json!({"agent": AGENT, "busy": 0, "slots": 1});
     story.message(format!("hb.counter.{AGENT}"), "heartbeat", &beat, &[], false);
-    for kind in [Kind::Plain, Kind::TakenOver, Kind::Closed, Kind::Cancelled] {
+    for kind in Kind::ALL {
         story.trial(kind);
     }
     story.watch.until = Millis(story.clock);
@@ -143,7 +182,7 @@ fn an_agent_that_keeps_the_protocol_passes() {
 #[test]
 fn every_fault_is_named() {
     type Spoil = fn(&mut Watch);
-    let cases: [(&str, &str, Spoil); 19] = [
+    let cases: [(&str, &str, Spoil); 34] = [
         ("registry", "nothing was published", |watch| {
             watch.passed.retain(|one| !one.subject.starts_with("$KV."));
         }),
@@ -196,9 +235,47 @@ fn every_fault_is_named() {
             });
         }),
         ("closed generation", "not acknowledged", |watch| {
-            let closed = watch.trials[2].clone();
+            let closed = watch.trial(Kind::Closed).unwrap().clone();
             let within = |one: &Passed| one.at >= closed.from && one.at <= closed.until;
             watch.passed.retain(|one| !(one.subject.starts_with("$JS.ACK") && within(one)));
+        }),
+        ("process", "exit status: 3", |watch| {
+            watch.ended = Some((Kind::Plain, "exit status: 3".to_owned()));
+        }),
+        ("queues", "nobody takes from task.counter.>", |watch| drop(watch.found.remove(0))),
+        ("queues", "ack_wait of counter is 5 s", |watch| watch.found[0].ack_wait = Duration::from_secs(5)),
+        ("queues", "max_deliver of @counter-1 is 1", |watch| watch.found[1].max_deliver = 1),
+        ("queues", "a consumer named mine", |watch| watch.found[0].name = "mine".to_owned()),
+        ("queues", "inactive_threshold of counter is 9 s", |watch| {
+            watch.found[0].idle = Duration::from_secs(9);
+        }),
+        ("queues", "backoff", |watch| watch.found[0].backoff = true),
+        ("queues", "counter takes task.>", |watch| watch.found[0].filters = vec!["task.>".to_owned()]),
+        ("contract", "`data`", |watch| {
+            edit(of(watch, Kind::Plain, "outcome"), |one| {
+                one["body"]["content"]["product"]["result"]["data"] = json!({"letters": 7});
+            });
+        }),
+        ("contract", "was done though it has no documents", |watch| {
+            watch.unfit = vec!["it has no documents".to_owned()];
+        }),
+        ("sizes", "data of the plain task has", |watch| {
+            edit(of(watch, Kind::Plain, "outcome"), |one| {
+                one["body"]["content"]["product"]["result"]["data"] = json!({"words": "x".repeat(100_000)});
+            });
+        }),
+        ("steps", "step 1 follows step 1 in the task that goes on", |watch| {
+            edit(of(watch, Kind::Continued, "step"), |one| one["body"]["content"]["number"] = json!(1));
+        }),
+        ("putting down", "without parked: true", |watch| {
+            edit(of(watch, Kind::Parked, "released"), |one| {
+                one["body"]["content"]["parked"] = json!(false);
+            });
+        }),
+        ("putting down", "went on", |watch| of(watch, Kind::Parked, "released").stored = None),
+        ("second delivery", "1 of its steps were taken twice", |watch| {
+            let twice = of(watch, Kind::Redelivered, "step").clone();
+            watch.passed.push(Passed { stored: Some(Seq(900)), ..twice });
         }),
     ];
     for (what, said, spoil) in cases {
@@ -210,6 +287,24 @@ fn every_fault_is_named() {
             "{what}, {said}: {failed:?}"
         );
     }
+}
+
+/// What happened too fast to be seen is no fault, and no praise.
+#[test]
+fn what_was_not_seen_is_told_as_that() {
+    let mut watch = good();
+    for trial in &mut watch.trials {
+        trial.disturbed_at = None;
+    }
+    let run = watch.trial(Kind::Overtaken).unwrap().run.to_string();
+    watch.passed.retain(|one| !one.subject.contains(&run));
+    let checks = check::check(&watch);
+    let not_seen = checks.iter().filter(|check| check::word(check.verdict) == "not seen");
+    let not_seen: Vec<&str> = not_seen.map(|check| check.what.as_str()).collect();
+    assert_eq!(
+        not_seen,
+        ["after a refused write", "progress", "second delivery", "cancellation", "putting down"]
+    );
 }
 
 #[test]

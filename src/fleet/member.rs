@@ -39,6 +39,8 @@ pub(crate) struct MemberSpec {
     pub(crate) policy: RestartPolicy,
     /// Time to end in good order.
     pub(crate) stop_limit: Duration,
+    /// Whether it is a program of the user's.
+    pub(crate) is_foreign: bool,
 }
 
 /// What became of a process.
@@ -193,6 +195,7 @@ mod tests {
                 longest_wait: Duration::from_millis(5),
             },
             stop_limit: Duration::from_millis(200),
+            is_foreign: false,
         }
     }
 

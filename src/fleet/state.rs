@@ -1,13 +1,16 @@
 //! The state file of a local fleet, `.muster/fleet.json`, and the lock that says whether somebody watches over it.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use super::process::ProcessRef;
+use crate::settings::RunsWith;
 
 /// Where a local fleet keeps what it needs, under the folder it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +56,25 @@ impl FleetFolder {
         self.root.join("fleet.lock")
     }
 
+    fn port_file(&self) -> PathBuf {
+        self.root.join("port")
+    }
+
+    /// The port that the fleet of this folder had last: whoever still looks for it there finds it again.
+    pub(crate) fn port(&self) -> Option<u16> {
+        std::fs::read_to_string(self.port_file()).ok()?.trim().parse().ok().filter(|port| *port != 0)
+    }
+
+    /// Keeps the port for the next time.
+    pub(crate) fn keep_port(&self, port: u16) -> io::Result<()> {
+        std::fs::write(self.port_file(), format!("{port}\n"))
+    }
+
+    /// Where a supervisor in the background says why it could not bring the fleet up.
+    pub(crate) fn word(&self) -> PathBuf {
+        self.root.join("supervisor.word")
+    }
+
     /// Makes the folders.
     pub(crate) fn create(&self) -> io::Result<()> {
         std::fs::create_dir_all(self.root.join("log"))?;
@@ -85,7 +107,11 @@ impl FleetFolder {
     /// Writes the state in one move: a reader sees the old or the new, never half.
     pub(crate) fn write(&self, state: &FleetState) -> io::Result<()> {
         let next = self.root.join("fleet.json.new");
-        std::fs::write(&next, serde_json::to_vec_pretty(state)?)?;
+        // The URL may hold a password.
+        let mode = if state.url.contains('@') { 0o600 } else { 0o666 };
+        let _ = std::fs::remove_file(&next);
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(mode).open(&next)?;
+        file.write_all(&serde_json::to_vec_pretty(state)?)?;
         std::fs::rename(next, self.state_file())
     }
 
@@ -112,14 +138,49 @@ pub(crate) struct FleetState {
     pub(crate) since: u64,
     /// Whether every process has been started once and the fleet takes goals.
     pub(crate) up: bool,
+    /// Whether everybody has joined, so that it takes work of every kind.
+    #[serde(default)]
+    pub(crate) ready: bool,
+    /// Processes that were started and have not joined yet, while it is not ready.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) awaited: Vec<String>,
+    /// Whether it was brought up for a run, and ends when no run uses it any more.
+    #[serde(default)]
+    pub(crate) for_runs: bool,
     /// The team that it was brought up as, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) team: Option<String>,
+    /// What it was brought up with, as far as it was set.
+    #[serde(default)]
+    pub(crate) settings: RunsWith,
+    /// Which keys and addresses of models were set where it was brought up, each with a mark of its value.
+    #[serde(default)]
+    pub(crate) keys: Option<BTreeMap<String, String>>,
     /// Its processes.
     pub(crate) members: Vec<MemberState>,
     /// Files that define no specialist, and why.
     #[serde(default)]
     pub(crate) refused: Vec<RefusedFile>,
+}
+
+impl FleetState {
+    /// A fleet of which nothing is started yet.
+    pub(crate) const fn new(url: String, supervisor: ProcessRef, since: u64) -> Self {
+        Self {
+            url,
+            supervisor,
+            since,
+            up: false,
+            ready: false,
+            awaited: Vec::new(),
+            for_runs: false,
+            team: None,
+            settings: RunsWith::new(),
+            keys: None,
+            members: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
 }
 
 /// A file in the folder of specialists that cannot be used.
@@ -142,11 +203,54 @@ pub(crate) struct MemberState {
     pub(crate) restarts: u32,
     /// Whether it was given up.
     pub(crate) given_up: bool,
+    /// How it died last, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) how: Option<String>,
+    /// When and why, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gave_up: Option<GaveUp>,
     /// Resident memory when it was last looked at, in bytes.
     pub(crate) resident_bytes: u64,
     /// The file that defines it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<PathBuf>,
+    /// Whether it is a program of the user's: whether and when that joins is its own affair.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_foreign: bool,
+}
+
+impl MemberState {
+    /// A process, or one that is still to be started.
+    pub(crate) const fn new(name: String, process: Option<ProcessRef>) -> Self {
+        Self {
+            name,
+            process,
+            restarts: 0,
+            given_up: false,
+            how: None,
+            gave_up: None,
+            resident_bytes: 0,
+            file: None,
+            is_foreign: false,
+        }
+    }
+
+    /// The role that its name tells; of the server, its kind.
+    pub(crate) fn role(&self) -> &str {
+        self.name
+            .rsplit_once('-')
+            .filter(|(_, n)| n.parse::<u32>().is_ok())
+            .map_or(&self.name, |(role, _)| role)
+    }
+}
+
+/// When and why a process was given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GaveUp {
+    /// In UTC milliseconds.
+    pub(crate) at: u64,
+    /// How it died last.
+    pub(crate) how: String,
 }
 
 #[cfg(test)]
@@ -155,15 +259,28 @@ mod tests {
     use super::*;
 
     fn state(supervisor: ProcessRef) -> FleetState {
-        FleetState {
-            url: "nats://127.0.0.1:1".into(),
-            supervisor,
-            since: 1,
-            up: true,
-            team: None,
-            members: Vec::new(),
-            refused: Vec::new(),
-        }
+        FleetState { up: true, ..FleetState::new("nats://127.0.0.1:1".into(), supervisor, 1) }
+    }
+
+    #[test]
+    fn the_port_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetFolder::of(folder.path());
+        fleet.create().unwrap();
+        assert_eq!(fleet.port(), None);
+        fleet.keep_port(4321).unwrap();
+        assert_eq!(fleet.port(), Some(4321));
+        std::fs::write(fleet.port_file(), "half a p").unwrap();
+        assert_eq!(fleet.port(), None);
+    }
+
+    #[test]
+    fn roles_are_read_from_names() {
+        let role = |name: &str| MemberState::new(name.to_owned(), None).role().to_owned();
+        assert_eq!(
+            ["worker-2", "nats-server", "fact-checker-12"].map(role),
+            ["worker", "nats-server", "fact-checker"]
+        );
     }
 
     #[test]

@@ -1,30 +1,41 @@
 //! The local fleet as a whole: brought up, watched over, taken down.
 
 mod folder;
+mod guard;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_bus::server::{LocalServer, ServerSettings, SystemAccount};
+use muster_bus::server::{LocalServer, ServerError, ServerSettings, SystemAccount};
 use muster_shared::ids::Role;
 use secrecy::ExposeSecret;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::member::{Change, Changed, MemberSpec, keep};
 use super::policy::{Deaths, RestartPolicy, Verdict};
 use super::process::{ProcessRef, resident_bytes};
-use super::state::{FleetFolder, FleetLock, FleetState, MemberState};
-use super::{scale, team};
+use super::state::{FleetFolder, FleetLock, FleetState, GaveUp, MemberState};
+use super::store::{self, Care, StoreWatch};
+use super::{keys, readiness, scale, team};
 use crate::app::{App, bus_failure, now};
 use crate::exit::Failure;
-use crate::settings::FleetSettings;
+use crate::render::figures;
+use crate::settings::{self, FleetSettings};
 use folder::Specialists;
+use guard::Sight;
 
 /// The name of the fleet's own NATS server among its processes.
-const SERVER: &str = "nats-server";
+pub(crate) const SERVER: &str = "nats-server";
+
+/// How long somebody who only reads the record, or a server whose supervisor was killed, is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often they are looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The variable that holds the password of the server's system account.
 const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
@@ -49,13 +60,17 @@ pub(crate) struct Fleet {
 impl Fleet {
     /// Brings a fleet up: a NATS server unless one is set, then all processes at the same time. Returns when they
     /// are started and the bus takes goals; they join by themselves.
-    pub(crate) async fn start(app: &App, scale: &BTreeMap<String, u16>) -> Result<Self, Failure> {
+    pub(crate) async fn start(
+        app: &App,
+        scale: &BTreeMap<String, u16>,
+        for_runs: bool,
+    ) -> Result<Self, Failure> {
         let scale = scale::of(app, scale)?;
         let folder = app.fleet.clone();
-        let lock = lock(&folder)?;
+        let lock = lock(&folder).await?;
         let server = match &app.settings().bus.url {
             Some(_) => None,
-            None => Some(start_server(app, 0).await?),
+            None => Some(start_on_its_port(app).await?),
         };
         let url = server
             .as_ref()
@@ -67,13 +82,13 @@ impl Fleet {
         // Before any member starts: none of them has to wait for the others' streams.
         let bus = app.connect_to(&url, "supervisor").await?;
         bus.provision().await.map_err(bus_failure)?;
-        drop(bus);
 
         let (teller, changes) = mpsc::channel(CHANGES);
         let stop = CancellationToken::new();
         let mut watcher = Watcher::new(app, folder, lock, &url, server, &members, teller);
         watcher.specialists.scale = scale;
-        let watch = tokio::spawn(watcher.watch(members, stop.clone()));
+        watcher.state.for_runs = for_runs;
+        let watch = tokio::spawn(watcher.watch(members, bus, stop.clone()));
         Ok(Self { url, changes, stop, watch })
     }
 
@@ -96,36 +111,71 @@ impl Fleet {
     }
 }
 
-fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
+/// Takes the lock. Who only reads the record has it for a moment, and a supervisor that ends has it until it has ended.
+async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
     let cannot = |error: std::io::Error| {
         Failure::failed(format!("cannot write to {}: {error}", folder.path().display()))
             .help("go to a folder that you may write to: the local fleet keeps its record there")
     };
     folder.create().map_err(cannot)?;
-    match folder.lock().map_err(cannot)? {
-        Some(lock) => Ok(lock),
-        None => {
-            let who = folder
-                .live()
-                .map_or_else(String::new, |state| format!(" (process {})", state.supervisor.pid));
-            Err(Failure::failed(format!(
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(lock) = folder.lock().map_err(cannot)? {
+            return Ok(lock);
+        }
+        let live = folder.live();
+        if live.is_some() || Instant::now() >= until {
+            let who = live.map_or_else(String::new, |state| format!(" (process {})", state.supervisor.pid));
+            return Err(Failure::failed(format!(
                 "another muster{who} watches over a fleet in {}",
                 folder.path().display()
             ))
-            .help("use it as it is, or stop it with `muster down`"))
+            .help("use it as it is, or stop it with `muster down`"));
         }
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
 /// Starts the fleet's own NATS server on its store.
 pub(crate) async fn start_server(app: &App, port: u16) -> Result<LocalServer, Failure> {
+    launch(app, port).await.map_err(|error| bus_failure(error.into()))
+}
+
+/// Starts the server where it listened last, so that whoever still looks for it finds it; elsewhere if that port is taken.
+async fn start_on_its_port(app: &App) -> Result<LocalServer, Failure> {
+    let known = app.fleet.port().filter(|_| app.settings().server.port == 0);
+    let mut server = match known {
+        Some(port) => launch(app, port).await,
+        None => launch(app, 0).await,
+    };
+    if known.is_some() && matches!(server, Err(ServerError::PortTaken { .. })) {
+        tracing::warn!(port = known, "the port of this fleet is taken; it gets another one");
+        server = launch(app, 0).await;
+    }
+    let server = server.map_err(|error| bus_failure(error.into()))?;
+    if let Err(error) = app.fleet.keep_port(server.port()) {
+        tracing::warn!(%error, "the port of the fleet cannot be kept");
+    }
+    Ok(server)
+}
+
+/// Starts the server. One whose supervisor was killed ends by itself, and is waited for.
+async fn launch(app: &App, port: u16) -> Result<LocalServer, ServerError> {
     let mut settings: ServerSettings = app.settings().server.clone();
     settings.store_dir = app.beside_fleet(&settings.store_dir);
     settings.detached = false;
     if port != 0 {
         settings.port = port;
     }
-    LocalServer::start(&settings).await.map_err(|error| bus_failure(error.into()))
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match LocalServer::start(&settings).await {
+            Err(ServerError::StoreInUse { .. }) if Instant::now() < until => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            started => return started,
+        }
+    }
 }
 
 /// The processes of a fleet.
@@ -164,30 +214,40 @@ fn members(
 
 fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: &[&str]) -> MemberSpec {
     let settings = app.settings();
-    let mut arguments: Vec<String> = Vec::new();
-    if let Some(file) = &app.loaded.file {
-        arguments.extend(["--config".to_owned(), absolute(file).display().to_string()]);
-    }
-    if let Some(team) = &app.loaded.team {
-        arguments.extend(["--fleet".to_owned(), absolute(&team.path).display().to_string()]);
-    }
-    for (key, value) in &app.global.set {
-        arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
-    }
+    let mut arguments = global_words(app);
     arguments.extend(command.iter().map(|&word| word.to_owned()));
+    // Not as arguments, which can be read by everybody: a URL may hold a password, and so may what is set.
+    let mut variables = vec![
+        ("MUSTER_BUS_URL".to_owned(), url.to_owned()),
+        ("MUSTER_AGENT_NAME".to_owned(), name.to_owned()),
+    ];
+    let set: Vec<_> = app.flags.iter().filter(|(key, ..)| key != "bus.url").cloned().collect();
+    variables.extend(settings::handed_down(&set));
     MemberSpec {
         name: name.to_owned(),
         program: program.to_owned(),
         arguments,
         folder: None,
-        // Not as an argument: a URL may hold a password, and arguments can be read by everybody.
-        variables: vec![("MUSTER_BUS_URL".to_owned(), url.to_owned())],
+        variables,
         hidden: vec![SYSTEM_PASSWORD.to_owned()],
         log: app.fleet.log(name),
         max_log_bytes: settings.log.max_file_mib.max(1) * 1024 * 1024,
         policy: policy(&settings.fleet),
         stop_limit: settings.fleet.stop_limit,
+        is_foreign: false,
     }
+}
+
+/// The options of every command, as this process was given them, for one that it starts.
+pub(crate) fn global_words(app: &App) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    if let Some(file) = &app.loaded.file {
+        words.extend(["--config".to_owned(), absolute(file).display().to_string()]);
+    }
+    if let Some(team) = &app.loaded.team {
+        words.extend(["--fleet".to_owned(), absolute(&team.path).display().to_string()]);
+    }
+    words
 }
 
 fn variables(system: &SystemAccount) -> [(String, String); 2] {
@@ -220,6 +280,9 @@ struct Watcher {
     teller: mpsc::Sender<Changed>,
     too_large: std::collections::BTreeSet<String>,
     specialists: Specialists,
+    store: StoreWatch,
+    /// Cancelled when everybody has joined.
+    settled: CancellationToken,
 }
 
 impl Watcher {
@@ -232,23 +295,20 @@ impl Watcher {
         members: &[MemberSpec],
         teller: mpsc::Sender<Changed>,
     ) -> Self {
-        let process = |name: &str, process| MemberState {
-            name: name.to_owned(),
-            process,
-            restarts: 0,
-            given_up: false,
-            resident_bytes: 0,
-            file: None,
-        };
-        let of_server = server.iter().map(|server| process(SERVER, Some(ProcessRef::of(server.pid()))));
+        let of_server = server
+            .iter()
+            .map(|server| MemberState::new(SERVER.to_owned(), Some(ProcessRef::of(server.pid()))));
+        let others = members.iter().map(|member| MemberState {
+            is_foreign: member.is_foreign,
+            ..MemberState::new(member.name.clone(), None)
+        });
+        let supervisor = ProcessRef::of(std::process::id());
         let state = FleetState {
-            url: url.to_owned(),
-            supervisor: ProcessRef::of(std::process::id()),
-            since: now().0,
-            up: false,
             team: app.loaded.team.as_ref().map(|team| team.name.clone()),
-            members: of_server.chain(members.iter().map(|member| process(&member.name, None))).collect(),
-            refused: Vec::new(),
+            settings: settings::runs_with(&app.loaded.effective),
+            keys: Some(keys::here()),
+            members: of_server.chain(others).collect(),
+            ..FleetState::new(url.to_owned(), supervisor, now().0)
         };
         Self {
             app: app.clone(),
@@ -260,10 +320,13 @@ impl Watcher {
             teller,
             too_large: std::collections::BTreeSet::new(),
             specialists: Specialists::default(),
+            store: StoreWatch::default(),
+            settled: CancellationToken::new(),
         }
     }
 
-    async fn watch(mut self, members: Vec<MemberSpec>, stop: CancellationToken) {
+    async fn watch(mut self, members: Vec<MemberSpec>, bus: muster_bus::Bus, stop: CancellationToken) {
+        self.write();
         let (changed, mut changes) = mpsc::channel(CHANGES);
         let mut keepers = JoinSet::new();
         for member in members {
@@ -274,6 +337,8 @@ impl Watcher {
             let process = ProcessRef::of(server.pid());
             self.tell(SERVER, Change::Started(process)).await;
         }
+        let (seen, mut sights) = mpsc::channel(1);
+        let guard = tokio::spawn(guard::keep_watch(bus, self.server.is_some(), self.settled.clone(), seen));
         let mut look = tokio::time::interval(LOOK);
         let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look.max(SHORTEST_LOOK));
         loop {
@@ -290,12 +355,18 @@ impl Watcher {
                         stop.cancel();
                     }
                 }
+                Some(sight) = sights.recv(), if !stop.is_cancelled() => {
+                    if !self.take(sight).await {
+                        stop.cancel();
+                    }
+                }
                 _ = look.tick() => self.look().await,
                 _ = folder.tick(), if !stop.is_cancelled() => {
                     self.follow_folder(&mut keepers, &changed, &stop).await;
                 }
             }
         }
+        guard.abort();
         if let Some(server) = self.server.take() {
             if let Err(error) = server.stop().await {
                 tracing::warn!(%error, "the NATS server could not be stopped in good order");
@@ -303,6 +374,47 @@ impl Watcher {
             self.tell(SERVER, Change::Stopped).await;
         }
         self.folder.clear();
+    }
+
+    /// Takes note of what was seen on the bus. `false` when the fleet has to end.
+    async fn take(&mut self, sight: Sight) -> bool {
+        match sight {
+            Sight::Joined(_) if self.state.ready => true,
+            Sight::Joined(profiles) => {
+                self.state.awaited = readiness::awaited(&self.state.members, &profiles, self.state.since);
+                self.state.ready = self.state.up && self.state.awaited.is_empty();
+                if self.state.ready {
+                    self.settled.cancel();
+                }
+                self.write();
+                true
+            }
+            Sight::Probed(probe) => {
+                let folder = self.app.beside_fleet(&self.app.settings().server.store_dir);
+                match self.store.judge(&probe, store::free_space(&folder), now()) {
+                    Care::Nothing => true,
+                    Care::SayFull(free) => {
+                        let (free, place) = (figures::bytes(free), folder.display());
+                        tracing::error!("the disk of the store is full ({free} free at {place}): make room");
+                        true
+                    }
+                    Care::Restart(why) => self.renew_server(&why).await,
+                }
+            }
+        }
+    }
+
+    /// Ends a server that does not write any more though there is room, and starts it again. `false` when it died too
+    /// often.
+    async fn renew_server(&mut self, why: &str) -> bool {
+        let Some(server) = self.server.take() else { return true };
+        tracing::error!(
+            "the store takes no writes though there is room ({why}); its server is started again"
+        );
+        if let Err(error) = server.stop().await {
+            tracing::warn!(%error, "the NATS server could not be stopped in good order");
+        }
+        self.restart_server(format!("took no writes any more ({why})")).await
     }
 
     /// Starts the server again on its old port, where everybody looks for it. `false` when it died too often.
@@ -342,13 +454,16 @@ impl Watcher {
         if let Some(member) = self.state.members.iter_mut().find(|member| member.name == name) {
             match change {
                 Change::Started(process) => member.process = Some(process.clone()),
-                Change::Died { .. } => {
+                Change::Died { how, .. } => {
                     member.process = None;
                     member.restarts += 1;
+                    member.how = Some(how.clone());
                 }
-                Change::GivenUp { .. } => {
+                Change::GivenUp { how } => {
                     member.process = None;
                     member.given_up = true;
+                    member.how = Some(how.clone());
+                    member.gave_up = Some(GaveUp { at: now().0, how: how.clone() });
                 }
                 Change::Stopped => member.process = None,
                 Change::Refused { .. } => {}
@@ -415,10 +530,22 @@ impl Reading {
         if !app.fleet.store().join("jetstream").is_dir() {
             return Err(crate::app::no_fleet());
         }
-        let lock = lock(&app.fleet)?;
+        let lock = match lock(&app.fleet).await {
+            Ok(lock) => lock,
+            // One has come up in this moment.
+            Err(failure) => match app.url() {
+                Some(url) => return Ok(Self { bus: app.connect_to(&url, "reader").await?, server: None }),
+                None => return Err(failure),
+            },
+        };
         let server = start_server(app, 0).await?;
         let bus = app.connect_to(&server.url(), "reader").await?;
         Ok(Self { bus, server: Some((server, lock)) })
+    }
+
+    /// Whether no fleet is up, and the record is served by this process.
+    pub(crate) const fn is_served_here(&self) -> bool {
+        self.server.is_some()
     }
 
     /// Stops what was started for reading.

@@ -79,6 +79,7 @@ fn foreign(team: &Team, member: &TeamSpecialist, words: &[String], like: MemberS
         program: program_of(&team.path, program).unwrap_or_else(|| PathBuf::from(program)),
         arguments: words.cloned().collect(),
         folder: Some(folder_of(&team.path)),
+        is_foreign: true,
         ..like
     };
     let url = spec.variables.iter().find(|(name, _)| name == "MUSTER_BUS_URL").map(|(_, url)| url.clone());

@@ -50,18 +50,30 @@ impl Check {
 
 /// One line for each check, and one more that says how to mend it.
 pub(crate) fn list(checks: &[Check], paint: Paint) -> String {
+    list_with(checks, paint, |verdict| match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Warn => "warn",
+        Verdict::Fail => "fail",
+    })
+}
+
+/// The same, with other words for the verdicts.
+pub(crate) fn list_with(checks: &[Check], paint: Paint, word: fn(Verdict) -> &'static str) -> String {
+    let words = [Verdict::Ok, Verdict::Warn, Verdict::Fail].map(|verdict| word(verdict).len());
+    let longest = words.into_iter().max().unwrap_or(0);
     let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for check in checks {
+        let word = format!("{:longest$}", word(check.verdict));
         let verdict = match check.verdict {
-            Verdict::Ok => paint.good("ok  "),
-            Verdict::Warn => paint.warn("warn"),
-            Verdict::Fail => paint.bad("fail"),
+            Verdict::Ok => paint.good(&word),
+            Verdict::Warn => paint.warn(&word),
+            Verdict::Fail => paint.bad(&word),
         };
         let space = " ".repeat(width - check.what.chars().count());
         lines.push(format!("{verdict}  {}{space}  {}", check.what, figures::one_line(&check.found, 200)));
         if let Some(mend) = &check.mend {
-            lines.push(format!("      {}{}", " ".repeat(width + 2), paint.dim(&format!("→ {mend}"))));
+            lines.push(format!("{}{}", " ".repeat(longest + width + 4), paint.dim(&format!("→ {mend}"))));
         }
     }
     lines.join("\n")

@@ -77,6 +77,9 @@ pub(crate) fn event(event: &RunEvent, brief: impl Fn(&str) -> String) -> String 
                 let what = match &settling.purpose {
                     SettlingFor::Compare => "whether there is a contradiction".to_owned(),
                     SettlingFor::Method(task) => format!("how {task} came to its value"),
+                    SettlingFor::Near(all) => {
+                        format!("whether claims in other words contradict each other ({})", all.len())
+                    }
                     SettlingFor::Arbiter => "which side is right".to_owned(),
                 };
                 format!("\n  settle-{number}: {what}")

@@ -6,6 +6,8 @@ use muster_shared::flow::{Budget, Usage};
 use muster_shared::time::Millis;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::safe;
+
 /// A span of time: `0.4s`, `12.3s`, `3m05s`, `2h07m`.
 pub(crate) fn span(span: Duration) -> String {
     let seconds = span.as_secs();
@@ -53,6 +55,15 @@ pub(crate) fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// A text as a word of a command line that can be pasted.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A count: `950`, `3.2k`, `1.5M`.
@@ -104,7 +115,8 @@ fn dollars(micros: u64) -> String {
 
 /// A text on one line of at most `most` columns; what could move the cursor or hide text is left out.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || is_control(c)).filter(|word| !word.is_empty());
+    let words =
+        text.split(|c: char| c.is_whitespace() || safe::is_control(c)).filter(|word| !word.is_empty());
     cut(&words.collect::<Vec<_>>().join(" "), most)
 }
 
@@ -127,12 +139,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 
 /// A text of several lines without what could move the cursor: models and documents write what they like.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().filter(|c| *c == '\n' || *c == '\t' || !is_control(*c)).collect()
-}
-
-/// Control characters, and those that turn the direction of text around.
-fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    safe::text(text)
 }
 
 /// A text with every line set in.

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use muster_bus::subject::Subject;
-use muster_shared::ids::{RunId, Seq};
+use muster_shared::ids::{RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunState, RunStatus, apply, invariants};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope};
 
 use super::paint::Paint;
-use super::{progress, run, runs, tap, trace};
+use super::{figures, progress, run, runs, tap, trace};
 
 #[derive(serde::Deserialize)]
 struct Line {
@@ -96,6 +96,25 @@ fn its_progress_is_drawn() {
         "tree",
         progress::tree(half, &doing, half.decided_at, progress::DEFAULT_WIDTH, Paint::PLAIN)
     );
+}
+
+/// However far the decisions are behind the record.
+#[test]
+fn what_has_ended_is_not_in_work_and_calls_are_counted_once() {
+    let mut undecided = 0;
+    for state in states() {
+        let tree = progress::tree(&state, &progress::Doing::new(), state.decided_at, 300, Paint::PLAIN);
+        let used = figures::usage(&state.used());
+        let shown = run::show(&state, state.decided_at, None, Paint::PLAIN);
+        assert!(shown.contains(&format!("  used    {used}\n")) && tree.ends_with(&used), "{used}: {shown}");
+        for (task, _) in state.seen.iter().filter(|(task, _)| state.seen_ended(task).is_some()) {
+            if let TaskId::Leaf(index) = task {
+                undecided += 1;
+                assert!(tree.contains(&format!("[x] {index} ")), "{index} has ended: {tree}");
+            }
+        }
+    }
+    assert!(undecided > 0);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::RunState;
+use muster_shared::plan::progress;
+use muster_shared::run::{RunState, in_part};
 
 use super::figures;
 
@@ -18,13 +19,14 @@ struct Look {
     line: &'static str,
 }
 
-const LOOKS: [Look; 6] = [
+const LOOKS: [Look; 7] = [
     Look { name: "created", fill: "#f2f2f2", line: "#8c8c8c" },
     Look { name: "queued", fill: "#fff3c4", line: "#b08800" },
     Look { name: "processing", fill: "#cfe3ff", line: "#1f6feb" },
     Look { name: "completed", fill: "#d2f4d9", line: "#1a7f37" },
     Look { name: "failed", fill: "#ffd7d5", line: "#cf222e" },
     Look { name: "skipped", fill: "#e9e2f5", line: "#8250df" },
+    Look { name: "partly", fill: "#ffe7c2", line: "#bc4c00" },
 ];
 
 const fn look(status: TaskStatus) -> &'static Look {
@@ -52,7 +54,7 @@ pub(crate) fn mermaid(plan: &Plan, state: &RunState) -> String {
         let label = mermaid_text(&label(plan, index));
         text.push_str(&match place {
             Place::Leaf => {
-                format!("{indent}{}[\"{label}\"]:::{}\n", id(index), look(status(state, index)).name)
+                format!("{indent}{}[\"{label}\"]:::{}\n", id(index), look_of(state, index).name)
             }
             Place::Begin => format!("{indent}subgraph {}[\"{label}\"]\n", id(index)),
             Place::End => format!("{indent}end\n"),
@@ -85,7 +87,7 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
         let label = dot_text(&label(plan, index));
         text.push_str(&match place {
             Place::Leaf => {
-                let look = look(status(state, index));
+                let look = look_of(state, index);
                 format!(
                     "{indent}{} [label=\"{label}\", fillcolor=\"{}\", color=\"{}\", tooltip=\"{}\"];\n",
                     id(index),
@@ -166,11 +168,14 @@ fn edges(plan: &Plan) -> impl Iterator<Item = (&TaskIndex, &TaskIndex)> {
     })
 }
 
+/// How a leaf is drawn.
+fn look_of(state: &RunState, index: &TaskIndex) -> &'static Look {
+    if in_part(state, index).is_some() { &LOOKS[6] } else { look(status(state, index)) }
+}
+
 fn status(state: &RunState, index: &TaskIndex) -> TaskStatus {
-    if state.seen_with(&TaskId::Leaf(index.clone())).is_some() {
-        return TaskStatus::Processing;
-    }
-    state.planned(index).map_or(TaskStatus::Created, |task| task.status)
+    let seen = progress::seen(state, &TaskId::Leaf(index.clone()));
+    seen.or_else(|| state.planned(index).map(|task| task.status)).unwrap_or(TaskStatus::Created)
 }
 
 fn label(plan: &Plan, index: &TaskIndex) -> String {

@@ -22,6 +22,7 @@ pub(crate) mod prompt;
 pub(crate) mod questions;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod safe;
 pub(crate) mod settings;
 pub(crate) mod table;
 pub(crate) mod tap;

@@ -16,6 +16,8 @@ pub(crate) fn report(verdict: &Verdict) -> String {
         ("orchestrators killed", faults.orchestrators_killed.to_string()),
         ("nats-server killed", faults.servers_killed.to_string()),
         ("processes frozen and woken", faults.frozen.to_string()),
+        ("shapes of fleets", verdict.shapes.len().to_string()),
+        ("runs over ten times the median of their shape", verdict.slow.len().to_string()),
         ("entries of the record", verdict.entries.to_string()),
         ("entries lost", verdict.lost.to_string()),
         ("outcomes or ends doubled", verdict.doubled.to_string()),
@@ -34,6 +36,23 @@ pub(crate) fn report(verdict: &Verdict) -> String {
     ];
     let rows = rows.into_iter().map(|(what, figure)| vec![what.to_owned(), figure]).collect();
     let mut text = table::plain(&["WHAT", "FIGURE"], rows, &[], None);
+    if verdict.shapes.len() > 1 {
+        let shapes = verdict.shapes.iter().map(|one| {
+            vec![
+                one.shape.clone(),
+                one.took.count.to_string(),
+                figures::millis(one.took.p50_ms),
+                figures::millis(one.took.max_ms),
+                one.slow.to_string(),
+            ]
+        });
+        let heading = ["SHAPE OF THE FLEET", "RUNS", "P50", "MAX", "OVER 10 x P50"];
+        text.push_str("\n\n");
+        text.push_str(&table::plain(&heading, shapes.collect(), &[1, 2, 3, 4], None));
+    }
+    for slow in &verdict.slow {
+        text.push_str(&format!("\n- {slow}"));
+    }
     for wrong in &verdict.wrong {
         text.push_str(&format!("\n! {wrong}"));
     }

@@ -71,6 +71,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::ErrorBudgetUsedUp { .. }
         | RunEvent::DependencyLeft { .. }
         | RunEvent::TaskRetried { .. }
+        | RunEvent::TaskTakenBack { .. }
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }

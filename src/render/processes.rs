@@ -1,10 +1,12 @@
 //! `muster ps`.
 
+use muster_shared::flow::AgentState;
 use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
-use muster_shared::wire::Profile;
+use muster_shared::wire::{Profile, SetAside};
 
 use super::{figures, table};
+use crate::fleet::state::{GaveUp, MemberState};
 
 /// A process of a fleet, with what its work in earlier runs came to, as far as that is known.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -26,9 +28,9 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
         .sort_by_key(|Listed { profile: p, .. }| (p.role != "orchestrator", p.role.clone(), p.agent.clone()));
     let rows = listed.iter().map(|listed| row(&listed.profile, listed.standing.as_ref(), now)).collect();
     table::plain(
-        &["AGENT", "ROLE", "HOST", "PID", "BUSY", "DONE", "MODEL", "MEMORY", "UP"],
+        &["AGENT", "ROLE", "HOST", "PID", "BUSY", "STATE", "DONE", "MODEL", "MEMORY", "UP"],
         rows,
-        &[3, 4, 5, 7, 8],
+        &[3, 4, 6, 8, 9],
         None,
     )
 }
@@ -41,6 +43,57 @@ fn done(standing: Option<&Tally>) -> String {
         broken => format!(", {} broken", figures::plural(broken, "bid")),
     };
     format!("{}/{}{broken}", tally.done, tally.ended())
+}
+
+/// What its slots do, as of its last heartbeat; those that say nothing of it are idle or busy.
+fn state(profile: &Profile) -> String {
+    let states = &profile.presence.states;
+    if profile.role == "orchestrator" {
+        return "-".to_owned();
+    }
+    if states.is_empty() {
+        return if profile.busy == 0 { "idle" } else { "busy" }.to_owned();
+    }
+    let words =
+        AgentState::ALL.iter().filter_map(|state| match states.iter().filter(|one| *one == state).count() {
+            0 => None,
+            1 => Some(state.name().to_owned()),
+            many => Some(format!("{many} {}", state.name())),
+        });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// What is said of processes of a fleet that died too often: since when, why, and how there is one of them again.
+pub(crate) fn given_up(members: &[MemberState], here: &[String], now: Millis) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut roles = std::collections::BTreeSet::new();
+    for member in members.iter().filter(|member| member.given_up) {
+        let name = &member.name;
+        let why = match &member.gave_up {
+            Some(GaveUp { at, how }) => {
+                let since = Millis(*at);
+                let clock = figures::date(since);
+                format!(
+                    "given up {} ago ({clock} UTC): it {how}, and too often",
+                    figures::span(now.since(since))
+                )
+            }
+            None => "given up: it died too often".to_owned(),
+        };
+        lines.push(figures::one_line(&format!("{name} was {why}; see .muster/log/{name}.log"), 400));
+        roles.insert(member.role());
+    }
+    for role in roles.into_iter().filter(|role| !here.iter().any(|there| there == role)) {
+        let by_hand = match role {
+            "orchestrator" => "muster orchestrator".to_owned(),
+            role => format!("muster agent {role}"),
+        };
+        lines.push(format!("there is no {role} left: what only it can do waits; `{by_hand}` starts one"));
+    }
+    if !lines.is_empty() {
+        lines.push("`muster down`, then `muster up`, starts all of them again".to_owned());
+    }
+    lines
 }
 
 /// The role; of an orchestrator with the domains that it is there for.
@@ -68,11 +121,23 @@ fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> 
         figures::one_line(&profile.host, 30),
         profile.pid.to_string(),
         format!("{}/{}", profile.busy, profile.slots),
+        state(profile),
         done(standing),
         figures::one_line(model, 40),
         memory,
         up,
     ]
+}
+
+/// The runs that orchestrators leave alone for now, a line each.
+pub(crate) fn set_aside(profiles: &[Listed], now: Millis) -> Vec<String> {
+    let all = profiles.iter().flat_map(|listed| &listed.profile.set_aside);
+    let line = |aside: &SetAside| {
+        let (short, reason) = (aside.run.short(), figures::one_line(&aside.reason, 120));
+        let left = figures::span(Millis(aside.until).since(now));
+        format!("run {short} is left alone for {left}: {reason}")
+    };
+    all.map(line).collect()
 }
 
 #[cfg(test)]
@@ -96,6 +161,11 @@ mod tests {
             resident_bytes: 12 * 1024 * 1024,
             specialist: None,
             encoding: muster_shared::wire::Encoding::default(),
+            presence: muster_shared::flow::Presence::default(),
+            name: String::new(),
+            quiet_ms: 0,
+            set_aside: Vec::new(),
+            times_set_aside: 0,
         }
     }
 
@@ -117,12 +187,63 @@ mod tests {
     }
 
     #[test]
+    fn runs_that_are_left_alone_are_told_with_the_reason() {
+        let run: muster_shared::ids::RunId = "0197a1b2-0000-7000-8000-000000000001".parse().unwrap();
+        let aside = SetAside { run, reason: "it decided 100 times in a row".into(), until: 5_000 };
+        let orchestrator = Profile { set_aside: vec![aside], ..profile("o-1", "orchestrator") };
+        let lines = set_aside(&[Listed { profile: orchestrator, standing: None }], Millis(1_000));
+        let expected = format!("run {} is left alone for 4.0s: it decided 100 times in a row", run.short());
+        assert_eq!(lines, [expected]);
+    }
+
+    #[test]
     fn bids_that_were_broken_are_told() {
         let standing = Tally { done: 1, bids_kept: 1, ..Tally::default() };
         assert_eq!(done(None), "-");
         assert_eq!(done(Some(&standing)), "1/1");
         assert_eq!(done(Some(&Tally { bids_broken: 1, ..standing })), "1/1, 1 bid broken");
         assert_eq!(done(Some(&Tally { bids_broken: 2, failed: 1, ..standing })), "1/2, 2 bids broken");
+    }
+
+    #[test]
+    fn what_the_slots_do_is_told() {
+        let mut worker = profile("worker-1", "worker");
+        assert_eq!(state(&worker), "busy", "one that says nothing of its slots");
+        worker.busy = 0;
+        assert_eq!(state(&worker), "idle");
+        worker.presence.states = vec![AgentState::Thinking, AgentState::Thinking, AgentState::Acting];
+        assert_eq!(state(&worker), "2 thinking, acting");
+        assert_eq!(state(&profile("o-1", "orchestrator")), "-");
+    }
+
+    #[test]
+    fn what_was_given_up_is_told_with_since_when_and_why() {
+        let member = |name: &str, gave_up: Option<GaveUp>| MemberState {
+            restarts: 5,
+            given_up: gave_up.is_some(),
+            gave_up,
+            ..MemberState::new(name.to_owned(), None)
+        };
+        let gave_up = GaveUp { at: 5_000, how: "ended with exit code 3".to_owned() };
+        let members = [
+            member("fact_checker-12", Some(gave_up.clone())),
+            member("worker-2", Some(gave_up)),
+            member("writer-1", None),
+        ];
+        let lines = given_up(&members, &["worker".to_owned()], Millis(65_000));
+        assert_eq!(lines.len(), 4, "{lines:?}");
+        for (line, part) in [
+            (
+                0,
+                "fact_checker-12 was given up 1m00s ago (1970-01-01 00:00:05 UTC): it ended with exit code 3",
+            ),
+            (1, "see .muster/log/worker-2.log"),
+            (2, "there is no fact_checker left"),
+            (3, "`muster down`, then `muster up`"),
+        ] {
+            assert!(lines[line].contains(part), "{part}: {lines:?}");
+        }
+        assert_eq!(given_up(&members[2..], &[], Millis(0)), Vec::<String>::new());
     }
 
     #[test]

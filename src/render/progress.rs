@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::progress::{self, Detail, Mark, ProgressLine};
-use muster_shared::run::{RunState, TaskState};
+use muster_shared::run::{RunState, TaskState, count, in_part};
 use muster_shared::time::Millis;
 
 use super::figures;
@@ -91,8 +91,8 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
     let task = TaskId::Leaf(index.clone());
     let reflecting = TaskId::Reflect(index.clone());
     let in_work = |task: &TaskId| {
-        state.tasks.get(task).is_some_and(|t| t.status == TaskStatus::Processing)
-            || state.seen_with(task).is_some()
+        let decided = state.tasks.get(task).map(|found| found.status);
+        progress::seen(state, task).or(decided) == Some(TaskStatus::Processing)
     };
     let note = match (doing.get(&task), doing.get(&reflecting)) {
         (Some(doing), _) if in_work(&task) && !doing.is_empty() => format!("{}: {doing}", line.note),
@@ -100,33 +100,50 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
         (_, _) => line.note,
     };
     let failed = state.planned(index).is_some_and(|task| task.status == TaskStatus::Failed);
+    let note = match in_part(state, index) {
+        Some(why) if note.is_empty() => part_note(why),
+        Some(why) => format!("{note}; {}", part_note(why)),
+        None => note,
+    };
+    let mark = if line.mark == Mark::Done && holds_a_part(state, index) { Mark::Partly } else { line.mark };
     let text = format!("{index} {}", line.name);
-    Line { index: Some(line.index), depth: line.depth, mark: line.mark, failed, text, note }
+    Line { index: Some(line.index), depth: line.depth, mark, failed, text, note }
+}
+
+fn part_note(why: &str) -> String {
+    if why.is_empty() { "done in part".to_owned() } else { format!("done in part: {why}") }
+}
+
+/// Whether a task, or one below it, was done in part.
+fn holds_a_part(state: &RunState, index: &TaskIndex) -> bool {
+    let plan = state.plan.as_ref();
+    plan.is_some_and(|plan| plan.leaves_of(index).any(|leaf| in_part(state, leaf).is_some()))
 }
 
 fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<Line> {
     let found = state.tasks.get(task)?;
     let taken = state.seen_with(task);
-    let mark = match found.status {
-        TaskStatus::Queued if taken.is_some() => Mark::InWork,
+    let status = progress::seen(state, task).unwrap_or(found.status);
+    let mark = match status {
         TaskStatus::Created | TaskStatus::Queued => Mark::NotStarted,
         TaskStatus::Processing => Mark::InWork,
         TaskStatus::Completed | TaskStatus::Split => Mark::Done,
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
     };
-    let note = phase_note(found, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
+    let note =
+        phase_note(found, status, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
     Some(Line {
         index: None,
         depth: 0,
         mark,
-        failed: found.status == TaskStatus::Failed,
+        failed: status == TaskStatus::Failed,
         text: name.to_owned(),
         note,
     })
 }
 
-fn phase_note(task: &TaskState, agent: Option<&AgentId>, doing: &str) -> String {
-    match (task.status, agent) {
+fn phase_note(task: &TaskState, status: TaskStatus, agent: Option<&AgentId>, doing: &str) -> String {
+    match (status, agent) {
         (TaskStatus::Processing | TaskStatus::Queued, Some(agent)) if doing.is_empty() => {
             format!("with {agent}")
         }
@@ -161,32 +178,15 @@ fn plain(line: &Line, width: usize) -> String {
 /// State, time and usage in one line.
 pub(crate) fn summary(state: &RunState, now: Millis) -> String {
     let took = state.ended_at.unwrap_or(now).since(state.created_at);
-    let done = state.plan.as_ref().map(|plan| {
-        let (ended, all) = progress::count(plan, &state.statuses());
-        format!(", {ended} of {all} tasks")
-    });
-    let seen: muster_shared::flow::Usage = used_so_far(state);
+    let done = count(state).map(|count| format!(", {}", count.in_words()));
     format!(
         "run {} {}, {}{}, {}",
         state.id.short(),
         runs::word(state),
         figures::span(took),
         done.unwrap_or_default(),
-        figures::usage(&seen)
+        figures::usage(&state.used())
     )
-}
-
-/// What ended tasks used, and what those in work were seen to use.
-fn used_so_far(state: &RunState) -> muster_shared::flow::Usage {
-    let mut used = state.usage;
-    for (task, seen) in &state.seen {
-        let counted = state.tasks.get(task).is_some_and(|t| t.status == TaskStatus::Processing)
-            || state.seen_with(task).is_some();
-        if counted {
-            used += seen.usage;
-        }
-    }
-    used
 }
 
 /// What changed in the tree since it was last told, as lines for a log; remembers what it told.

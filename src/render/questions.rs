@@ -1,7 +1,7 @@
 //! Questions that wait for a person, as text.
 
-use muster_shared::flow::{About, OnTimeout, Reply};
-use muster_shared::ids::QuestionId;
+use muster_shared::flow::{About, OnTimeout, PlanTask, Reply};
+use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::{QuestionEnd, QuestionState, RunState};
 use muster_shared::time::Millis;
 
@@ -28,6 +28,12 @@ pub(crate) fn of_run(run: &RunState, now: Millis) -> String {
     asked.collect::<Vec<_>>().join("\n")
 }
 
+/// The open questions of a run, for below the tree of the run it belongs to; empty when nothing is asked.
+pub(crate) fn open(run: &RunState, now: Millis) -> String {
+    let asked = run.open_questions().map(|(id, asked)| one(run, id, asked, now));
+    asked.collect::<Vec<_>>().join("\n")
+}
+
 /// What to say when a question begins to wait: what it is, and how to answer.
 pub(crate) fn news(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
     format!("{}; {}", figures::one_line(&asked.question.text, 200), how(run, id, asked))
@@ -40,6 +46,9 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
     if !question.reason.is_empty() {
         lines.push(format!("  because  {}", figures::one_line(&question.reason, SHOWN)));
     }
+    if asked.is_open() && asked.about == About::Plan {
+        lines.extend(plan(run).into_iter().map(|line| format!("  {line}")));
+    }
     let choices = (1..).zip(&question.choices);
     lines.extend(choices.map(|(number, choice)| format!("  {number}  {}", figures::one_line(choice, 200))));
     if let Some(who) = &asked.asked_of {
@@ -50,7 +59,7 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
             lines.push(format!("  answer   {}", how(run, id, asked)));
             lines.push(format!(
                 "  else     {} in {}",
-                otherwise(asked),
+                otherwise(run, asked),
                 figures::span(asked.expires.since(now))
             ));
         }
@@ -68,6 +77,27 @@ fn one(run: &RunState, id: QuestionId, asked: &QuestionState, now: Millis) -> St
     lines.join("\n")
 }
 
+/// The plan that is asked about: who is to do what, after what.
+fn plan(run: &RunState) -> Vec<String> {
+    let Some(plan) = &run.plan else { return Vec::new() };
+    let line = |(index, task): (&TaskIndex, &PlanTask)| {
+        let indent = "  ".repeat(index.depth());
+        let name = figures::one_line(&task.name, 100);
+        if !plan.is_leaf(index) {
+            return vec![format!("{indent}{index} {name}")];
+        }
+        let after: Vec<String> = task.depends_on.iter().map(TaskIndex::to_string).collect();
+        let after = if after.is_empty() { String::new() } else { format!(", after {}", after.join(", ")) };
+        let critical = if task.critical { ", critical" } else { "" };
+        let mut lines = vec![format!("{indent}{index} {name} ({}{after}{critical})", task.role)];
+        if !task.goal.is_empty() && task.goal.trim() != task.name.trim() {
+            lines.push(format!("{indent}    {}", figures::one_line(&task.goal, 300)));
+        }
+        lines
+    };
+    plan.tasks.iter().flat_map(line).collect()
+}
+
 fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
     let run = run.id.short();
     match asked.about {
@@ -79,22 +109,33 @@ fn how(run: &RunState, id: QuestionId, asked: &QuestionState) -> String {
         About::Milestone(_) | About::Confidence(_) | About::Failure(_) => {
             format!("`muster approve {run}`, or `muster reject {run} \"what to change\"`")
         }
-        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_)
-            if asked.question.choices.is_empty() =>
-        {
+        About::Step(_) => format!("`muster approve {run}`, or `muster answer {run} {id} no`"),
+        About::Task(_) | About::Goal | About::Conflict(_) if asked.question.choices.is_empty() => {
             format!("`muster answer {run} {id} \"…\"`")
         }
-        About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => {
+        About::Task(_) | About::Goal | About::Conflict(_) => {
             format!("`muster answer {run} {id} --choice N`")
         }
     }
 }
 
-fn otherwise(asked: &QuestionState) -> String {
-    match (asked.on_timeout, &asked.question.default) {
-        (OnTimeout::Abort, _) => "the run is stopped".to_owned(),
-        (OnTimeout::AskAnother, _) => "somebody else is asked".to_owned(),
-        (OnTimeout::Proceed, Some(default)) => format!("{:?} is taken", figures::one_line(default, 100)),
-        (OnTimeout::Proceed, None) => "it goes on without an answer".to_owned(),
+fn otherwise(run: &RunState, asked: &QuestionState) -> String {
+    let default = asked.question.default.as_ref();
+    let taken = match default {
+        Some(default) => format!("{:?} is taken", figures::one_line(default, 100)),
+        None if is_stuck(run, asked) => "the task ends as it stands".to_owned(),
+        None => "it goes on without an answer".to_owned(),
+    };
+    match asked.on_timeout {
+        OnTimeout::Abort => "the run is stopped".to_owned(),
+        OnTimeout::AskAnother => format!("somebody else is asked, and then {taken},"),
+        OnTimeout::Proceed => taken,
     }
+}
+
+/// Whether it is asked how a task is to be done that its agent gave up.
+fn is_stuck(run: &RunState, asked: &QuestionState) -> bool {
+    let About::Task(task) = &asked.about else { return false };
+    let waiting = run.tasks.get(task).and_then(|state| state.waiting.as_ref());
+    waiting.is_some_and(|waiting| waiting.step == 0)
 }

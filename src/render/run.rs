@@ -8,12 +8,12 @@ use muster_shared::flow::{
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::summary;
-use muster_shared::run::{Group, RunState, TaskState};
+use muster_shared::run::{Group, RunState, TaskState, in_part};
 use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
-use super::{conflicts, drafts, figures, questions, runs};
+use super::{conflicts, drafts, figures, questions, runs, safe};
 
 /// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
 /// a terminal of `width` columns, if there is one.
@@ -85,7 +85,7 @@ pub(crate) fn task(
     say("stale", state.stale.get(index).map_or("", String::as_str));
     let answers = state.responses.tasks.get(&TaskId::Leaf(index.clone()));
     say("model", answers.and_then(|answers| answers.model.as_deref()).unwrap_or_default());
-    say("in part", answers.and_then(|answers| answers.marked.as_deref()).unwrap_or_default());
+    say("in part", in_part(state, index).unwrap_or_default());
     for (needed, why) in state.responses.without.get(index).into_iter().flatten() {
         say("without", &format!("{needed}: {why}"));
     }
@@ -180,7 +180,9 @@ pub(crate) fn within(state: &RunState, children: &[RunState], now: Millis, paint
         );
         let tree = progress::tree(child, &Doing::new(), now, progress::DEFAULT_WIDTH, paint);
         let depth = usize::try_from(parent.depth.saturating_sub(outer)).unwrap_or(1).saturating_sub(1);
-        Some(figures::indent(&format!("{head}\n{}", figures::indent(&tree, 2)), depth * 2))
+        let asked = questions::open(child, now);
+        let asked = if asked.is_empty() { asked } else { format!("\n{}", figures::indent(&asked, 2)) };
+        Some(figures::indent(&format!("{head}\n{}{asked}", figures::indent(&tree, 2)), depth * 2))
     });
     section("Runs within", &parts.collect::<Vec<_>>().join("\n"), paint)
 }
@@ -220,9 +222,9 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
             figures::cut(&corpus.id, 13)
         ));
     }
-    lines.push(format!("  used    {}", figures::usage(&state.usage)));
+    lines.push(format!("  used    {}", figures::usage(&state.used())));
     if !state.limits.budget.is_unlimited() {
-        lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.usage)));
+        lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.used())));
     }
     if state.responses.failures > 0 {
         lines.push(format!("  failed  {}", failures(state)));
@@ -241,7 +243,17 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
 fn failures(state: &RunState) -> String {
     let tries = figures::plural(u64::from(state.responses.failures), "failure");
     match (state.limits.responses.error_budget, state.responses.used_up) {
+        (_, true) if state.responses.model_failures > 0 => {
+            format!(
+                "{tries}, the last {} for want of a usable answer: nothing more was begun",
+                state.responses.model_failures
+            )
+        }
         (0, _) => tries,
+        // Tries that were under way when the last was used up count too.
+        (most, true) if state.responses.failures > most => {
+            format!("{tries}, more than the {most} that there may be: nothing more was begun")
+        }
         (most, false) => format!("{tries} of {most} that there may be"),
         (most, true) => format!("{tries} of {most} that there may be: nothing more was begun"),
     }
@@ -381,5 +393,5 @@ fn operation(operation: &RefineOperation) -> String {
 }
 
 fn report(state: &RunState) -> String {
-    state.report.as_ref().map_or_else(String::new, |report| figures::harmless(report.body.trim()))
+    state.report.as_ref().map_or_else(String::new, |report| safe::report(report.body.trim()))
 }

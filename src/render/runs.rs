@@ -1,6 +1,6 @@
 //! `muster runs`, and the words for states.
 
-use muster_shared::run::{RunState, RunStatus, StopReason};
+use muster_shared::run::{RunState, RunStatus, StopReason, is_completed_in_part};
 use muster_shared::time::Millis;
 
 use super::paint::Paint;
@@ -21,7 +21,7 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
         word(run).to_owned(),
         figures::date(run.created_at),
         figures::span(run.ended_at.unwrap_or(now).since(run.created_at)),
-        run.usage.model_calls.to_string(),
+        run.used().model_calls.to_string(),
         match &run.goal.parent {
             Some(parent) => {
                 let of = format!("↳ {} {}: ", parent.run.short(), parent.task);
@@ -39,6 +39,7 @@ pub(crate) fn word(run: &RunState) -> &'static str {
         RunStatus::Processing if run.is_held() => "waits for an answer",
         RunStatus::Created => "created",
         RunStatus::Processing => "in work",
+        RunStatus::Completed if is_completed_in_part(run) => "completed in part",
         RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
         RunStatus::Aborted(StopReason::Cancelled) => "cancelled",
@@ -56,6 +57,7 @@ pub(crate) fn painted(run: &RunState, paint: Paint) -> String {
             paint.warn(word)
         }
         RunStatus::Created | RunStatus::Processing => paint.busy(word),
+        RunStatus::Completed if is_completed_in_part(run) => paint.warn(word),
         RunStatus::Completed => paint.good(word),
         RunStatus::Failed => paint.bad(word),
         RunStatus::Aborted(_) => paint.warn(word),

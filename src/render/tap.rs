@@ -1,8 +1,11 @@
 //! `muster tap`: one line for each message that passes.
 
+use muster_bus::subject::Subject;
 use muster_shared::flow::{Awaited, PeerAnswer, Wait};
+use muster_shared::ids::AgentId;
 use muster_shared::run::RunEvent;
 use muster_shared::time::Millis;
+use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
 
 use super::figures;
@@ -19,9 +22,9 @@ pub(crate) fn line(at: Millis, subject: &str, content: &Result<Envelope, String>
             let kind = kind(&envelope.body);
             let run = envelope.run.map_or_else(String::new, |run| run.short());
             let task = envelope.task.as_ref().map_or_else(String::new, ToString::to_string);
-            let who = paint.bold(&format!("{:<22}", envelope.sender.as_str()));
-            let place = format!("{run:<12} {task:<12}");
-            format!("{clock} {who} {kind:<12} {place} {}", figures::one_line(&says(&envelope.body), BRIEF))
+            let who = paint.bold(&format!("{:<22}", sender(subject, envelope)));
+            let about = format!("{run:<12} {task:<12}");
+            format!("{clock} {who} {kind:<12} {about} {}", figures::one_line(&says(&envelope.body), BRIEF))
                 .trim_end()
                 .to_owned()
         }
@@ -30,6 +33,44 @@ pub(crate) fn line(at: Millis, subject: &str, content: &Result<Envelope, String>
             format!("{clock} {} {}: {reason}", paint.bad("unreadable"), figures::one_line(subject, 120))
         }
     }
+}
+
+/// Who sent a message. A program that does not say so in the envelope says it by the subject.
+fn sender(subject: &str, envelope: &Envelope) -> String {
+    let named = match Subject::parse(subject) {
+        Ok(Subject::Event(_, key, _)) => Some(key.agent),
+        Ok(Subject::Heartbeat(_, agent) | Subject::Live(_, _, agent, _) | Subject::Bid(_, agent, ..)) => {
+            Some(agent)
+        }
+        Ok(
+            Subject::Decided(..)
+            | Subject::Offer(..)
+            | Subject::Task(..)
+            | Subject::Command(..)
+            | Subject::ControlAll
+            | Subject::ControlRole(_)
+            | Subject::ControlAgent(_)
+            | Subject::Context(..)
+            | Subject::Call(..)
+            | Subject::Ask(_)
+            | Subject::Error(_)
+            | Subject::TimerSet(_)
+            | Subject::TimerDue(_)
+            | Subject::Dead(_),
+        )
+        | Err(_) => None,
+    };
+    match named.filter(|_| envelope.sender == AgentId::anonymous()) {
+        Some(agent) => agent.to_string(),
+        None => envelope.sender.to_string(),
+    }
+}
+
+/// Where a process runs, as far as it says.
+fn place(pid: u32, host: &str) -> String {
+    let pid = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
+    let host = if host.is_empty() { String::new() } else { format!(" on {host}") };
+    format!("{host}{pid}")
 }
 
 fn kind(body: &Body) -> String {
@@ -87,7 +128,11 @@ fn says(body: &Body) -> String {
         }
         Body::Offered(offer) => format!("to {} (generation {})", offer.queue, offer.generation),
         Body::Started(started) => {
-            format!("attempt {} on {} (pid {})", started.attempt, started.host, started.pid)
+            let attempt = match started.attempt.0 {
+                0 => "started".to_owned(),
+                attempt => format!("attempt {attempt}"),
+            };
+            format!("{attempt}{}", place(started.pid, &started.host))
         }
         Body::ToolStarted(tool) => format!("step {} calls {}", tool.step.number, tool.step.action.name),
         Body::Step(step) => {
@@ -126,6 +171,9 @@ fn says(body: &Body) -> String {
             format!("park run {}: {reason}", run.short())
         }
         Body::Control(ControlMessage::ParkTask { task, reason, .. }) => format!("park {task}: {reason}"),
+        Body::Control(ControlMessage::Inform { task, information, .. }) if information.is_empty() => {
+            format!("progress for {task}")
+        }
         Body::Control(ControlMessage::Inform { task, information, .. }) => {
             let told = information.iter().map(|one| format!("from {}: {}", one.teller(), one.text));
             format!("information for {task}: {}", told.collect::<Vec<_>>().join("; "))
@@ -133,7 +181,13 @@ fn says(body: &Body) -> String {
         Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
         Body::Control(ControlMessage::Owners(message)) => owners(message),
         Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),
-        Body::Profile(profile) => format!("{} pid {} on {}", profile.role, profile.pid, profile.host),
+        Body::Profile(profile) => format!("{}{}", profile.role, place(profile.pid, &profile.host)),
+        Body::Ask(Ask::Submit { goal, .. }) => format!("submit, to be answered: {}", goal.text),
+        Body::Accepted(accepted) => {
+            let queued = if accepted.queued { ", which stays queued for now" } else { "" };
+            format!("accepted as run {}{queued}", accepted.run.short())
+        }
+        Body::Error(refused) => refused.reason.clone(),
         Body::Live(live) => match &live.kind {
             LiveKind::Thought { text } => format!("step {} thinks: {text}", live.step),
             LiveKind::Answer { text } => format!("step {} answers: {text}", live.step),

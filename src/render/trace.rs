@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::Fate;
 use muster_shared::flow::{
-    ContextAuthor, Observation, ObservationStatus, Outcome, Placement, Reply, Step, TaskOffered, Work,
+    Action, ContextAuthor, Observation, ObservationStatus, Outcome, Placement, Product, Reply, Step,
+    TaskOffered, Work,
 };
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::run::{
@@ -38,7 +39,10 @@ impl Timeline {
     pub(crate) fn entry(&mut self, entry: &Entry, only: Option<&TaskId>) -> Option<String> {
         let began = *self.began.get_or_insert(entry.at);
         if let RecordEvent::Agent(key, AgentEvent::Started(started)) = &entry.event {
-            self.processes.insert(key.agent.clone(), started.pid);
+            // One that does not say which process it is has none to be shown.
+            if started.pid > 0 {
+                self.processes.insert(key.agent.clone(), started.pid);
+            }
         }
         let (who, what, details) = match &entry.event {
             RecordEvent::Decided(decided) => {
@@ -146,6 +150,9 @@ impl Timeline {
             RunEvent::TaskRetried { task, reason, .. } => {
                 format!("{task} to be tried again: {}", self.brief(reason))
             }
+            RunEvent::TaskTakenBack { task, agent, reason, .. } => {
+                format!("{task} is taken from {agent}: {}", self.brief(reason))
+            }
             RunEvent::TaskFailed { task, reason, .. } => format!("{task} failed: {}", self.brief(reason)),
             RunEvent::TaskBlocked { task, reason } => format!("{task} blocked: {}", self.brief(reason)),
             RunEvent::TaskAborted { task, reason } => format!("{task} stopped: {}", self.brief(reason)),
@@ -176,7 +183,7 @@ impl Timeline {
             RunEvent::DraftReviewBegun { .. }
             | RunEvent::DraftReviewed { .. }
             | RunEvent::DraftReviewMissed { .. } => drafts::event(event, |text| self.brief(text)),
-            RunEvent::TaskSkipped { task, reason } => format!("{task} skipped: {}", self.brief(reason)),
+            RunEvent::TaskSkipped { task, reason, .. } => format!("{task} skipped: {}", self.brief(reason)),
             RunEvent::TaskParked { task, .. } => format!("{task} was put down; it goes on later"),
             RunEvent::PlanEdited { plan, reason } => {
                 let tasks = figures::plural(plan.tasks.len() as u64, "task");
@@ -349,8 +356,14 @@ impl Timeline {
                     step => format!(", going on after step {step}"),
                 };
                 let what = format!(
-                    "started {task} (generation {}, attempt {}) on {}{after}",
-                    key.generation, started.attempt, started.host
+                    "started {task} (generation {}{}){}{after}",
+                    key.generation,
+                    if started.attempt.0 == 0 {
+                        String::new()
+                    } else {
+                        format!(", attempt {}", started.attempt)
+                    },
+                    if started.host.is_empty() { String::new() } else { format!(" on {}", started.host) },
                 );
                 (what, Vec::new())
             }
@@ -362,13 +375,24 @@ impl Timeline {
                 (format!("handed {task} over: {}", self.brief(&released.reason)), Vec::new())
             }
             AgentEvent::Outcome(outcome) => self.outcome(task, outcome),
+            AgentEvent::Unreadable(unreadable) => {
+                let why = self.brief(&unreadable.why);
+                (
+                    format!(
+                        "{} of {task} {}",
+                        unreadable.kind,
+                        self.paint.bad(&format!("[unreadable: {why}]"))
+                    ),
+                    Vec::new(),
+                )
+            }
         }
     }
 
     fn outcome(&self, task: &TaskId, outcome: &Outcome) -> (String, Vec<String>) {
         let mut details = outcome.last_step.as_deref().map_or_else(Vec::new, |step| {
             let mut lines = vec![format!("step {} ({})", step.number, figures::millis(step.millis))];
-            lines.extend(self.step(step));
+            lines.extend(self.step_giving(step, outcome.product.as_ref()));
             lines
         });
         if !outcome.reason.is_empty() {
@@ -379,6 +403,11 @@ impl Timeline {
     }
 
     fn step(&self, step: &Step) -> Vec<String> {
+        self.step_giving(step, None)
+    }
+
+    /// A step; what the last one submitted stands in what the task gave.
+    fn step_giving(&self, step: &Step, given: Option<&Product>) -> Vec<String> {
         let mut lines = Vec::new();
         let mut line = |name: &str, text: &str| {
             if !text.trim().is_empty() {
@@ -393,7 +422,14 @@ impl Timeline {
         line("reasoning", &step.thought.reasoning);
         line("plan", &step.thought.plan);
         line("criticism", &step.thought.criticism);
-        line("action", &format!("{} {}", step.action.name, step.action.arguments));
+        let Action { name, arguments } = &step.action;
+        match (arguments, given.map(serde_json::to_string)) {
+            (Value::Null, Some(Ok(given))) => line("action", &format!("{name} {given}")),
+            // No action came of the last answers.
+            (Value::Null, _) if name == Action::SUBMIT => {}
+            (Value::Null, _) => line("action", name),
+            (arguments, _) => line("action", &format!("{name} {arguments}")),
+        }
         if let Some(observation) = &step.observation {
             line("observation", &observed(observation));
         }
@@ -448,11 +484,18 @@ fn inputs(inputs: &[Input]) -> String {
         Input::Goal { .. } => "a goal".to_owned(),
         Input::Fork { from, .. } => format!("a fork of {} at entry {}", from.run.short(), from.at),
         Input::Agent { seq } => format!("entry {seq}"),
+        Input::Unreadable { seq, why: _ } => format!("entry {seq}, which cannot be read"),
         Input::Capacity => "free capacity".to_owned(),
+        Input::ContractBroken { faults, .. } => {
+            format!("a result breaks its contract: {}", faults.join("; "))
+        }
         Input::Bids { task, bids, .. } => format!("{} bids for {task}", bids.len()),
         Input::ChildEnded { child, .. } => format!("the end of {}", child.short()),
         Input::Timer => "a deadline".to_owned(),
         Input::AgentLost { agent, .. } => format!("the loss of {agent}"),
+        Input::Silent { task, agent, for_ms, .. } => {
+            format!("the silence of {agent} about {task} for {} s", for_ms / 1000)
+        }
         Input::Cancel { by, .. } => format!("a cancellation by {}", figures::one_line(by, 40)),
         Input::Pause { request } => format!("a pause asked for by {}", who(request)),
         Input::Resume { request, .. } => format!("a resumption asked for by {}", who(request)),
@@ -482,7 +525,7 @@ fn who(request: &Request) -> String {
 fn unfolded(step: &str, fate: &Fate) -> String {
     let list = |tasks: &[TaskIndex]| tasks.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ");
     match fate {
-        Fate::Placed { tasks, fallback, note } => {
+        Fate::Placed { tasks, fallback, note, .. } => {
             let fallback =
                 if fallback.is_empty() { String::new() } else { format!(", instead {}", list(fallback)) };
             let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
@@ -502,6 +545,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskCompleted { task, .. }
         | RunEvent::FailureAnswered { task, .. }
         | RunEvent::TaskRetried { task, .. }
+        | RunEvent::TaskTakenBack { task, .. }
         | RunEvent::TaskFailed { task, .. }
         | RunEvent::TaskAborted { task, .. }
         | RunEvent::TaskParked { task, .. }
@@ -570,6 +614,30 @@ fn about(event: &RunEvent) -> Option<TaskId> {
     }
 }
 
+/// What is said at once, while a run is watched, of an entry of an agent that cannot be read.
+pub(crate) fn unreadable(entry: &Entry) -> Option<String> {
+    let RecordEvent::Agent(key, AgentEvent::Unreadable(unreadable)) = &entry.event else { return None };
+    let why = figures::one_line(&unreadable.why, BRIEF);
+    Some(format!("{} of task {} by {}: [unreadable: {why}]", unreadable.kind, key.task, key.agent))
+}
+
+/// An entry that nobody can read, and which is none of an agent about a task: a line, or JSON.
+pub(crate) fn stray(found: &muster_bus::Unreadable, paint: Paint) -> String {
+    let why = figures::one_line(&found.reason, BRIEF);
+    format!(
+        "{} {:>9} {} {}",
+        paint.dim(&format!("{:>6}", found.seq)),
+        "",
+        paint.bold(&figures::one_line(&found.subject, 120)),
+        paint.bad(&format!("[unreadable: {why}]"))
+    )
+}
+
+/// The same as JSON.
+pub(crate) fn stray_json(found: &muster_bus::Unreadable) -> Value {
+    json!({ "kind": "unreadable", "seq": found.seq, "subject": found.subject, "unreadable": found.reason })
+}
+
 /// An entry as JSON. The run's secret is left out.
 pub(crate) fn entry_json(entry: &Entry) -> Value {
     let mut value = match &entry.event {
@@ -584,6 +652,7 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
                 AgentEvent::Step(step) => json!(step),
                 AgentEvent::Released(released) => json!(released),
                 AgentEvent::Outcome(outcome) => json!(outcome),
+                AgentEvent::Unreadable(unreadable) => json!({ "unreadable": unreadable.why }),
             };
             json!({
                 "kind": event.kind().to_string(), "role": key.role, "by": key.agent, "task": key.task,

@@ -22,6 +22,8 @@ pub(crate) struct ConflictSettings {
     pub(crate) arbiter: Role,
     /// Whether a model compares claims that are words.
     pub(crate) compare_texts: bool,
+    /// Whether a model is asked, once in a run, which claims in other words contradict each other.
+    pub(crate) compare_near: bool,
     /// How often a task may be done again because it lost.
     pub(crate) max_redos: u32,
     /// Most conflicts of one run that are settled; further ones are only said in the report.
@@ -46,6 +48,7 @@ impl From<&Conflicts> for ConflictSettings {
             authority,
             arbiter,
             compare_texts,
+            compare_near,
             max_redos,
             max_conflicts,
             settle_within_ms,
@@ -56,6 +59,7 @@ impl From<&Conflicts> for ConflictSettings {
             authority,
             arbiter,
             compare_texts,
+            compare_near,
             max_redos,
             max_conflicts,
             settle_within: Duration::from_millis(settle_within_ms),
@@ -71,6 +75,7 @@ impl From<&ConflictSettings> for Conflicts {
             authority,
             arbiter,
             compare_texts,
+            compare_near,
             max_redos,
             max_conflicts,
             settle_within,
@@ -81,6 +86,7 @@ impl From<&ConflictSettings> for Conflicts {
             authority,
             arbiter,
             compare_texts,
+            compare_near,
             max_redos,
             max_conflicts,
             settle_within_ms: u64::try_from(settle_within.as_millis()).unwrap_or(u64::MAX),

@@ -5,8 +5,13 @@ use super::keys::Keys;
 use super::layer::{Layer, Origin};
 use super::list;
 
+/// Holds what flags set where a process of a fleet was started: in its arguments everybody could read it.
+pub(crate) const HANDED_DOWN: &str = "MUSTER_SET";
+
 /// Variables that are read elsewhere and are no settings by name.
-const READ_ELSEWHERE: [&str; 6] = [
+const READ_ELSEWHERE: [&str; 8] = [
+    HANDED_DOWN,
+    "MUSTER_FLEET",
     "MUSTER_CONFIG",
     "MUSTER_LOG",
     "MUSTER_NATS_SERVER",

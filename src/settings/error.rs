@@ -108,6 +108,47 @@ pub(crate) enum SettingsError {
         #[label("here")]
         at: SourceSpan,
     },
+    /// A value with which nothing can work.
+    #[error("{key} = {value} (from {origin}) cannot work: {rule}")]
+    #[diagnostic(help(
+        "`muster config {key}` shows the setting; deploy/muster.example.toml says what it does"
+    ))]
+    OutOfRange {
+        /// The key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// Where it comes from.
+        origin: String,
+        /// What it must be.
+        rule: String,
+    },
+    /// A secret on the command line, where everybody on the machine can read it.
+    #[error(
+        "{key} is a secret and does not belong on a command line ({origin}): everybody on this machine can read it there"
+    )]
+    #[diagnostic(help(
+        "set it in the environment as {variable}, or keep it in a file of its own where there is a `_file` setting for it"
+    ))]
+    SecretInFlag {
+        /// The key.
+        key: String,
+        /// Which flag.
+        origin: String,
+        /// The variable to use.
+        variable: String,
+    },
+    /// What a process was handed by whoever started it makes no sense.
+    #[error("{variable} cannot be read: {reason}")]
+    #[diagnostic(help(
+        "it is set by `muster up` for the processes that it starts: unset it, and give settings with --set"
+    ))]
+    HandedDown {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A value of the wrong kind.
     #[error("{problem}")]
     #[diagnostic(help("`muster config` shows every setting with its value and where it comes from"))]
@@ -115,6 +156,14 @@ pub(crate) enum SettingsError {
         /// Which value and what is wrong with it.
         problem: String,
     },
+}
+
+/// Advice after the name of a group of settings.
+pub(crate) fn one_of(group: &str, under: &[String]) -> String {
+    const MOST: usize = 6;
+    let more = if under.len() > MOST { ", …" } else { "" };
+    let named = under.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    format!("{group} is a group of settings: set one of {named}{more}; `muster config {group}` shows them")
 }
 
 /// Advice after an unknown name.

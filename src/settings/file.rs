@@ -24,12 +24,8 @@ pub(crate) fn nearest(folder: &Path) -> Option<PathBuf> {
 
 /// Reads a settings file.
 pub(crate) fn read(path: &Path) -> Result<String, SettingsError> {
-    let unreadable = |reason: String| SettingsError::Unreadable { path: path.to_owned(), reason };
-    let bytes = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
-    if bytes > MAX_BYTES {
-        return Err(unreadable(format!("it has {bytes} bytes, {MAX_BYTES} is the most")));
-    }
-    std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))
+    muster_agents::input::text(path, MAX_BYTES)
+        .map_err(|reason| SettingsError::Unreadable { path: path.to_owned(), reason })
 }
 
 /// The values of a settings file, each with its line. Pure.

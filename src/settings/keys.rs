@@ -23,6 +23,8 @@ pub(crate) struct Key {
     pub(crate) doc: String,
     /// Whether its value is a list.
     pub(crate) is_list: bool,
+    /// Whether its value is a number.
+    pub(crate) is_number: bool,
 }
 
 impl Key {
@@ -37,15 +39,20 @@ impl Key {
     }
 
     fn matches(&self, name: &str) -> bool {
-        let mut wanted = self.name.split('.');
-        let mut given = parts(name).into_iter();
-        loop {
-            match (wanted.next(), given.next()) {
-                (None, None) => return true,
-                (Some(ANY), Some(part)) if !part.is_empty() => {}
-                (Some(want), Some(part)) if want == part => {}
-                (None | Some(_), None | Some(_)) => return false,
-            }
+        matches(&self.name, name)
+    }
+}
+
+/// Whether this name is the key, in which `*` stands for any part.
+pub(crate) fn matches(key: &str, name: &str) -> bool {
+    let mut wanted = key.split('.');
+    let mut given = parts(name).into_iter();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(ANY), Some(part)) if !part.is_empty() => {}
+            (Some(want), Some(part)) if want == part => {}
+            (None | Some(_), None | Some(_)) => return false,
         }
     }
 }
@@ -112,6 +119,20 @@ impl Keys {
             parts.len() > given.len()
                 && parts.iter().zip(&given).all(|(want, part)| *want == ANY || *want == part)
         })
+    }
+
+    /// The keys of a group, as they are written; `NAME` stands for any name.
+    pub(crate) fn under(&self, group: &str) -> Vec<String> {
+        let depth = parts(group).len();
+        let within = |key: &&Key| {
+            let above: Vec<&str> = key.name.split('.').take(depth).collect();
+            key.name.split('.').count() > depth && matches(&above.join("."), group)
+        };
+        let whole = |key: &Key| {
+            let below = key.name.split('.').skip(depth).map(|part| if part == ANY { "NAME" } else { part });
+            std::iter::once(group).chain(below).collect::<Vec<_>>().join(".")
+        };
+        self.keys.iter().filter(within).map(whole).collect()
     }
 
     /// The known name most like this one, if one is like enough.
@@ -183,8 +204,13 @@ fn collect(
         }
         return;
     }
-    let is_list = type_names(resolved).any(|kind| kind == "array");
-    keys.push(Key { name: name.to_owned(), doc: doc.to_owned(), is_list });
+    let is = |kinds: &[&str]| type_names(resolved).any(|kind| kinds.contains(&kind));
+    keys.push(Key {
+        name: name.to_owned(),
+        doc: doc.to_owned(),
+        is_list: is(&["array"]),
+        is_number: is(&["integer", "number"]),
+    });
 }
 
 /// Follows references, and the first branch of an option that is not null.
@@ -274,6 +300,13 @@ mod tests {
         assert!(keys.find("roles.worker.max_steps").is_some());
         assert!(keys.find("roles.worker").is_none());
         assert!(keys.is_group("roles.worker") && keys.is_group("inner") && !keys.is_group("volume"));
+    }
+
+    #[test]
+    fn a_group_names_what_is_in_it() {
+        assert_eq!(keys().under("inner"), ["inner.max_steps", "inner.token", "inner.names"]);
+        assert_eq!(keys().under("roles.worker")[0], "roles.worker.max_steps");
+        assert_eq!(keys().under("roles")[0], "roles.NAME.max_steps");
     }
 
     #[test]

@@ -130,11 +130,17 @@ pub(crate) struct AskSettings {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub(crate) grace: Duration,
+    /// Time for a local fleet that is gone to come back before a command that waits for it gives up; six times as long for
+    /// a bus elsewhere.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) lost_limit: Duration,
 }
 
 impl Default for AskSettings {
     fn default() -> Self {
-        Self { accept_limit: Duration::from_secs(30), grace: Duration::from_secs(30) }
+        let (accept_limit, grace) = (Duration::from_secs(30), Duration::from_secs(30));
+        Self { accept_limit, grace, lost_limit: Duration::from_secs(10) }
     }
 }
 
@@ -155,6 +161,17 @@ pub(crate) struct LimitSettings {
     /// Agents that may die one after the other of one task, without a step between them, before it is given to nobody
     /// any more; 0 for any number.
     pub(crate) max_deaths: u32,
+    /// How long an offer may lie where it could be started before it goes to another agent. Doubles with each offer of a
+    /// task that goes to whoever is free.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) start_within: Duration,
+    /// How long whoever has a task may write nothing about it before it goes to another agent; 0s for as long as the
+    /// task's time lasts. Doubles with each try. Muster's own agents, whose calls have limits, ask for as long as
+    /// these take.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) silence: Duration,
     /// Most refinements of a plan.
     pub(crate) max_refinements: u32,
     /// Most operations in one refinement.
@@ -193,6 +210,9 @@ pub(crate) struct LimitSettings {
     pub(crate) budget: BudgetSettings,
     /// The most that one task may use.
     pub(crate) task_budget: BudgetSettings,
+    /// Model calls of a run, answered or not, after which nothing more is begun and the report is written from what there
+    /// is; 0 for any number. More than any run needs in which all is well.
+    pub(crate) max_calls: u64,
     /// How deep runs may stand within runs; 0 for none.
     pub(crate) max_nesting: u32,
     /// What people have a say in.
@@ -233,6 +253,10 @@ pub(crate) struct LimitSettings {
     pub(crate) draft_review: DraftReviewPolicy,
     /// Most times that the report is written again upon what a reviewer says, up to 5.
     pub(crate) draft_rounds: u8,
+    /// How long tasks wait for a specialist that nobody is, before they fail; 0s refuses plans that name one.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub(crate) wait_for_role: Duration,
 }
 
 /// A budget as people write it. What is not set is not limited.
@@ -324,6 +348,8 @@ impl Default for LimitSettings {
             max_steps,
             max_generations,
             max_deaths,
+            start_within_ms,
+            silence_ms,
             max_refinements,
             max_refine_operations,
             split_failed_only,
@@ -338,6 +364,7 @@ impl Default for LimitSettings {
             writing_reserve_percent,
             budget,
             task_budget,
+            max_calls,
             max_nesting,
             people,
             peers,
@@ -358,6 +385,7 @@ impl Default for LimitSettings {
             pattern_critical,
             draft_review,
             draft_rounds,
+            wait_for_role_ms,
         } = RunLimits::default();
         Self {
             max_width,
@@ -366,6 +394,8 @@ impl Default for LimitSettings {
             max_steps,
             max_generations,
             max_deaths,
+            start_within: Duration::from_millis(start_within_ms),
+            silence: Duration::from_millis(silence_ms),
             max_refinements,
             max_refine_operations,
             split_failed_only,
@@ -380,6 +410,7 @@ impl Default for LimitSettings {
             writing_reserve: writing_reserve_percent,
             budget: BudgetSettings::from(&budget),
             task_budget: BudgetSettings::from(&task_budget),
+            max_calls,
             max_nesting,
             people: PeopleSettings::from(&people),
             peers: PeerSettings::from(&peers),
@@ -400,6 +431,7 @@ impl Default for LimitSettings {
             conflicts: ConflictSettings::from(&conflicts),
             draft_review,
             draft_rounds,
+            wait_for_role: Duration::from_millis(wait_for_role_ms),
         }
     }
 }
@@ -413,6 +445,8 @@ impl From<&LimitSettings> for RunLimits {
             max_steps: limits.max_steps,
             max_generations: limits.max_generations,
             max_deaths: limits.max_deaths,
+            start_within_ms: millis(limits.start_within),
+            silence_ms: millis(limits.silence),
             max_refinements: limits.max_refinements,
             max_refine_operations: limits.max_refine_operations,
             split_failed_only: limits.split_failed_only,
@@ -427,6 +461,7 @@ impl From<&LimitSettings> for RunLimits {
             writing_reserve_percent: limits.writing_reserve,
             budget: Budget::from(&limits.budget),
             task_budget: Budget::from(&limits.task_budget),
+            max_calls: limits.max_calls,
             max_nesting: limits.max_nesting,
             people: People::from(&limits.people),
             peers: Peers::from(&limits.peers),
@@ -447,6 +482,7 @@ impl From<&LimitSettings> for RunLimits {
             conflicts: Conflicts::from(&limits.conflicts),
             draft_review: limits.draft_review,
             draft_rounds: limits.draft_rounds,
+            wait_for_role_ms: millis(limits.wait_for_role),
         }
     }
 }

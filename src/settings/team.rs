@@ -15,12 +15,10 @@ use super::error::SettingsError;
 use super::file::{self, Reader};
 use super::keys::Keys;
 use super::layer::Layer;
+use super::ranges::MOST_PROCESSES;
 
 /// The role under which orchestrators are listed among the members.
 const ORCHESTRATOR: &str = "orchestrator";
-
-/// Most processes of one member.
-pub(crate) const MOST_PROCESSES: i64 = 256;
 
 /// Most members.
 const MOST_MEMBERS: usize = 64;
@@ -154,7 +152,7 @@ impl Reading<'_> {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
             _ => None,
         };
-        let Some(count) = read.filter(|count| (0..=MOST_PROCESSES).contains(count)) else {
+        let Some(count) = read.filter(|count| (0..=i64::from(MOST_PROCESSES)).contains(count)) else {
             let what = format!("count must be a number from 0 to {MOST_PROCESSES}");
             return Err(self.wrong(value.span(), what, "write count = 2"));
         };

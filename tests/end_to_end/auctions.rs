@@ -153,3 +153,53 @@ fn whoever_promises_little_and_delivers_late_stops_winning() {
     assert_eq!(whose, [json!(honest), json!(honest), json!(honest)]);
     assert!(held(&second.trace).iter().all(|(_, agent, kept)| *agent == honest && *kept));
 }
+
+/// Joins as an agent that wins every auction, and has the run that is asked for show what it does with that.
+fn with_a_winner(
+    settings: &[&str],
+    join: impl FnOnce(&str, &str) -> Result<Bidder, muster_support::foreign::StrangerError>,
+) -> (Vec<Value>, String) {
+    const WINNER: &str = "worker-winner";
+    let (_server, folder) = model(answer);
+    let usual = ["--scale", "worker=1", "--set", "agent.model=openai/scripted"];
+    let fleet = folder.up(&[&usual[..], settings].concat()).unwrap();
+    let folder = fleet.folder();
+    let _winner = join(&fleet.url(), WINNER).unwrap();
+    let listed = || {
+        let listed = folder.json(&["ps", "--json"]).unwrap_or_default();
+        listed.as_array().into_iter().flatten().find(|one| one["agent"] == WINNER).cloned()
+    };
+    wait_until("the winner has joined", Duration::from_secs(30), || listed().is_some()).unwrap();
+    let ended = ask(folder, GOAL, &["--planning", "always"]);
+    assert!(ended.report(folder).contains("Apples are red."));
+    let whose: Vec<Value> = awards(&ended.trace).iter().map(|award| award["to"].clone()).collect();
+    assert_eq!(whose, [json!(WINNER)], "it wins once, and not the same task again");
+    assert_eq!(held(&ended.trace), [("1".to_owned(), WINNER.to_owned(), false)], "its bid is broken");
+    let last = of_kind(&ended.trace, "outcome").filter(|entry| entry["task"] == "1").last().unwrap();
+    assert_ne!(last["by"], WINNER);
+    let is_known = || listed().is_some_and(|one| one["standing"]["bids_broken"] == 1);
+    wait_until("what it did is known", Duration::from_secs(30), is_known).unwrap();
+    (ended.trace.clone(), folder.output(&["trace", "last"]).unwrap())
+}
+
+#[test]
+fn a_winner_that_never_starts_loses_the_task_within_the_time_that_is_set() {
+    let (trace, _) = with_a_winner(&["--set", "limits.start_within=2s"], |url, agent| {
+        Bidder::join_idle(url, "worker", agent)
+    });
+    let started: Vec<&Value> = of_kind(&trace, "started").filter(|entry| entry["task"] == "1").collect();
+    assert_eq!(started.len(), 1, "{started:?}");
+}
+
+#[test]
+fn a_winner_that_falls_silent_loses_the_task_within_the_time_that_is_set() {
+    let (trace, told) = with_a_winner(&["--set", "limits.silence=2s"], |url, agent| {
+        Bidder::join(url, "worker", agent, Duration::ZERO, Duration::from_secs(600))
+    });
+    let started: Vec<&Value> = of_kind(&trace, "started").filter(|entry| entry["task"] == "1").collect();
+    assert_eq!(started.len(), 2, "{started:?}");
+    assert!(
+        told.contains("1 is taken from worker-winner: worker-winner wrote nothing about it for"),
+        "{told}"
+    );
+}

@@ -50,8 +50,10 @@ fn a_research_report_is_made_without_a_planner_and_its_run_can_be_made_a_bluepri
 
     folder.output(&["blueprint", "save", "last", "mine"]).unwrap();
     folder.output(&["blueprint", "check", "mine"]).unwrap();
-    let again = complete(&folder, &["mine", "--docs", "docs", "--param", "goal=The same once more."]);
-    assert_eq!(again["goal"], "The same once more.");
+    let shown = |name| folder.json(&["blueprint", "show", name, "--json"]).unwrap();
+    assert_eq!(shown("mine")["steps"], shown("research_report")["steps"], "nothing of it is dropped");
+    let again = complete(&folder, &["mine", "--docs", "docs"]);
+    assert_eq!(again["goal"], summary["goal"]);
 }
 
 #[test]
@@ -120,7 +122,8 @@ fn a_role_that_nobody_has_is_refused_and_other_runs_go_on() {
     folder.write("mine.toml", text.replacen("role = \"researcher\"", "role = \"lawyer\"", 1)).unwrap();
     let fleet = folder.up(&[]).unwrap();
     let folder = fleet.folder();
-    let output = folder.run(&["run", "--blueprint", "./mine.toml", "--param", "subject=x"]).unwrap();
+    let run = ["run", "--blueprint", "./mine.toml", "--param", "subject=x", "--wait-for-role", "0s"];
+    let output = folder.run(&run).unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));
     assert!(both(&output).contains("no \"lawyer\" is in this fleet"), "{}", both(&output));
     let trace = folder.json_lines(&["trace", "last", "--json"]).unwrap();

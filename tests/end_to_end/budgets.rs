@@ -42,12 +42,26 @@ fn a_run_makes_no_more_calls_than_it_may_and_its_report_says_what_is_missing() {
     let server = server();
     let folder = with_model(&server);
     let (code, summary, said) = ask(&folder, &["--max-calls", "20"]);
-    assert_eq!((code, &summary["status"]), (0, &Value::from("completed")), "{said}");
+    assert_eq!((code, &summary["status"]), (6, &Value::from("completed")), "{said}");
+    assert_eq!(summary["complete"], false, "{summary}");
+    assert!(summary["count"]["in_part"].as_u64() > Some(0), "{summary}");
     assert!(server.arrived() <= 20, "{} calls", server.arrived());
     let body = summary["report"]["body"].as_str().unwrap_or_default();
     assert!(body.contains("The budget did not suffice (20 model calls)"), "{body}");
+    assert!(body.contains("## What was not done") && body.contains("(done in part)"), "{body}");
     let shown = folder.output(&["show", "last"]).unwrap();
     assert!(shown.contains("of 20 model calls"), "{shown}");
+}
+
+#[test]
+fn a_task_without_a_budget_is_bounded_all_the_same_and_says_by_what() {
+    let server = server();
+    let folder = with_model(&server);
+    let (_, summary, said) = ask(&folder, &["--set", "agent.max_calls=2"]);
+    // A plan, two calls of each leaf and one of its reflection, a report.
+    assert!(server.arrived() <= 1 + 8 * 3 + 1, "{} calls: {said}", server.arrived());
+    let trace = folder.output(&["trace", "last"]).unwrap();
+    assert!(trace.contains("agent.max_calls"), "{summary}: {trace}");
 }
 
 #[test]
@@ -92,7 +106,7 @@ fn a_run_costs_no_more_than_it_may() {
     let limit = cost / 2;
     let dollars = format!("{}.{:06}", limit / 1_000_000, limit % 1_000_000);
     let (code, summary, said) = ask(&folder, &["--max-cost", &dollars]);
-    assert!([0, 4].contains(&code), "{said}");
+    assert!([4, 6].contains(&code), "{said}");
     let used = summary["usage"]["cost_micros"].as_u64().unwrap();
     assert!(used > 0 && used <= limit, "{used} of {limit}: {summary}");
 }

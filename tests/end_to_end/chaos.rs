@@ -10,6 +10,9 @@ fn runs() -> usize {
     std::env::var("CHAOS_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(100)
 }
 
+/// A few fleets of different shapes: each takes some seconds to come up. `muster bench chaos` draws all.
+const SHAPES: usize = 4;
+
 #[test]
 fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
     let ordeal = Ordeal {
@@ -18,6 +21,7 @@ fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
         servers: Servers::One,
         targets: Targets::All,
         runs: runs(),
+        shapes: SHAPES,
         at_once: 16,
         seed: 7,
     };

@@ -52,7 +52,7 @@ fn script(action: &Value, inner: impl Fn() -> Reply + Send + Sync + 'static) -> 
             let body = if seven { "# Report\n\nseven ships lie there" } else { "# Report\n\nnobody knows" };
             return Reply::call("submit", &json!({ "title": "Report", "body": body }));
         }
-        if request.holds("describe the harbour") && !request.holds("count every ship") {
+        if request.holds_itself("describe the harbour") && !request.holds("count every ship") {
             let told = request.holds("seven ships lie there") || request.holds("Do it within this task");
             return if told { submit("seven ships lie there") } else { Reply::call(&name, &arguments) };
         }
@@ -119,8 +119,8 @@ fn an_agent_works_by_a_blueprint_and_is_told_what_it_forgot() {
                 &json!({ "thought": "Done.", "title": "Report", "body": "# Urgent\n\nnone\n\n# Others\n\nT1" }),
             );
         }
-        if !request.holds("describe the harbour") || request.holds("Sort these tickets") {
-            return if request.holds("describe the harbour") {
+        if !request.holds_itself("describe the harbour") || request.holds("Sort these tickets") {
+            return if request.holds_itself("describe the harbour") {
                 submit("sorted")
             } else {
                 submit("T1 can wait")
@@ -171,7 +171,7 @@ fn by_blueprint(call: &Value) -> Script {
             let body = "# Urgent\n\nnone\n\n# Others\n\nT1";
             return Reply::call("submit", &json!({ "thought": "Done.", "title": "Report", "body": body }));
         }
-        if !request.holds("sort what the harbour wrote") {
+        if !request.holds_itself("sort what the harbour wrote") {
             return submit("T1 can wait");
         }
         if request.holds("Its report:") {
@@ -217,7 +217,7 @@ fn what_the_plan_does_not_know_is_filled_in_and_a_blueprint_that_is_not_there_is
     let folder = with_model(&server);
     let summary = folder.json(&[&ASK[..], &["--json"]].concat()).unwrap();
     assert_eq!(summary["status"], "completed", "{summary}\n{}", folder.logs());
-    let expected = [("blueprint", "error", 0), ("blueprint", "success", 1)];
+    let expected = [("blueprint", "refused", 0), ("blueprint", "success", 1)];
     let expected = expected.map(|(name, status, calls)| (name.to_owned(), status.to_owned(), calls));
     assert_eq!(steps(&folder), expected);
     let trace = folder.output(&["trace", "last", "--full"]).unwrap();

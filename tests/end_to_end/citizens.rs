@@ -153,9 +153,46 @@ fn agents_that_break_the_protocol_are_told_how() {
     );
     let deaf: Spoilt = (
         &[("number=number,", "number=number * 2,"), ("if \"order\" in task:", "if \"order\" in []:")],
-        &[("steps", "follows step"), ("cancellation", "ended as Done")],
+        &[("steps", "follows step"), ("cancellation", "ended as Done"), ("putting down", "ended as Done")],
     );
-    let threads = [forgetful, deaf].map(|(changes, faults)| {
+    let selfish: Spoilt = (
+        &[
+            ("take(nc.jetstream(), ROLE), ", ""),
+            ("inactive_threshold=idle)", "inactive_threshold=idle, ack_wait=5)"),
+            ("\"data\": {\"words\": words}", "\"data\": {\"words\": words, \"text\": \"x\" * 100_000}"),
+            (
+                "[\"word count\"]}",
+                "[\"word count\"], \"contract\": {\"output\": {\"required\": [\"letters\"]}}}",
+            ),
+        ],
+        &[
+            ("queues", "nobody takes from task.word_counter.>"),
+            ("queues", "ack_wait of @word_counter"),
+            ("started", "the task in the role's queue was never started"),
+            ("contract", "`data`"),
+            ("sizes", "of the plain task has 1000"),
+        ],
+    );
+    let reckless: Spoilt = (
+        &[
+            ("offer.get(\"continues\") or task[\"generation\"]", "task[\"generation\"]"),
+            ("body[\"type\"] == \"stored\"", "body[\"type\"] == \"\""),
+            (
+                "return (await js.publish(subject, message(kind, **content), headers=headers)).seq",
+                "\n        try: return (await js.publish(subject, message(kind, **content), headers=headers)).seq\n        except errors.APIError: return seq",
+            ),
+        ],
+        &[
+            ("started", "the task with a stored offer was never started"),
+            ("steps", "step 1 follows step 1 in the task that goes on from an earlier generation"),
+            ("after a refused write", "follows a refused step"),
+        ],
+    );
+    let brittle: Spoilt = (
+        &[("await msg.in_progress()", "os._exit(3)")],
+        &[("process", "exit status: 3 while it had the plain task")],
+    );
+    let threads = [forgetful, deaf, selfish, reckless, brittle].map(|(changes, faults)| {
         let mut spoilt = good.clone();
         for (from, to) in changes {
             assert!(spoilt.contains(from), "{from}");
@@ -214,6 +251,34 @@ fn agents_of_a_living_fleet_are_checked_beside_its_runs() {
     // The fleet works as before.
     let (mut asker, _) = submit(folder);
     assert!(asker.wait().unwrap().success());
+}
+
+#[test]
+fn conform_is_told_what_to_ask_and_what_counts() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    let folder = folder();
+    let (python, file) = (python.display().to_string(), example().display().to_string());
+    let task = folder.write("task.toml", "name = \"four\"\ngoal = \"One two three four.\"\n").unwrap();
+    let started = std::time::Instant::now();
+    let with = |more: &[&str]| {
+        let output = folder.run(&[&["conform", "--limit", "5s", "--json"], more].concat()).unwrap();
+        let found = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
+        (output.status.code(), found, both(&output))
+    };
+    let (code, found, said) =
+        with(&["--strict", "--task", &task.display().to_string(), "--", &python, &file]);
+    let not_seen = |check: &&Value| check["verdict"] == "not_seen";
+    let not_seen = found["checks"].as_array().unwrap().iter().filter(not_seen).count();
+    assert_eq!(code, Some(i32::from(not_seen > 0)), "{said}");
+    assert!(started.elapsed() < LIMIT, "{said}");
+    for (wrong, reason) in [
+        (&["--task", "nowhere.toml", "--", "true"][..], "cannot read"),
+        (&["--task", "task.toml", "--goal", "g", "--", "true"], "cannot be used with"),
+    ] {
+        let (code, _, said) = with(wrong);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(reason), "{said}");
+    }
 }
 
 #[test]

@@ -208,7 +208,9 @@ fn a_killed_worker_with_eight_tasks_loses_the_calls_in_flight_and_no_more() {
     let asked = scene.server.log().iter().filter(|entry| list_of(&entry.request).is_some()).count();
     assert_eq!(asked, 8 * CALLS + 8, "the eight calls in flight were made again");
     // Plan, reflections and report come on top of the leaves' calls.
-    assert_eq!(summary["usage"]["model_calls"], 8 * CALLS + 8 + 2, "{}", summary["usage"]);
+    let usage = &summary["usage"];
+    assert_eq!(usage["model_calls"], 8 * CALLS + 8 + 2, "{usage}");
+    assert_eq!(usage["wasted_calls"], 8, "what was sent and not answered is counted: {usage}");
 }
 
 /// A worker that is frozen while the model answers loses its task; awake again, it can do nothing to it.
@@ -300,7 +302,9 @@ fn a_task_that_kills_three_workers_is_given_to_no_other_until_somebody_says_so()
     wait_until("the task is among the dead letters", LIMIT, || {
         letters().as_array().is_some_and(|all| all.len() == 1)
     })
-    .unwrap();
+    .unwrap_or_else(|error| {
+        panic!("{error}: {}", folder.output(&["trace", "last", "--json"]).unwrap_or_default())
+    });
     let letter = &letters()[0];
     assert_eq!((&letter["content"]["agents"], &letter["content"]["last_step"]), (&json!(killed), &json!(2)));
     let seq = letter["seq"].to_string();
@@ -318,7 +322,49 @@ fn a_task_that_kills_three_workers_is_given_to_no_other_until_somebody_says_so()
     scene.summary();
     let trace = scene.trace();
     let outcome = of_kind(&trace, "outcome").find(|entry| entry["task"] == "1").unwrap();
-    assert_eq!((&outcome["generation"], &outcome["event"]["ending"]), (&json!(2), &json!("done")));
+    let next = quarantined["generation"].as_u64().unwrap() + 1;
+    assert_eq!((&outcome["generation"], &outcome["event"]["ending"]), (&json!(next), &json!("done")));
+}
+
+#[test]
+fn innocents_that_die_with_a_poison_task_are_tried_alone_and_done() {
+    const LISTS: usize = 4;
+    let asked = std::sync::Mutex::new(std::collections::BTreeMap::<String, usize>::new());
+    let script = Script::answering(move |request| {
+        let reply = answer(request, LISTS);
+        let Some(list) = list_of(request).filter(|_| request.turns() == 2) else { return reply };
+        let mut asked = asked.lock().unwrap();
+        let times = asked.entry(list.clone()).or_default();
+        *times += 1;
+        // All are in work at the first two deaths; the first list is there at the third, too.
+        let hangs = if list == "1" { 3 } else { 2 };
+        if *times <= hangs { Reply::fault(Fault::Hang) } else { reply }
+    });
+    let mut scene = Scene::begin(script, &["--scale", "worker=1"]);
+    for death in 1..=2 {
+        scene.wait_for_calls(2, LISTS * death);
+        let (_, pid) = scene.holder("1");
+        signal(pid, Signal::SIGKILL);
+    }
+    let poisoned = |entry: &LogEntry| list_of(&entry.request).as_deref() == Some("1");
+    let asked = || scene.calls(2).iter().filter(|entry| poisoned(entry)).count();
+    wait_until("the poison is tried a third time", LIMIT, || asked() >= 3).unwrap();
+    let (_, pid) = scene.holder("1");
+    signal(pid, Signal::SIGKILL);
+    scene.summary();
+    let trace = scene.trace();
+    let events =
+        trace.iter().flat_map(|entry| entry["event"]["events"].as_array().cloned().unwrap_or_default());
+    let events: Vec<Value> = events.collect();
+    let tasks = |kind: &str| {
+        let of_kind = events.iter().filter(|event| event["event"] == kind);
+        of_kind.map(|event| event["task"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(tasks("task_quarantined"), ["1"], "only what died alone is deadly");
+    let mut done = tasks("task_completed");
+    done.retain(|task| ["1", "2", "3", "4"].contains(&task.as_str()));
+    done.sort();
+    assert_eq!(done, ["2", "3", "4"], "the innocents are done");
 }
 
 #[test]

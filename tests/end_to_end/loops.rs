@@ -51,11 +51,21 @@ fn ended(
     critical: bool,
     worker: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
 ) -> Ran {
+    ended_expecting(settings, (critical, ""), worker)
+}
+
+fn ended_expecting(
+    settings: &[&str],
+    (critical, expected): (bool, &'static str),
+    worker: impl Fn(&CapturedRequest) -> Reply + Send + Sync + 'static,
+) -> Ran {
     let server = ModelServer::start(Script::answering(move |request| {
         let system = request.system();
         if system.contains("You are the planner") {
-            let task =
-                json!({"name": "add up", "goal": "Add it up.", "role": "worker", "critical": critical});
+            let task = json!({
+                "name": "add up", "goal": "Add it up.", "role": "worker", "critical": critical,
+                "expected_output": expected,
+            });
             submit(&json!({"thought": "One task.", "goal": "Add up.", "tasks": [task]}))
         } else if system.contains("You are the reflector") {
             submit(&json!({"thought": "Seen.", "summary": "Seen."}))
@@ -124,7 +134,28 @@ fn a_model_that_repeats_itself_is_told_so_and_changes_its_course() {
     assert_eq!(ran.outcome()["ending"], "done");
     assert_eq!(ran.outcome()["usage"]["tool_calls"], 1, "it was not run again");
     let traced = ran.said(&["trace", "last"]);
-    assert!(traced.contains("spin: same action, once in a row"), "{traced}");
+    assert!(traced.contains("spin: same action, noticed once"), "{traced}");
+}
+
+/// What was expected is asked for with the reason, then counts in part; a verifier that cannot be read has not said yes.
+#[test]
+fn what_is_not_as_expected_is_sent_back_and_what_was_not_verified_is_said() {
+    let expected = "a JSON array of exactly three colours";
+    let ran = ended_expecting(&[], (false, expected), |_| done("done", "banana"));
+    let outcome = ran.outcome();
+    assert_eq!(outcome["ending"], "done_partial", "{outcome}");
+    assert!(outcome["reason"].as_str().unwrap_or_default().contains("JSON array"), "{outcome}");
+    assert_eq!(ran.asked(), 3, "it was sent back twice");
+    assert!(!ran.said(&["trace", "last"]).contains("all checks hold"));
+
+    let ran = ended_expecting(&[], (true, expected), |request| match request.system() {
+        system if system.contains("You verify the result") => Reply::text("Well, it depends."),
+        _ => done("done", "[\"red\", \"green\", \"blue\"]"),
+    });
+    assert_eq!(ran.outcome()["ending"], "done", "{}", ran.outcome());
+    let shown = ran.said(&["show", "last"]);
+    assert!(shown.contains("Not verified, because the model that was asked gave no verdict"), "{shown}");
+    assert_eq!(ran.asked(), 3, "the verifier is asked once more");
 }
 
 #[test]

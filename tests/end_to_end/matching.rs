@@ -1,7 +1,7 @@
 //! Who is asked to do a task: by what it needs, by what came of earlier work, and who else when one dies.
 
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use muster_support::fleet::{Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
@@ -120,6 +120,18 @@ fn a_task_goes_to_whoever_of_its_role_can_do_what_it_needs() {
     let whole = serde_json::to_string(&trace).unwrap();
     assert!(whole.contains(&format!("\"to\":\"@{lawyer}\"")) && whole.contains("it lacks law"), "{whole}");
     assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+}
+
+#[test]
+fn a_task_that_is_tried_again_is_offered_though_several_are_equally_fit() {
+    let folder = folder();
+    folder.write("docs/fruit.md", "The apple colour is red.\n\nThe pear colour is green.").unwrap();
+    let fleet = folder.up(&["--scale", "researcher=3"]).unwrap();
+    let begun = Instant::now();
+    let question = "How fast does the swallow fly?";
+    let run = fleet.folder().run(&["run", question, "--docs", "docs", "--deadline", "90s"]).unwrap();
+    assert!(begun.elapsed() < LIMIT, "it stood still: {}", both(&run));
+    assert!(started(fleet.folder(), "1").len() > 1, "nothing was tried again: {}", both(&run));
 }
 
 #[test]

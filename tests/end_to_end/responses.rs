@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use muster_support::fleet::wait_until;
+use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, Fault, ModelServer, Reply};
 use serde_json::{Value, json};
 
@@ -51,9 +51,9 @@ fn a_task_whose_tool_fails_does_without_it() {
     let fleet = up(&server, folder(), &[]);
     let folder = fleet.folder();
     let trace = ended(folder, ask(folder));
-    assert_eq!(answers(&trace), [json!(["1", "tool_failed", "other_tool", null])]);
+    assert_eq!(answers(&trace), [json!(["1", "tool_refused", "other_tool", null])]);
     let traced = folder.output(&["trace", "last"]).unwrap();
-    assert!(traced.contains("1: a tool failed; tried without that tool: calculator"), "{traced}");
+    assert!(traced.contains("1: a tool was refused; tried without that tool: calculator"), "{traced}");
     let steps = steps(&trace, "1");
     let [(first, _), (second, refused)] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!([*first, *second], ["calculator"; 2], "a model that calls it all the same");
@@ -119,4 +119,44 @@ fn too_many_failures_end_in_a_report_of_what_there_is() {
     assert!(shown.contains("as many failures as it may have (1)"), "{shown}");
     let sums = server.log().iter().filter(|entry| is_about(&entry.request, "Sum it up.")).count();
     assert_eq!(sums, 0, "what was not begun was left out");
+}
+
+#[test]
+fn failed_tasks_are_told_whatever_the_writer_says() {
+    let tasks = (1..=7).map(|n| task(&format!("check {n}"), &format!("Check part {n}."), &[])).collect();
+    let server = ModelServer::start(script_of(tasks, |request| {
+        let said = |ending: &str, reason: &str| {
+            submit(&json!({"thought": "It is no use.", "ending": ending, "reason": reason}))
+        };
+        match (1..=7).find(|n| is_about(request, &format!("Check part {n}."))) {
+            Some(1) => said("escalate", "the key stands in the log: a security risk"),
+            Some(2..=5) => said("give_up", "the part is not there"),
+            Some(_) | None => done("It is in order."),
+        }
+    }))
+    .unwrap();
+    let settings = ["limits.max_width=8", "limits.max_replans=0"].map(|setting| ["--set", setting]).concat();
+    let fleet = up(&server, folder(), &settings);
+    let folder = fleet.folder();
+    let output = folder.run(&["run", "Check it all.", "--planning", "always", "--deadline", "60s"]).unwrap();
+    let (report, said) = (String::from_utf8_lossy(&output.stdout), both(&output));
+    assert_eq!(output.status.code(), Some(6), "{said}\n{}", folder.logs());
+    assert!(said.contains("completed in part") && said.contains("2 of 7 tasks done, 5 failed"), "{said}");
+    for part in ["## What was not done", "1 check 1 (failed): the key stands in the log: a security risk"] {
+        assert!(report.contains(part), "{report}");
+    }
+    let listed = folder.json(&["runs", "--json"]).unwrap();
+    assert_eq!(
+        (&listed[0]["complete"], &listed[0]["count"]["failed"]),
+        (&json!(false), &json!(5)),
+        "{listed}"
+    );
+    let shown = folder.json(&["show", "last", "--json"]).unwrap();
+    assert_eq!(shown["missing"].as_array().map(Vec::len), Some(5), "{}", shown["missing"]);
+    for args in [&["runs"][..], &["show", "last"]] {
+        let shown = folder.output(args).unwrap();
+        assert!(shown.contains("completed in part"), "{shown}");
+    }
+    let replayed = folder.run(&["replay", "last"]).unwrap();
+    assert!(replayed.status.success(), "{}", both(&replayed));
 }

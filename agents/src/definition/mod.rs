@@ -83,14 +83,7 @@ impl Definition {
     /// When it cannot be read, is too large, or is no definition.
     pub fn load(path: &Path) -> Result<Self, DefinitionError> {
         let unreadable = |reason: String| DefinitionError::Unreadable { reason };
-        let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-        if !found.is_file() {
-            return Err(unreadable("it is no file".to_owned()));
-        }
-        if found.len() > MAX_BYTES {
-            return Err(unreadable(format!("it has {} bytes, {MAX_BYTES} is the most", found.len())));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = crate::input::text(path, MAX_BYTES).map_err(unreadable)?;
         Ok(Self::parse(&text)?)
     }
 

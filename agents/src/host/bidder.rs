@@ -56,6 +56,12 @@ impl Experience {
         };
     }
 
+    /// How long a task took of late, in milliseconds, and what it cost; nothing before the first.
+    pub(super) fn of_late(&self) -> Option<(u64, u64)> {
+        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (seen.ended > 0).then_some((seen.millis, seen.cost_micros))
+    }
+
     /// What a task like those before will take: time and cost, and how sure that is, in percent. One good and one bad end
     /// are taken for seen before the first (Laplace).
     fn expected(&self) -> (u64, u64, u8) {

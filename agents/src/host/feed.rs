@@ -21,7 +21,7 @@ pub(super) async fn feed(
     wait: Duration,
     stop: CancellationToken,
 ) -> Result<(), BusError> {
-    let fed = stop.run_until_cancelled(pull_on(&queue, &mut seats, &host, wait)).await;
+    let fed = stop.run_until_cancelled(Box::pin(pull_on(&queue, &mut seats, &host, wait))).await;
     stop.cancel();
     fed.unwrap_or(Ok(()))
 }

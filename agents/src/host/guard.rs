@@ -16,6 +16,7 @@ use crate::react::history::cut;
 use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
 use crate::react::mailbox::Mailbox;
+use crate::react::states::SlotState;
 use crate::react::voice::Voice;
 
 /// A task whose record could not be written goes back to its queue after this time.
@@ -27,6 +28,8 @@ const MAX_PANIC: usize = 300;
 pub(super) struct Reach {
     pub(super) interrupt: Interrupts,
     pub(super) mailbox: Mailbox,
+    /// Where it is told what is done.
+    pub(super) slot: SlotState,
 }
 
 /// Stops the work when the guardian is dropped.
@@ -38,6 +41,9 @@ impl Drop for Work {
     }
 }
 
+/// The broker is not told of progress more often than this.
+const SHORTEST_BEAT: Duration = Duration::from_millis(50);
+
 /// Does a task and settles with its queue; tells how it ended.
 pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) -> Verdict {
     if is_superseded(kit.bus(), &task).await {
@@ -46,7 +52,9 @@ pub(super) async fn guard(kit: Arc<Kit>, task: TakenTask, reach: Reach) -> Verdi
     }
     let starter = starter(&kit, &task);
     let mut work = Work(tokio::spawn(work(Arc::clone(&kit), task.offer.clone(), starter.clone(), reach)));
-    let mut beat = tokio::time::interval(kit.settings().progress);
+    // Told in time, whatever settings say: what is heard too late goes to another agent while it is worked on here.
+    let often = kit.settings().progress.min(kit.bus().settings().ack_wait / 3);
+    let mut beat = tokio::time::interval(often.max(SHORTEST_BEAT));
     beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     beat.tick().await;
     let ended = loop {
@@ -70,10 +78,10 @@ async fn work(
     kit: Arc<Kit>,
     offer: muster_shared::flow::TaskOffered,
     starter: Starter,
-    Reach { interrupt, mailbox }: Reach,
+    Reach { interrupt, mailbox, slot }: Reach,
 ) -> Verdict {
     let bus = kit.bus();
-    let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer);
+    let voice = Voice::new(bus.live(), Arc::clone(kit.redactor()), kit.role().clone(), &offer).of_slot(slot);
     let record = (bus.record(), kit.settings().patience);
     let equip = async || kit.equip(&offer).await;
     let time_is_up = kit.time_is_up(&offer);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_bus::{BrokerClock, Bus, BusError};
 use muster_shared::flow::{LeafRef, TaskOffered, Work};
-use muster_shared::ids::Role;
+use muster_shared::ids::{Role, TaskId};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 
@@ -15,6 +15,7 @@ use super::corpora::Corpora;
 use super::minds::MindMaker;
 use crate::definition::Definition;
 use crate::library::Library;
+use crate::model::breaker::Breakers;
 use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
 use crate::model::purse::Purse;
@@ -22,6 +23,7 @@ use crate::model::turnstile::Common;
 use crate::prompts::Templates;
 use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
+use crate::react::states::SlotStates;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
 use crate::settings::AgentSettings;
@@ -53,6 +55,7 @@ pub struct Kit {
     engine: OnceLock<ToolEngine>,
     templates: OnceLock<Result<Templates, String>>,
     experience: Experience,
+    states: SlotStates,
 }
 
 impl Kit {
@@ -69,6 +72,7 @@ impl Kit {
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
         let (host, extra, own) = (host_name(), Vec::new(), None);
         let common = common(&bus, &settings);
+        let states = SlotStates::new(settings.slots(&role));
         let clock = tokio::sync::Mutex::default();
         Self {
             bus,
@@ -85,7 +89,13 @@ impl Kit {
             engine,
             templates,
             experience: Experience::default(),
+            states,
         }
+    }
+
+    /// What its slots do.
+    pub(super) const fn states(&self) -> &SlotStates {
+        &self.states
     }
 
     /// What its tasks took so far.
@@ -257,6 +267,7 @@ impl Kit {
                 temperature: self.settings.temperature,
                 max_tokens: self.settings.max_answer_tokens,
             },
+            max_calls: self.settings.max_calls,
             pricing: Pricing::with_overrides(self.settings.prices.clone()),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
@@ -287,6 +298,7 @@ impl Kit {
             rules.may_use(&spec.name, allowed)
                 && (has_documents || !is_of_corpus(&spec.name))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
+                && may_change(&offer.task, spec.pure)
         };
         let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
         match &offer.work {
@@ -331,7 +343,9 @@ fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
     let purse = || Arc::new(Purse::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let purse = (!settings.fleet.budget.is_unlimited()).then(purse);
-    Common { pacer: Some(Arc::new(pacer)), purse }
+    let (who, trial) = (bus.who().to_string(), settings.calls.call);
+    let breakers = Breakers::new(bus.allowances(), who, settings.breaker, trial);
+    Common { breakers: Some(Arc::new(breakers)), pacer: Some(Arc::new(pacer)), purse }
 }
 
 /// What the tasks gave that this work builds on.
@@ -347,6 +361,19 @@ fn results_of(work: &Work) -> Vec<LeafRef> {
     }
 }
 
+/// Whether a task may have a tool: whoever judges between others looks, and changes nothing.
+const fn may_change(task: &TaskId, is_pure: bool) -> bool {
+    match task {
+        TaskId::Settle(_) => is_pure,
+        TaskId::Plan
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Refine(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => true,
+    }
+}
+
 fn is_of_corpus(tool: &str) -> bool {
     tool.starts_with("corpus.")
 }
@@ -357,4 +384,27 @@ fn host_name() -> String {
     name.map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use muster_shared::ids::TaskIndex;
+
+    use super::*;
+
+    #[test]
+    fn whoever_judges_changes_nothing() {
+        let Ok(registry) = standard_registry() else { panic!("the standard tools fit together") };
+        let tools = registry.list();
+        let had = |task: &TaskId| -> Vec<String> {
+            let had = tools.iter().filter(|spec| may_change(task, spec.pure));
+            had.map(|spec| spec.name.clone()).collect()
+        };
+        let (judge, worker) = (had(&TaskId::Settle(1)), had(&TaskId::Leaf(TaskIndex::top(1))));
+        assert!(judge.contains(&"workspace.read".to_owned()), "{judge:?}");
+        for tool in ["workspace.write", "workspace.append"] {
+            assert!(!judge.contains(&tool.to_owned()) && worker.contains(&tool.to_owned()), "{tool}");
+        }
+    }
 }

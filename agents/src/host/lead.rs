@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context, Handler, Message, StreamHandler};
 use futures::stream::BoxStream;
 use muster_bus::{Announced, TakenTask};
-use muster_shared::flow::TaskOffered;
+use muster_shared::flow::{AgentState, TaskOffered};
 use muster_shared::ids::{Generation, RunId, TaskId};
 use muster_shared::wire::ControlMessage;
 use tokio::sync::watch;
@@ -36,6 +36,8 @@ struct InHand {
     mailbox: Mailbox,
     /// The same task, given out to this process once more.
     again: Option<TakenTask>,
+    /// Whether nothing else is taken meanwhile.
+    alone: bool,
 }
 
 impl InHand {
@@ -50,6 +52,8 @@ pub(super) struct Host {
     slots: Vec<Addr<Slot>>,
     free: Vec<usize>,
     in_hand: BTreeMap<usize, InHand>,
+    /// A task that is to be done alone, and waits for the others to end.
+    to_be_alone: Option<TakenTask>,
     seats: watch::Sender<Seats>,
     announced: Option<Arc<Announced>>,
     stop: CancellationToken,
@@ -88,7 +92,8 @@ impl Host {
         stop: CancellationToken,
     ) -> Self {
         let (slots, free, in_hand) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { kit, slots, free, in_hand, seats, announced: Some(announced), stop }
+        let (announced, to_be_alone) = (Some(announced), None);
+        Self { kit, slots, free, in_hand, to_be_alone, seats, announced, stop }
     }
 
     pub(super) fn with_control(
@@ -103,9 +108,52 @@ impl Host {
     fn tell(&self) {
         let all = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
         let free = u32::try_from(self.free.len()).unwrap_or(u32::MAX);
-        self.seats.send_replace(Seats { free, all });
+        self.seats.send_replace(Seats { free: if self.takes_nothing() { 0 } else { free }, all });
         if let Some(announced) = &self.announced {
             announced.set_busy(all - free);
+        }
+    }
+
+    /// Whether something is to be done alone, so that nothing else is taken.
+    fn takes_nothing(&self) -> bool {
+        self.to_be_alone.is_some() || self.in_hand.values().any(|held| held.alone)
+    }
+
+    /// Gives a task to a free slot.
+    fn seat(&mut self, task: TakenTask) {
+        let stopping = self.stop.is_cancelled();
+        let Some(number) = self.free.pop().filter(|_| !stopping) else {
+            // The other queue's task came first: somebody else takes this one.
+            hand_back(task);
+            return;
+        };
+        let (interrupt, watched) = watch::channel(None);
+        let offer = &task.offer;
+        let mailbox = Mailbox::with(&offer.heard);
+        let slot = self.kit.states().slot(number);
+        let reach = Reach { interrupt: watched, mailbox: mailbox.clone(), slot };
+        let (run, id, generation, alone) = (offer.run, offer.task.clone(), offer.generation, offer.alone);
+        match self.slots[number].try_send(Assign { task, reach }) {
+            Ok(()) => {
+                let again = None;
+                let held = InHand { run, task: id, generation, interrupt, mailbox, again, alone };
+                self.in_hand.insert(number, held);
+            }
+            Err(error) => {
+                let (actix::dev::SendError::Full(Assign { task, .. })
+                | actix::dev::SendError::Closed(Assign { task, .. })) = error;
+                tracing::error!(slot = number, "a free slot takes no task");
+                hand_back(task);
+            }
+        }
+    }
+
+    /// Begins what is to be done alone, once it is. Stopping, nothing more is begun.
+    fn begin_alone(&mut self) {
+        if (self.in_hand.is_empty() || self.stop.is_cancelled())
+            && let Some(task) = self.to_be_alone.take()
+        {
+            self.seat(task);
         }
     }
 
@@ -144,28 +192,13 @@ impl Handler<Arrived> for Host {
             held.again = Some(task);
             return;
         }
-        let stopping = self.stop.is_cancelled();
-        let Some(number) = self.free.pop().filter(|_| !stopping) else {
-            // The other queue's task came first: somebody else takes this one.
+        if self.takes_nothing() {
             hand_back(task);
-            return;
-        };
-        let (interrupt, watched) = watch::channel(None);
-        let offer = &task.offer;
-        let mailbox = Mailbox::with(&offer.heard);
-        let reach = Reach { interrupt: watched, mailbox: mailbox.clone() };
-        let (run, id, generation) = (offer.run, offer.task.clone(), offer.generation);
-        match self.slots[number].try_send(Assign { task, reach }) {
-            Ok(()) => {
-                let again = None;
-                self.in_hand.insert(number, InHand { run, task: id, generation, interrupt, mailbox, again });
-            }
-            Err(error) => {
-                let (actix::dev::SendError::Full(Assign { task, .. })
-                | actix::dev::SendError::Closed(Assign { task, .. })) = error;
-                tracing::error!(slot = number, "a free slot takes no task");
-                hand_back(task);
-            }
+        } else if task.offer.alone && !self.in_hand.is_empty() {
+            self.to_be_alone = Some(task);
+            self.begin_alone();
+        } else {
+            self.seat(task);
         }
         self.tell();
     }
@@ -185,11 +218,13 @@ impl Handler<Freed> for Host {
     fn handle(&mut self, Freed(number, verdict): Freed, _: &mut Self::Context) {
         if let Some(held) = self.in_hand.remove(&number) {
             self.free.push(number);
+            self.kit.states().slot(number).is(AgentState::Idle);
             // Whatever else became of it was said for all times it was given out.
             if let (Some(task), Verdict::Lost) = (held.again, verdict) {
                 hand_back(task);
             }
         }
+        self.begin_alone();
         self.tell();
     }
 }
@@ -198,7 +233,11 @@ impl Handler<LeaveAll> for Host {
     type Result = ();
 
     fn handle(&mut self, LeaveAll: LeaveAll, _: &mut Self::Context) {
+        if let Some(task) = self.to_be_alone.take() {
+            hand_back(task);
+        }
         self.interrupt(&Interrupt::Leave("the agent stops".to_owned()), |_| true);
+        self.tell();
     }
 }
 
@@ -238,11 +277,12 @@ impl StreamHandler<ControlMessage> for Host {
                     (held.run, &held.task, held.generation) == (run, &task, generation)
                 });
             }
-            ControlMessage::Inform { run, task, generation, information } => {
+            ControlMessage::Inform { run, task, generation, information, progress } => {
                 let told =
                     |held: &&InHand| (held.run, &held.task, held.generation) == (run, &task, generation);
                 for held in self.in_hand.values().filter(told) {
                     held.mailbox.put(&information);
+                    held.mailbox.show(progress.clone());
                 }
             }
             ControlMessage::Shutdown => self.stop.cancel(),

@@ -74,11 +74,8 @@ fn target(settings: &AgentSettings, spec: Option<&str>, own: bool) -> Result<Mod
 }
 
 fn read_key(path: &str) -> Result<String, String> {
-    let found = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !found.is_file() || found.len() > MAX_KEY_FILE {
-        return Err("is no small file".to_owned());
-    }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
+    crate::input::text(std::path::Path::new(path), MAX_KEY_FILE)
+        .map_err(|why| format!("cannot be used: {why}"))
 }
 
 fn provider(

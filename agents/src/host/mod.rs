@@ -12,6 +12,7 @@ mod kit;
 mod late;
 mod lead;
 mod minds;
+mod profile;
 mod slot;
 
 use std::sync::Arc;
@@ -20,10 +21,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use actix::Actor;
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::{Queue, Role};
-use muster_shared::run::EVENT_VERSION;
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
-use muster_shared::wire::Profile;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +95,9 @@ pub async fn run_with(kit: Arc<Kit>, stop: CancellationToken) -> Result<(), Agen
     let by_role = bus.tasks().join(&Queue::Role(kit.role().clone())).await?;
     let addressed = bus.tasks().join(&Queue::Agent(bus.who().clone())).await?;
     let control = bus.control().listen(bus.who(), &kit.role().to_string()).await?;
-    let announced = Arc::new(bus.registry().announce(profile(&kit)).await?);
+    let announced = Arc::new(bus.registry().announce(profile::profile(&kit)).await?);
+    let telling = Arc::clone(&kit);
+    announced.tell_with(move |presence| profile::presence(&telling, presence));
     let (seats, watched) = watch::channel(Seats { free: kit.slots(), all: kit.slots() });
 
     let host = Host::new(Arc::clone(&kit), seats, Arc::clone(&announced), stop.clone());
@@ -134,25 +135,6 @@ async fn leave(announced: Arc<muster_bus::Announced>) {
         && let Err(error) = announced.leave().await
     {
         tracing::debug!(%error, "the registry forgets this agent when its time is up");
-    }
-}
-
-fn profile(kit: &Kit) -> Profile {
-    Profile {
-        agent: kit.bus().who().clone(),
-        role: kit.role().to_string(),
-        pid: std::process::id(),
-        host: kit.host().to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        event_version: EVENT_VERSION,
-        slots: kit.slots(),
-        busy: 0,
-        model: kit.model_name(),
-        tools: kit.tool_patterns(),
-        started_at: now().0,
-        resident_bytes: 0,
-        specialist: kit.definition().map(|definition| Box::new(definition.advertised())),
-        encoding: muster_shared::wire::Encoding::default(),
     }
 }
 

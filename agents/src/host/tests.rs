@@ -9,12 +9,13 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use muster_bus::{ControlTarget, RecordFilter};
 use muster_shared::flow::{Ending, ObservationStatus, Outcome, Product, Step, TaskOffered, Work};
-use muster_shared::ids::{AgentId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Decided, EventKind, RecordEvent};
+use muster_shared::ids::{AgentId, Attempt, RunId, Seq, TaskId};
+use muster_shared::run::{AgentEvent, Decided, EventKind, RecordEvent, RunEvent};
 use muster_shared::wire::{ControlMessage, LiveKind};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod alone;
 mod held;
 mod park;
 mod uncertain;
@@ -154,24 +155,43 @@ impl Ground {
     }
 
     async fn offer(&self, offer: &TaskOffered) {
+        self.decide(offer.run, Vec::new(), std::slice::from_ref(offer)).await;
+    }
+
+    async fn decide(&self, run: RunId, events: Vec<RunEvent>, offers: &[TaskOffered]) {
         let decided = Decided {
             batch: Uuid::now_v7(),
             by: self.bus.who().clone(),
             inputs: Vec::new(),
             now: now(),
             basis: Seq(0),
+            after: None,
             capacity: BTreeMap::new(),
-            offers: 1,
+            offers: u32::try_from(offers.len()).unwrap(),
             offer: None,
             continues: false,
             specialists: Vec::new(),
             placements: Vec::new(),
-            events: Vec::new(),
+            events,
         };
-        let offers = std::slice::from_ref(offer);
-        let before = self.bus.record().read(&RecordFilter::Decisions(offer.run), Seq(0)).await.unwrap();
+        let before = self.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap();
         let after = before.last().map_or(Seq(0), |entry| entry.seq);
-        self.bus.record().append_decision(offer.run, after, &decided, offers, offer.encoding).await.unwrap();
+        let encoding = muster_shared::wire::Encoding::default();
+        self.bus.record().append_decision(run, after, &decided, offers, encoding).await.unwrap();
+    }
+
+    /// An orchestrator decides that an agent is lost with the task.
+    async fn orphan(&self, offer: &TaskOffered, agent: &AgentId) {
+        let lost = RunEvent::TaskOrphaned {
+            task: offer.task.clone(),
+            generation: offer.generation,
+            attempt: Attempt(1),
+            agent: agent.clone(),
+            reason: "its connection ended".into(),
+            last_step: 0,
+            beside: 0,
+        };
+        self.decide(offer.run, vec![lost], &[]).await;
     }
 
     async fn entries(&self, offer: &TaskOffered) -> Vec<(AgentId, AgentEvent)> {
@@ -254,7 +274,7 @@ fn conclusion(outcome: &Outcome) -> &str {
 }
 
 fn reach(interrupt: crate::react::interrupt::Interrupts) -> guard::Reach {
-    guard::Reach { interrupt, mailbox: crate::react::mailbox::Mailbox::default() }
+    guard::Reach { interrupt, mailbox: crate::react::mailbox::Mailbox::default(), slot: Default::default() }
 }
 
 #[test]
@@ -349,7 +369,7 @@ fn what_goes_wrong_becomes_an_observation_and_work_goes_on() {
         use ObservationStatus::{Error, Refused, Success};
         assert_eq!(
             seen.iter().map(|seen| seen.status).collect::<Vec<_>>(),
-            [Refused, Success, Refused, Error, Error]
+            [Refused, Success, Refused, Refused, Error]
         );
         assert!(seen[0].content.contains("Did you mean `calculator`?"), "{}", seen[0].content);
         assert!(seen[2].content.contains("step 2"), "{}", seen[2].content);
@@ -605,12 +625,14 @@ fn who_lost_a_task_says_nothing_more() {
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
         let slow = Arc::new(ground.chat_kit(Role::Worker, &model));
+        let slow_one = slow.bus().who().clone();
         let queue = slow.bus().tasks().join(&offer.queue).await.unwrap();
         let task = queue.take(Duration::from_secs(5)).await.unwrap().unwrap();
         let ack = task.ack_subject.clone();
         let (_interrupt, watched) = watch::channel(None);
         let working = tokio::spawn(guard::guard(slow, task, reach(watched)));
         ground.until(&offer, |event| matches!(event, AgentEvent::Started(_)).then_some(())).await;
+        ground.orphan(&offer, &slow_one).await;
         ground.bus.tasks().hand_on(&ack).await.unwrap();
         let outcome = ground.done_by(ground.chat_kit(Role::Worker, &quick), &offer).await;
         working.await.unwrap();

@@ -33,7 +33,9 @@ pub struct Leave {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Shortfall {
     /// All calls were made.
-    #[error("all {most} model calls that it may make were made")]
+    #[error(
+        "all {most} model calls that it may make were made (`agent.max_calls`, where no budget names fewer)"
+    )]
     Calls {
         /// The limit.
         most: u64,
@@ -160,6 +162,15 @@ impl Meter {
         let (provider, model) = split(target);
         let usage =
             Usage { wasted_calls: error.calls.into(), ..self.usage(target, (provider, model), &tokens) };
+        self.used += usage;
+        usage
+    }
+
+    /// Counts a call that somebody made with this question and died before it was answered.
+    pub fn unanswered(&mut self, target: &str, request: &ChatRequest) -> Usage {
+        let tokens = TokenUsage { input: self.estimate(request), output: 0, cached: 0 };
+        let (provider, model) = split(target);
+        let usage = Usage { wasted_calls: 1, ..self.usage(target, (provider, model), &tokens) };
         self.used += usage;
         usage
     }

@@ -228,6 +228,18 @@ pub enum FinishReason {
     Other(String),
 }
 
+impl FinishReason {
+    /// Whether the answer may be only half there: a limit cut it off, or nothing says that it is whole.
+    #[must_use]
+    pub fn may_be_cut(&self) -> bool {
+        match self {
+            Self::Length => true,
+            Self::Other(reason) => reason.is_empty(),
+            Self::Stop | Self::ToolCalls | Self::ContentFilter => false,
+        }
+    }
+}
+
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChatAnswer {

@@ -18,6 +18,19 @@ pub trait Gate: Send {
     /// Takes note of how the call that was admitted last ended.
     fn settle(&mut self, target: &str, ended: Result<&ChatAnswer, &ModelError>);
 
+    /// Why `target` is not to be asked for now, where it is known not to answer.
+    fn shut(&self, _target: &str) -> Option<String> {
+        None
+    }
+
+    /// Whether it keeps away from providers that do not answer.
+    fn keeps_away(&self) -> bool {
+        false
+    }
+
+    /// Says in a line what is waited for.
+    fn tell(&self, _text: &str) {}
+
     /// Whether it keeps a provider's rate: being refused for it is then no failure of the model.
     fn paces(&self) -> bool {
         false

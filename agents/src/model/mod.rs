@@ -1,5 +1,6 @@
 //! Models: providers, their retries, and the offline model.
 
+pub mod breaker;
 pub mod budget;
 pub mod chat;
 pub mod error;

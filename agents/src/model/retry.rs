@@ -1,10 +1,13 @@
 //! When to ask a failing model again: a pure decision, and the wrapper that carries it out.
 
 use std::hash::{BuildHasher, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use muster_shared::wire::UNANSWERED;
 use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
@@ -45,6 +48,13 @@ impl Default for RetryLimits {
         }
     }
 }
+
+/// A model that is silent for so long is told of, again and again.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// Where the fleet keeps away from providers that do not answer, an outage takes so many times the attempts until that
+/// is known.
+const MORE_ATTEMPTS: u32 = 4;
 
 /// How often a question is put off by a provider's rate before that counts as a failed attempt.
 const MOST_REFUSALS: u32 = 100;
@@ -132,8 +142,14 @@ impl ChatModel for Resilient {
     ) -> Result<ChatAnswer, ModelError> {
         let mut course = Course::begin(self.limits);
         let mut last = None;
-        for target in &self.targets {
-            match course.ask_target(target.as_ref(), request, gate, on_delta).await {
+        for (at, target) in (1..).zip(&self.targets) {
+            let is_last = at == self.targets.len();
+            // Who has another to ask does not wait for one that does not answer.
+            if let Some(said) = gate.shut(&target.describe()).filter(|_| !is_last) {
+                last = Some(ModelError::new(ModelErrorKind::Unreachable, target.describe(), said));
+                continue;
+            }
+            match course.ask_target((target.as_ref(), is_last), request, gate, on_delta).await {
                 Ok(answer) => return Ok(course.finish(answer)),
                 Err(error) if !falls_back(&error) => return Err(course.fail(error)),
                 Err(error) => last = Some(error),
@@ -186,7 +202,7 @@ impl Course {
 
     async fn ask_target(
         &mut self,
-        target: &dyn ChatModel,
+        (target, is_last): (&dyn ChatModel, bool),
         request: &ChatRequest,
         gate: &mut dyn Gate,
         on_delta: &mut (dyn FnMut(Delta) + Send),
@@ -198,7 +214,7 @@ impl Course {
             let most = gate.admit(&name, request).await?;
             // Waiting for leave is not the model's fault.
             self.waited += begun.elapsed();
-            let answer = self.ask_once(target, request, most, on_delta).await;
+            let answer = self.ask_once(target, request, most, (&mut *gate, &mut *on_delta)).await;
             gate.settle(&name, answer.as_ref());
             let error = match answer {
                 Ok(answer) => return Ok(answer),
@@ -208,6 +224,17 @@ impl Course {
             self.wasted.usage += error.usage;
             on_delta(Delta::Restart);
             match decide_retry(&error, attempt, self.elapsed(), &self.limits, random_fraction()) {
+                // The whole fleet waits for it: that burns nobody's tries.
+                RetryDecision::GiveUp if is_last && self.waits_on(&error) && gate.shut(&name).is_some() => {}
+                // It may be about to.
+                RetryDecision::GiveUp
+                    if is_last
+                        && self.waits_on(&error)
+                        && gate.keeps_away()
+                        && attempt < self.limits.attempts.saturating_mul(MORE_ATTEMPTS) =>
+                {
+                    tokio::time::sleep(backoff(attempt, &self.limits).mul_f64(random_fraction())).await;
+                }
                 RetryDecision::GiveUp => return Err(error),
                 RetryDecision::Retry { after } => {
                     let limited = matches!(error.kind, ModelErrorKind::RateLimited { .. });
@@ -216,6 +243,7 @@ impl Course {
                         self.refusals += 1;
                         continue;
                     }
+                    gate.tell(&format!("{error}; asking again in {} s", after.as_secs().max(1)));
                     tracing::debug!(target = %error.target, kind = error.kind.name(), attempt, ?after, "asking the model again");
                     tokio::time::sleep(after).await;
                 }
@@ -224,23 +252,59 @@ impl Course {
         }
     }
 
-    /// One call, cut off when the total time is used up.
+    /// Whether this failure is one that somebody waits out, and there is time left for it.
+    fn waits_on(&self, error: &ModelError) -> bool {
+        let is_outage = match error.kind {
+            ModelErrorKind::RateLimited { .. }
+            | ModelErrorKind::Overloaded { .. }
+            | ModelErrorKind::Timeout
+            | ModelErrorKind::Unreachable => true,
+            ModelErrorKind::Unauthorized
+            | ModelErrorKind::BadRequest
+            | ModelErrorKind::ContextTooLong
+            | ModelErrorKind::BadAnswer
+            | ModelErrorKind::Refused
+            | ModelErrorKind::Cancelled
+            | ModelErrorKind::BudgetExhausted
+            | ModelErrorKind::Superseded => false,
+        };
+        is_outage && self.elapsed() < self.limits.total
+    }
+
+    /// One call, cut off when the total time is used up. While nothing comes, that is said.
     async fn ask_once(
         &self,
         target: &dyn ChatModel,
         request: &ChatRequest,
         most: Option<u32>,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        (gate, on_delta): (&mut dyn Gate, &mut (dyn FnMut(Delta) + Send)),
     ) -> Result<ChatAnswer, ModelError> {
         let left = self.limits.total.saturating_sub(self.elapsed());
         let request = request.within(most);
-        tokio::time::timeout(left, target.ask(&request, on_delta)).await.unwrap_or_else(|_| {
-            Err(ModelError::new(
-                ModelErrorKind::Timeout,
-                target.describe(),
-                format!("no answer within {:?} in all", self.limits.total),
-            ))
-        })
+        let heard = AtomicBool::new(false);
+        let mut hear = |delta| {
+            heard.store(true, Ordering::Relaxed);
+            on_delta(delta);
+        };
+        let mut asking = pin!(tokio::time::timeout(left, target.ask(&request, &mut hear)));
+        let mut silent_since = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut asking => return answer.unwrap_or_else(|_| {
+                    let message = format!("no answer within {:?} in all", self.limits.total);
+                    Err(ModelError::new(ModelErrorKind::Timeout, target.describe(), message))
+                }),
+                () = tokio::time::sleep(SILENCE) => {
+                    if heard.swap(false, Ordering::Relaxed) {
+                        silent_since = Instant::now();
+                    } else {
+                        let seconds = silent_since.elapsed().as_secs();
+                        gate.tell(&format!("{UNANSWERED}{} for {seconds} s", target.describe()));
+                    }
+                }
+            }
+        }
     }
 
     /// Time spent with the model, waits of our own making included.

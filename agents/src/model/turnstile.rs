@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use muster_shared::flow::{Budget, Usage};
+use muster_shared::time::Millis;
 
+use super::breaker::Breakers;
 use super::budget::{Leave, Meter, Shortfall, USUAL_ANSWER};
 use super::chat::{ChatAnswer, ChatRequest, ModelError, ModelErrorKind};
 use super::gate::{Gate, Tenure};
@@ -19,19 +21,29 @@ const EXPECTED_ANSWER: u64 = 500;
 /// What all tasks of a process share with the whole fleet.
 #[derive(Debug, Clone, Default)]
 pub struct Common {
+    /// Which providers do not answer.
+    pub breakers: Option<Arc<Breakers>>,
     /// The pace of calls.
     pub pacer: Option<Arc<Pacer>>,
     /// The part in the fleet's budget, where it has one.
     pub purse: Option<Arc<Purse>>,
 }
 
+/// Told in a line what a call waits for.
+pub type Teller = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What a task is shown to do while its call waits for its turn.
+const WAITING: &str = "waiting for the rate limit";
+
 /// The gate of one task.
 #[derive(Default)]
 pub struct Turnstile {
     meter: Meter,
     common: Common,
-    /// Told when a call has to wait for its turn.
-    waits: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Told in a line what a call waits for.
+    waits: Option<Teller>,
+    /// When the task has to end.
+    deadline: Option<Millis>,
     /// Looked at last, right before a call is made.
     tenure: Option<Arc<dyn Tenure>>,
     /// The call that was admitted and has not ended.
@@ -40,6 +52,10 @@ pub struct Turnstile {
     answer_limit: Option<u32>,
     /// What calls used since it was last asked for.
     counted: Usage,
+    /// Calls that others had sent for the task when they died, and nobody has counted.
+    owing: u32,
+    /// What they used.
+    owed: Usage,
 }
 
 struct UnderWay {
@@ -63,16 +79,29 @@ impl Turnstile {
         Self { meter: Meter::new(budget, pricing, used), common, ..Self::default() }
     }
 
-    /// Has this called when a call has to wait for its turn.
+    /// Has this told what a call waits for.
     #[must_use]
-    pub fn telling(self, waits: Box<dyn Fn() + Send + Sync>) -> Self {
+    pub fn telling(self, waits: Teller) -> Self {
         Self { waits: Some(waits), ..self }
+    }
+
+    /// Has calls wait for a provider no longer than makes sense for a task that has to end by then.
+    #[must_use]
+    pub fn until(self, deadline: Millis) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// Makes no call any more once the task is in other hands.
     #[must_use]
     pub fn held_by(self, tenure: Arc<dyn Tenure>) -> Self {
         Self { tenure: Some(tenure), ..self }
+    }
+
+    /// Counts calls that others had sent for the task when they died: each as its question, which is the one that is asked
+    /// first now.
+    #[must_use]
+    pub fn owing(self, calls: u32) -> Self {
+        Self { owing: calls, ..self }
     }
 
     /// Whether the next call will be the last that the budget allows.
@@ -96,11 +125,27 @@ impl Turnstile {
     pub fn close(&mut self) -> Usage {
         if let Some(cut) = self.under_way.take() {
             let error = ModelError::new(ModelErrorKind::Cancelled, cut.target.as_str(), "cut off");
+            self.tell_breakers(&cut.target, Some(&error));
             let used =
                 if cut.sent { self.meter.failed(&cut.target, cut.input, &error) } else { Usage::default() };
             self.count(&cut, used);
         }
-        self.take()
+        // None was asked again: that they were made is all that is known.
+        self.owed.wasted_calls += u64::from(std::mem::take(&mut self.owing));
+        let mut used = self.take();
+        used += std::mem::take(&mut self.owed);
+        used
+    }
+
+    /// Counts what others had sent as this question.
+    fn count_owed(&mut self, target: &str, request: &ChatRequest) {
+        for _ in 0..std::mem::take(&mut self.owing) {
+            let used = self.meter.unanswered(target, request);
+            self.owed += used;
+            if let Some(purse) = &self.common.purse {
+                tokio::spawn(Arc::clone(purse).settle(Usage::default(), used));
+            }
+        }
     }
 
     fn judge(&self, target: &str, request: &ChatRequest) -> Result<Leave, ModelError> {
@@ -126,13 +171,16 @@ impl Turnstile {
         Ok(most)
     }
 
+    /// Waits until the provider is known to answer.
+    async fn wait_for_provider(&self, target: &str) -> Result<(), ModelError> {
+        let Some(breakers) = &self.common.breakers else { return Ok(()) };
+        let admitted = breakers.admit(target, self.deadline, &|text| self.tell(text)).await;
+        admitted.map_err(|down| ModelError::new(ModelErrorKind::Unreachable, target, down.to_string()))
+    }
+
     async fn wait_for_turn(&self, target: &str, tokens: u64) -> Result<(), ModelError> {
         let Some(pacer) = &self.common.pacer else { return Ok(()) };
-        let waits = || {
-            if let Some(waits) = &self.waits {
-                waits();
-            }
-        };
+        let waits = || self.tell(WAITING);
         let limited = ModelErrorKind::RateLimited { retry_after: None };
         let turn = pacer.turn(target, tokens, &waits).await;
         turn.map_err(|too_long| ModelError::new(limited, target, too_long.to_string()))
@@ -146,7 +194,15 @@ impl Turnstile {
     /// The turn of the call under way did not come: nothing was used.
     fn close_unsent(&mut self) {
         if let Some(call) = self.under_way.take() {
+            let error = ModelError::new(ModelErrorKind::Cancelled, call.target.as_str(), "not sent");
+            self.tell_breakers(&call.target, Some(&error));
             self.count(&call, Usage::default());
+        }
+    }
+
+    fn tell_breakers(&self, target: &str, failed: Option<&ModelError>) {
+        if let Some(breakers) = &self.common.breakers {
+            breakers.ended(target, failed);
         }
     }
 
@@ -174,6 +230,7 @@ fn refusal(target: &str, short: &Shortfall) -> ModelError {
 #[async_trait]
 impl Gate for Turnstile {
     async fn admit(&mut self, target: &str, request: &ChatRequest) -> Result<Option<u32>, ModelError> {
+        self.count_owed(target, request);
         let leave = self.judge(target, request)?;
         let bytes = if self.meter.counts_tokens() { Meter::request_bytes(request) } else { 0 };
         let set_aside = self.set_aside(target, &leave).await?;
@@ -181,10 +238,12 @@ impl Gate for Turnstile {
         let target = target.to_owned();
         let call = UnderWay { target, bytes, input: leave.input, expected, set_aside, sent: false };
         let call = self.under_way.insert(call).target.clone();
-        let leave_to_send = match self.wait_for_turn(&call, expected).await {
-            Ok(()) => self.still_holds(&call).await,
-            too_long => too_long,
+        let leave_to_send = async {
+            self.wait_for_turn(&call, expected).await?;
+            self.wait_for_provider(&call).await?;
+            self.still_holds(&call).await
         };
+        let leave_to_send = leave_to_send.await;
         if let Err(refused) = leave_to_send {
             self.close_unsent();
             return Err(refused);
@@ -198,6 +257,7 @@ impl Gate for Turnstile {
 
     fn settle(&mut self, target: &str, ended: Result<&ChatAnswer, &ModelError>) {
         let Some(call) = self.under_way.take() else { return };
+        self.tell_breakers(target, ended.err());
         let used = match ended {
             Ok(answer) => self.meter.answered(target, call.bytes, call.input, answer),
             Err(error) => {
@@ -210,6 +270,20 @@ impl Gate for Turnstile {
             }
         };
         self.count(&call, used);
+    }
+
+    fn shut(&self, target: &str) -> Option<String> {
+        self.common.breakers.as_ref()?.shut(target)
+    }
+
+    fn keeps_away(&self) -> bool {
+        self.common.breakers.as_ref().is_some_and(|breakers| breakers.are_on())
+    }
+
+    fn tell(&self, text: &str) {
+        if let Some(waits) = &self.waits {
+            waits(text);
+        }
     }
 
     fn paces(&self) -> bool {

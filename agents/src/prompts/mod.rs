@@ -146,6 +146,7 @@ fn context_of(rules: &RoleRules, offer: &TaskOffered) -> TemplateValue {
         role_name => offer.role_name,
         conversation => TemplateValue::from_serialize(&offer.conversation),
         task_id => offer.task.to_string(),
+        background => TemplateValue::from_serialize(&offer.background),
         limits => TemplateValue::from_serialize(&offer.limits),
         corpus => TemplateValue::from_serialize(&offer.corpus),
         work => fields_of(&offer.work),
@@ -185,14 +186,10 @@ fn own_file(folder: Option<&Path>, name: &str) -> Result<Option<String>, Templat
     let path = folder.join(file_name(name));
     let unreadable = |reason: String| TemplateError::Unreadable { path: path.clone(), reason };
     match std::fs::metadata(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error.to_string())),
-        Ok(found) if found.len() > MAX_TEMPLATE => {
-            return Err(unreadable(format!("it has more than {MAX_TEMPLATE} bytes")));
-        }
-        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(error.to_string())),
+        Ok(_) => crate::input::text(&path, MAX_TEMPLATE).map(Some).map_err(unreadable),
     }
-    std::fs::read_to_string(&path).map(Some).map_err(|error| unreadable(error.to_string()))
 }
 
 fn add(environment: &mut Environment<'static>, name: &str, text: String) -> Result<(), TemplateError> {

@@ -3,13 +3,13 @@
 //! rather than done. Pure.
 
 use muster_shared::flow::{
-    Action, Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step, Work,
+    Action, Check, Fault, ModelCall, Note, Observation, ObservationStatus, SpinLevel, Step, Unchecked, Work,
 };
 use serde_json::{Value, json};
 
-use super::decide::{Case, Chosen, NextStep, tool_call};
+use super::decide::{Case, Chosen, NextStep, in_prose, tool_call};
 use super::history::{History, cut};
-use super::parse::parse_document;
+use super::parse::parse_whole_document;
 use super::spin::follow;
 use super::verify::{Verify, judged};
 use crate::prompts::fence;
@@ -31,6 +31,8 @@ pub enum Question {
     Goal,
     /// What an action is about that is thought rather than done.
     Act,
+    /// Whether a few words without any action decline the task.
+    Declined,
 }
 
 /// A question in words.
@@ -46,6 +48,8 @@ pub struct Asked {
     pub schema: Value,
 }
 
+/// What is said in place of an answer that never came. Why it did not is in the log only: a replay is told the same.
+pub const NO_ANSWER: &str = "the model did not answer";
 /// How often a question is put before it counts as not answered.
 pub const MAX_ASKED: usize = 2;
 
@@ -54,7 +58,8 @@ pub const MAX_ASKED: usize = 2;
 pub fn said_before(calls: &[ModelCall], asked: &Asked) -> Option<Result<Value, String>> {
     let put: Vec<&ModelCall> =
         calls.iter().filter(|call| call.aside && call.template.name == asked.purpose).collect();
-    let said = parse_document::<Value>(&put.last()?.answer, &asked.schema);
+    let last = put.last()?;
+    let said = parse_whole_document::<Value>(&last.answer, &asked.schema, last.cut);
     match said {
         Ok(said) => Some(Ok(said)),
         Err(failure) if put.len() >= MAX_ASKED => Some(Err(failure.to_string())),
@@ -134,6 +139,22 @@ pub fn ask(question: Question, history: &History, chosen: Option<&Chosen>, case:
                 "required": ["reached"]
             }),
         ),
+        Question::Declined => (
+            "aside declined",
+            "You judge whether a model declined a task: whether it says that it will not or may not do it, in whatever \
+             words and language. A result is no refusal, and neither is it one when nothing was found."
+                .to_owned(),
+            format!(
+                "{}\n\nWhat the model wrote instead of taking a step:\n{}\n\nDoes it decline the task?",
+                goal(case),
+                fence(&case.offer.nonce, "answer", chosen.map_or("", |chosen| &chosen.thought.text))
+            ),
+            json!({
+                "type": "object",
+                "properties": {"declined": {"type": "boolean"}, "why": {"type": "string"}},
+                "required": ["declined"]
+            }),
+        ),
         Question::Act => {
             let thinking = action.and_then(actions::thinking);
             let (what, text, schema) = thinking.map_or_else(
@@ -180,6 +201,10 @@ pub fn consulted(
         },
         Question::Verify(asked) => judged(history, chosen, asked, said.map(|said| faults(&said)), case),
         Question::Goal => tool_call(chosen, case),
+        Question::Declined => {
+            let declined = said.is_ok_and(|said| said["declined"] == true);
+            in_prose(history, &chosen.thought.text, declined, case)
+        }
         Question::Act => {
             let (status, content) = match said {
                 Ok(said) => (ObservationStatus::Success, actions::in_words(&chosen.action, &said)),
@@ -209,6 +234,12 @@ pub fn goal_checked(said: &Value) -> (Note, String) {
     };
     let missing = if reached { String::new() } else { missing };
     (Note::GoalChecked { reached, missing }, word)
+}
+
+/// The remark on a check of the goal that gave no verdict: that is neither a yes nor a no.
+#[must_use]
+pub fn goal_unchecked(why: &str) -> Note {
+    Note::NotChecked { what: Unchecked::Goal, why: cut(why, SHOWN) }
 }
 
 /// Whether it is time to check the goal.
@@ -254,10 +285,12 @@ fn faults(said: &Value) -> Vec<Fault> {
     let named = said["faults"].as_array().into_iter().flatten();
     let fault = |fault: &Value| {
         let check = fault["check"].as_str().unwrap_or_default();
-        let check = Check::ALL.into_iter().find(|known| known.as_str() == check)?;
-        Some(Fault { check, why: cut(fault["why"].as_str().unwrap_or_default(), SHOWN) })
+        // A fault is one by whatever name it goes.
+        let check =
+            Check::ALL.into_iter().find(|known| known.as_str() == check).unwrap_or(Check::Constraints);
+        Fault { check, why: cut(fault["why"].as_str().unwrap_or_default(), SHOWN) }
     };
-    named.filter_map(fault).take(20).collect()
+    named.map(fault).take(20).collect()
 }
 
 const fn purpose_of(check: Check) -> &'static str {
@@ -276,7 +309,10 @@ const fn meaning(check: Check) -> &'static str {
         Check::Correctness => {
             "correctness: what is claimed follows from what was observed, and its sources say it"
         }
-        Check::Constraints => "constraints: what the task demands of its result is kept",
+        Check::Constraints => {
+            "constraints: what the task demands of its result is kept, and the expected output is met in its form, number, \
+             unit and language"
+        }
     }
 }
 

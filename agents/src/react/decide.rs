@@ -2,9 +2,10 @@
 
 use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, TaskOffered, Thought};
+use serde_json::Value;
 
 use super::consult::{Question, reasons_alike};
-use super::history::History;
+use super::history::{History, cut};
 pub use super::limits::StepLimits;
 use super::parse::{ParseFailure, ParsedAnswer};
 use super::partial::{best_partial, escalated};
@@ -25,6 +26,11 @@ const REPHRASED: &str = "you declined. Put otherwise: nothing is asked of you bu
 const SMALLER: &str = "you declined again. Do only the part of the task that you can do: submit it with `done_partial`, \
                        and name in `unanswered` what you leave out and in `reason` why. If there is no such part, submit \
                        with `escalate` and say in `reason` what a person has to decide";
+
+/// Prose longer than this is taken for a result without a look whether it declines, in characters.
+const MAY_DECLINE: usize = 600;
+/// Longest refusal that is told, in characters.
+const SAID: usize = 300;
 
 /// What stays the same over all steps of a task.
 #[derive(Debug, Clone, Copy)]
@@ -156,6 +162,9 @@ fn decide_on_action(
 /// Decides anew upon an action that was chosen before whoever chose it was stopped, with nothing of it done.
 #[must_use]
 pub fn resumed(history: &History, chosen: Chosen, case: &Case<'_>) -> NextStep {
+    if chosen.action.name == Action::SUBMIT && chosen.action.arguments.is_null() {
+        return NextStep::Consult { chosen, question: Question::Declined };
+    }
     decide_on_chosen(history, chosen, case.limits.max_asks, case)
 }
 
@@ -228,7 +237,10 @@ fn decide_on_failure(answer: &Answer, failure: &ParseFailure, asked: u32, case: 
         let schema = Some(case.toolset.submit_schema());
         return again(ask_again(&[failure.to_string()], schema));
     }
-    conclude(given_up_asking(answer, failure, asked, case))
+    match given_up_asking(answer, failure, asked, case) {
+        GivenUp::Concluded(submission) => conclude(submission),
+        GivenUp::InDoubt(chosen) => NextStep::Consult { chosen, question: Question::Declined },
+    }
 }
 
 /// A model that declines is asked in other words, then for a smaller part; then a person has to look. The same request
@@ -244,35 +256,63 @@ fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &Case<'_>)
     NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] }
 }
 
-fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> Submission {
+/// What becomes of a step that no answer led to.
+enum GivenUp {
+    Concluded(Submission),
+    /// A few words would be taken for the result, and may be a refusal that no rule knows.
+    InDoubt(Chosen),
+}
+
+fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> GivenUp {
     let prose = answer.said.trim();
-    match failure {
-        ParseFailure::NoAction => match case.rules.from_prose {
-            Some(from_prose) if !prose.is_empty() => Submission {
-                ending: Ending::DonePartial,
-                reason: format!(
-                    "the model wrote plain text {asked} times instead of submitting; it was taken as it is"
-                ),
-                product: Some(from_prose(case.offer, prose)),
-            },
-            Some(_) | None => unusable(asked, &failure.to_string()),
+    let concluded = match failure {
+        ParseFailure::NoAction if prose.is_empty() => unusable(asked, &failure.to_string()),
+        ParseFailure::NoAction => match taken_as_it_is(prose, asked, case) {
+            Some(_) if case.has_model && prose.chars().nth(MAY_DECLINE).is_none() => {
+                let thought = Thought { text: prose.to_owned(), ..Thought::default() };
+                let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
+                return GivenUp::InDoubt(Chosen { thought, action, left_out: 0, notes: Vec::new() });
+            }
+            Some(submission) => submission,
+            None => unusable(asked, &failure.to_string()),
         },
         ParseFailure::Refusal { .. }
         | ParseFailure::Empty
+        | ParseFailure::CutOff
         | ParseFailure::TooLarge { .. }
         | ParseFailure::TooDeep { .. }
-        | ParseFailure::CutOff
         | ParseFailure::Unreadable { .. }
         | ParseFailure::NoActionName
         | ParseFailure::DoesNotFit { .. } => unusable(asked, &failure.to_string()),
+    };
+    GivenUp::Concluded(concluded)
+}
+
+/// Prose as the result, in a role that takes it.
+fn taken_as_it_is(prose: &str, asked: u32, case: &Case<'_>) -> Option<Submission> {
+    let product = (case.rules.from_prose?)(case.offer, prose);
+    let reason =
+        format!("the model wrote plain text {asked} times instead of submitting; it was taken as it is");
+    Some(Submission { ending: Ending::DonePartial, reason, product: Some(product) })
+}
+
+/// How the task ends with a few words of prose, once it is known whether they decline it.
+pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &Case<'_>) -> NextStep {
+    let asked = case.limits.max_asks;
+    if declined {
+        let reason = format!("{DECLINED}: {}", cut(prose, SAID));
+        let notes = vec![Note::Declined { times: asked }];
+        return NextStep::Conclude { submission: escalated(history, case, reason), notes };
     }
+    let taken = taken_as_it_is(prose, asked, case);
+    conclude(taken.unwrap_or_else(|| unusable(asked, &ParseFailure::NoAction.to_string())))
 }
 
 fn unusable(asked: u32, why: &str) -> Submission {
     let times = if asked == 1 { "once".to_owned() } else { format!("{asked} times") };
     let reason = format!(
-        "the model was asked {times} and {NO_ANSWER_USABLE}: {why}. A model that follows a schema better \
-         helps: choose one with --model or in the settings"
+        "the model was asked {times} and {NO_ANSWER_USABLE}: {why}. A model that follows a schema better, or may \
+         answer at more length, helps: choose one with --model or in the settings"
     );
     Submission::without_product(Ending::ModelFailed, reason)
 }

@@ -53,6 +53,16 @@ fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -
 
 const LIMITS: StepLimits = StepLimits { max_steps: 4, ..StepLimits::USUAL };
 
+/// A result in prose.
+const LONG: &str = concat!(
+    "Loops are told by their depth. A loop is a chain in which the same agent stands twice. Whoever hands work over ",
+    "writes itself into the chain, and whoever takes it on looks whether it stands there already. Where it does, the ",
+    "work is refused, with the chain in words. Depth alone would not be enough, since a long chain may be in order, ",
+    "and a short one need not be; but a limit to it ends what nobody thought of. Both are looked at where work is ",
+    "handed over, and neither costs a call of a model. What was refused is told to whoever asked, so that another ",
+    "can be found. So much for the loops; all else is told elsewhere."
+);
+
 /// A decision in one word, for tables.
 fn word(next: &NextStep) -> &'static str {
     match next {
@@ -94,7 +104,11 @@ fn a_first_answer_leads_to_one_next_step() {
         (failed(ParseFailure::Empty, ""), 1, "ask again"),
         (failed(ParseFailure::Empty, ""), 3, "conclude model failed"),
         (failed(ParseFailure::NoAction, "It is depth."), 2, "ask again"),
-        (failed(ParseFailure::NoAction, "It is depth."), 3, "conclude partial"),
+        // Few words may be a refusal that no rule knows.
+        (failed(ParseFailure::NoAction, "It is depth."), 3, "consult"),
+        (failed(ParseFailure::NoAction, LONG), 3, "conclude partial"),
+        (failed(ParseFailure::CutOff, "{"), 1, "ask again"),
+        (failed(ParseFailure::CutOff, "{"), 3, "conclude model failed"),
         (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 1, "ask again"),
         (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 3, "conclude escalate"),
     ];
@@ -102,6 +116,33 @@ fn a_first_answer_leads_to_one_next_step() {
         let next = decided(&History::default(), &given, asked, LIMITS);
         assert_eq!(word(&next), expected, "{given:?} asked {asked}: {next:?}");
     }
+}
+
+#[test]
+fn a_few_words_are_taken_unless_they_decline() {
+    use crate::react::consult::consulted;
+    let decided_upon = |said: Result<Value, String>| {
+        let offer = leaf(Role::Worker);
+        let toolset = toolset(&offer);
+        let (rules, gates) = (rules_for(&offer.work), Gates::OPEN);
+        let case = Case { offer: &offer, rules, toolset: &toolset, gates, has_model: true, limits: LIMITS };
+        let history = History::default();
+        let prose = failed(ParseFailure::NoAction, "Ni thusa ni dheanfaidh me e sin.");
+        let NextStep::Consult { chosen, question } = decide(&history, &prose, 3, &case) else {
+            panic!("it is not asked");
+        };
+        // The same when the process died while it was asked.
+        let resumed = resumed(&history, chosen.clone(), &case);
+        assert_eq!(resumed, NextStep::Consult { chosen: chosen.clone(), question });
+        consulted(&history, chosen, question, said, &case)
+    };
+    let declined = decided_upon(Ok(json!({"declined": true, "why": "it says so"})));
+    assert_eq!(word(&declined), "conclude escalate");
+    let NextStep::Conclude { submission, notes } = declined else { panic!("it goes on") };
+    assert!(submission.reason.starts_with(DECLINED), "{}", submission.reason);
+    assert_eq!(notes, [Note::Declined { times: LIMITS.max_asks }]);
+    assert_eq!(word(&decided_upon(Ok(json!({"declined": false})))), "conclude partial");
+    assert_eq!(word(&decided_upon(Err("no answer".into()))), "conclude partial");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use muster_shared::flow::response::TOO_LONG;
 use muster_shared::flow::{
-    Action, Awaited, Breach, Ending, Information, ModelCall, Note, Observation, Outcome, Step, TaskOffered,
-    Thought, Usage,
+    Action, AgentState, Awaited, Breach, Ending, Information, ModelCall, Note, Observation, Outcome, Step,
+    TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
@@ -19,6 +19,7 @@ use self::act::Acted;
 use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
 use super::decide::{Chosen, NextStep, decide, exhausted};
 use super::equipment::Equipment;
+use super::files::with_news;
 use super::history::{History, cut, in_brief};
 use super::hold::Hold;
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
@@ -29,6 +30,7 @@ use super::opening::opening;
 use super::partial::best_so_far;
 use super::prompt::{CallStyle, Conversation};
 use super::submit::mark_offline;
+use super::uncertain;
 use super::voice::Voice;
 use crate::definition::Contract;
 use crate::model::chat::{ModelError, ModelErrorKind};
@@ -56,6 +58,11 @@ where
         Err(error) => return verdict_of(&error, offer),
     };
     if let Some(outcome) = history.ended_before() {
+        return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
+    }
+    if let Some(why) = history.announced_unreadably() {
+        let submission = uncertain::unreadable(history.next_step(), why);
+        let outcome = outcome_of(&history, submission, None, Usage::default());
         return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
     }
     let (handing_over, hold) = (interrupt.clone(), journal.hold());
@@ -197,7 +204,8 @@ impl Course<'_> {
             return Ok(End { submission, chosen: None, clock: Clock::start() });
         }
         let gate = equipment.gate(self.offer, self.history.usage());
-        self.gate = gate.telling(self.voice.waiter()).held_by(Arc::<Hold>::clone(&self.hold));
+        let owing = if equipment.mind.is_offline() { 0 } else { self.history.unanswered() };
+        self.gate = gate.telling(self.voice.waiter()).held_by(Arc::<Hold>::clone(&self.hold)).owing(owing);
         let mut bench = Bench { equipment, conversation: None };
         if let Some(end) = self.finish_begun(journal, &mut bench).await? {
             return Ok(end);
@@ -287,6 +295,7 @@ impl Course<'_> {
         step: Step,
         lasting: bool,
     ) -> Result<Option<End>, Failure> {
+        self.voice.is(AgentState::Observing);
         self.journal_step(journal, step, lasting).await?;
         if let (Some(conversation), Some(step)) = (&mut bench.conversation, self.history.steps().last()) {
             conversation.step(step);
@@ -356,7 +365,10 @@ impl Course<'_> {
             };
             self.told.extend(self.mailbox.take(self.history.steps()).into_iter().map(redacted));
             conversation.hear(&self.told);
-            conversation.tell_files(equipment.files(self.offer).await);
+            let news =
+                self.mailbox.progress().map(|progress| equipment.redactor.redact(&progress).into_owned());
+            let files = equipment.files(self.offer).await;
+            conversation.tell_files(with_news(files, news.as_deref(), self.offer));
         }
         match mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await {
             Err(error) if mind.gives_up_native(&error) => {
@@ -416,6 +428,7 @@ impl Course<'_> {
     }
 
     fn say(&self, action: &Action, bench: &Bench) {
+        self.voice.is(AgentState::Acting);
         let (step, most) = (self.history.next_step(), bench.equipment.limits.max_steps);
         self.voice.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
     }
@@ -450,11 +463,9 @@ impl Course<'_> {
             },
             Stopped::Cancelled(reason) => ended(Ending::Cancelled, reason),
             Stopped::DeadlinePassed => {
-                // What was learnt in time counts as a part.
+                // What was learnt in time is kept: it counts as a part if nobody else can do the whole.
                 let so_far = best_so_far(&self.history, self.offer, "the task's time was up".to_owned());
-                let so_far =
-                    if so_far.product.is_some() { so_far } else { so_far.ending(Ending::DeadlinePassed) };
-                (so_far, None, Clock::start())
+                (so_far.ending(Ending::DeadlinePassed), None, Clock::start())
             }
         };
         let submission = match &self.contract {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use muster_shared::flow::{Gates, Product, TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{Budget, Gates, Product, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{Case, StepLimits};
@@ -38,6 +38,8 @@ pub struct Equipment {
     pub limits: StepLimits,
     /// How sampling is set.
     pub sampling: Sampling,
+    /// Most model calls, where the task's own budget names no number; 0 for any.
+    pub max_calls: u64,
     /// The prices.
     pub pricing: Pricing,
     /// What all tasks share with the whole fleet.
@@ -61,7 +63,9 @@ impl Equipment {
 
     /// The gate that every model call of this task passes; `used` is what was used before.
     pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> Turnstile {
-        Turnstile::new(offer.budget, self.pricing.clone(), used, self.common.clone())
+        let usual = Some(self.max_calls).filter(|most| *most > 0);
+        let budget = offer.budget.or(&Budget { model_calls: usual, ..Budget::UNLIMITED });
+        Turnstile::new(budget, self.pricing.clone(), used, self.common.clone()).until(offer.deadline)
     }
 
     /// Whether a call of this tool changes nothing.

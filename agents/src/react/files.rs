@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use muster_shared::flow::Artifact;
+use muster_shared::flow::{Artifact, TaskOffered, Work};
 
 use crate::prompts::fence;
 use crate::tools::workspace::Workspace;
@@ -34,6 +34,27 @@ pub(super) async fn told(workspace: &dyn Workspace, nonce: &str) -> Option<Strin
     Some(format!("Files in the run's workspace:\n{}", fence(nonce, "workspace", &tree(files))))
 }
 
+/// The same with how the run stands, where that has changed since the task was offered.
+pub(super) fn with_news(
+    files: Option<String>,
+    progress: Option<&str>,
+    offer: &TaskOffered,
+) -> Option<String> {
+    let known = match &offer.work {
+        Work::Execute { progress, .. } => progress.trim(),
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => "",
+    };
+    let news = progress.filter(|progress| progress.trim() != known);
+    let news =
+        news.map(|progress| format!("Progress by now:\n{}", fence(&offer.nonce, "progress", progress)));
+    let parts: Vec<String> = files.into_iter().chain(news).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
 /// Files by folder, folders before what lies in them.
 fn tree(mut files: Vec<Artifact>) -> String {
     files.sort();
@@ -60,6 +81,16 @@ fn tree(mut files: Vec<Artifact>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_is_told_anew_where_it_has_changed() {
+        let offer = crate::testing::leaf(muster_shared::ids::Role::Worker);
+        let Work::Execute { progress, .. } = &offer.work else { return };
+        assert_eq!(with_news(None, None, &offer), None);
+        assert_eq!(with_news(None, Some(&format!("{progress}\n")), &offer), None, "it is known");
+        let told = with_news(Some("Files".into()), Some("[x] 1 Find the limit"), &offer).unwrap_or_default();
+        assert!(told.starts_with("Files\n\nProgress by now:\n<<<") && told.contains("[x] 1 Find"), "{told}");
+    }
 
     #[test]
     fn files_are_shown_by_folder_and_not_without_end() {

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use muster_shared::flow::{
     Action, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
 };
-use muster_shared::ids::{Attempt, Seq};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
+use muster_shared::ids::{AgentId, Attempt, Seq};
+use muster_shared::run::{AgentEvent, Entry, EventKind, RecordEvent, ToolStarted, Unreadable};
 use serde_json::Value;
 
 use super::toolset::model_name;
@@ -23,9 +23,15 @@ pub struct History {
     steps: Vec<Step>,
     /// A tool that was begun and whose end nobody recorded.
     interrupted: Option<ToolStarted>,
+    /// Why what may have announced one cannot be read.
+    announced_unreadably: Option<String>,
     /// How the generation before this one ended, if it did so after it had been closed.
     ended_before: Option<Outcome>,
     attempts: u32,
+    /// Who began last and has not ended, and where that stands.
+    holder: Option<(AgentId, Seq)>,
+    /// Attempts that ended without a word, and most likely in the middle of a call, which nobody has counted.
+    unanswered: u32,
     last: Seq,
     closed: bool,
     usage: Usage,
@@ -52,7 +58,10 @@ impl History {
         for entry in entries {
             self.last = self.last.max(entry.seq);
             match entry.event {
-                RecordEvent::Agent(_, event) => self.apply(event),
+                RecordEvent::Agent(key, event) => {
+                    self.note_holder(key.agent, entry.seq, &event);
+                    self.apply(event);
+                }
                 RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
             }
         }
@@ -62,8 +71,49 @@ impl History {
     /// Folds the entries of an earlier generation that this one goes on from. Its attempts and its end are its own.
     #[must_use]
     pub fn going_on_from(self, entries: Vec<Entry>) -> Self {
-        let before = self.and_then(entries);
+        let mut before = self.and_then(entries);
+        before.lose_holder();
         Self { attempts: 0, last: Seq(0), closed: false, ..before }
+    }
+
+    fn note_holder(&mut self, agent: AgentId, seq: Seq, event: &AgentEvent) {
+        match event {
+            AgentEvent::Started(_) => {
+                self.lose_holder();
+                self.holder = Some((agent, seq));
+            }
+            // Whoever says what was used counts those before it, too.
+            AgentEvent::Released(_) | AgentEvent::Outcome(_) => {
+                self.holder = None;
+                self.unanswered = 0;
+            }
+            // By one that was to begin or to end it, the generation is closed.
+            AgentEvent::Unreadable(unreadable) => match unreadable.kind {
+                EventKind::Started | EventKind::Released | EventKind::Outcome => self.holder = None,
+                EventKind::Tool | EventKind::Step => {}
+            },
+            AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
+        }
+    }
+
+    /// Nothing more will be heard of who had it. What it had announced was no call of a model.
+    fn lose_holder(&mut self) {
+        if self.holder.take().is_some() && self.interrupted.is_none() {
+            self.unanswered = self.unanswered.saturating_add(1);
+        }
+    }
+
+    /// Who began last and has not ended, and where that stands.
+    #[must_use]
+    pub const fn holder(&self) -> Option<&(AgentId, Seq)> {
+        self.holder.as_ref()
+    }
+
+    /// Calls of models that were most likely sent and never answered, by those who had the task and died.
+    #[must_use]
+    pub fn unanswered(&self) -> u32 {
+        let last = self.holder.is_some() && self.interrupted.is_none();
+        self.unanswered.saturating_add(u32::from(last))
     }
 
     fn apply(&mut self, event: AgentEvent) {
@@ -89,12 +139,31 @@ impl History {
                 self.ended_before = Some(outcome);
                 self.closed = true;
             }
+            AgentEvent::Unreadable(unreadable) => self.pass_over(unreadable),
         }
+    }
+
+    /// Takes note of an entry that cannot be read. Whoever decides closes the generation by one that was to begin or to
+    /// end it. A step is taken anew after the last one that can be read, unless a call with lasting effect may have been
+    /// announced.
+    fn pass_over(&mut self, unreadable: Unreadable) {
+        match unreadable.kind {
+            EventKind::Started | EventKind::Released | EventKind::Outcome => self.closed = true,
+            EventKind::Tool => self.announced_unreadably = Some(unreadable.why),
+            EventKind::Step => self.announced_unreadably = None,
+        }
+    }
+
+    /// Why it is not known which tool was begun last, if that is so.
+    #[must_use]
+    pub fn announced_unreadably(&self) -> Option<&str> {
+        self.announced_unreadably.as_deref()
     }
 
     /// Adds a step that is in the record. `lasting`: it may have changed something outside.
     pub fn push(&mut self, step: Step, lasting: bool) {
         self.usage += usage_of(&step);
+        self.announced_unreadably = None;
         for call in step.calls.iter().filter(|call| !call.aside) {
             self.sent.truncate(usize::try_from(call.same_messages).unwrap_or(usize::MAX));
             self.sent.extend(call.messages.iter().cloned());

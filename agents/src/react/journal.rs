@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use muster_bus::{AppendError, BusError, Record};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{Generation, Seq};
+use muster_shared::ids::{AgentId, Generation, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, RecordEvent, Started};
 
 use super::history::History;
@@ -15,6 +15,9 @@ use super::place::{MAX_PAUSE, PAUSE, Place};
 
 /// How often a task is looked up anew when somebody wrote in between, before it counts as somebody else's.
 const OPENINGS: u32 = 3;
+/// How long the registry must not know whoever has a task, though nobody has decided that it is lost. A process that
+/// stood still with its whole machine enters itself again as soon as it goes on.
+const MISSED: Duration = Duration::from_secs(2);
 /// Why nothing more can be written about a task.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -86,6 +89,11 @@ impl Journal {
         for _ in 0..OPENINGS {
             if history.is_closed() {
                 return Ok(Opening::Closed);
+            }
+            if let Some((agent, since)) = history.holder()
+                && !this.is_gone(agent, *since).await?
+            {
+                return Err(JournalError::Lost);
             }
             this.last = history.last();
             match this.append(&started(&history, starter)).await {
@@ -162,6 +170,38 @@ impl Journal {
             self.last = entry.seq;
         }
         Ok(landed)
+    }
+
+    /// Whether whoever began the task before and has not ended is known to be gone. That it is given out once more proves
+    /// nothing: a queue whose server was killed or stood still gives out what others have at work, and two who are told at
+    /// once would both ask a model. Either it was decided, or the registry has not known it for a while.
+    async fn is_gone(&self, agent: &AgentId, since: Seq) -> Result<bool, JournalError> {
+        let Place { record, run, key, .. } = &self.place;
+        if *agent == key.agent {
+            return Ok(true);
+        }
+        let begun = Instant::now();
+        let mut missed = None;
+        loop {
+            let looked = async {
+                let taken = record.was_taken_from(*run, (&key.task, agent), since).await?;
+                Ok::<_, BusError>((taken, record.is_registered(agent).await?))
+            };
+            match looked.await {
+                Ok((true, _)) => return Ok(true),
+                Ok((false, true)) => {
+                    tracing::info!(%run, task = %key.task, %agent, "given out again, but who has it lives: left to it");
+                    return Ok(false);
+                }
+                Ok((false, false)) => {
+                    if missed.get_or_insert_with(Instant::now).elapsed() >= MISSED {
+                        return Ok(true);
+                    }
+                }
+                Err(error) => self.place.may_wait(error, begun)?,
+            }
+            tokio::time::sleep(MAX_PAUSE).await;
+        }
     }
 
     /// What was done in the earlier generations that this one goes on from.

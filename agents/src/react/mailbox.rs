@@ -9,9 +9,13 @@ use muster_shared::flow::{Information, Step};
 /// Most that waits to be heard at a time; the rest is told when the task is offered or begun again.
 const MOST: usize = 100;
 
-/// What a task has been told and has not heard yet. Clones are the same mailbox.
+/// What a task has been told and has not heard yet, and how the run stands as far as it was told. Clones are the same
+/// mailbox.
 #[derive(Debug, Clone, Default)]
-pub struct Mailbox(Arc<Mutex<BTreeMap<u32, Information>>>);
+pub struct Mailbox {
+    waiting: Arc<Mutex<BTreeMap<u32, Information>>>,
+    progress: Arc<Mutex<String>>,
+}
 
 impl Mailbox {
     /// A mailbox with what the offer tells.
@@ -24,7 +28,7 @@ impl Mailbox {
 
     /// Puts something in. What is in it already stays as it is.
     pub fn put(&self, told: &[Information]) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         for one in told {
             if waiting.len() < MOST {
                 waiting.entry(one.number).or_insert_with(|| one.clone());
@@ -32,9 +36,22 @@ impl Mailbox {
         }
     }
 
+    /// Takes note of how the run stands now.
+    pub fn show(&self, progress: String) {
+        if !progress.is_empty() {
+            *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+        }
+    }
+
+    /// How the run stands, where the task was told since it was offered. It stays: each step is told anew.
+    pub(super) fn progress(&self) -> Option<String> {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (!progress.is_empty()).then_some(progress)
+    }
+
     /// Takes out what no step has heard, oldest first.
     pub(super) fn take(&self, steps: &[Step]) -> Vec<Information> {
-        let waiting = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         let heard = |number: u32| steps.iter().flat_map(|step| &step.heard).any(|one| one.number == number);
         waiting.into_values().filter(|one| !heard(one.number)).collect()
     }
@@ -49,6 +66,18 @@ mod tests {
     fn told(number: u32) -> Information {
         let text = format!("word {number}");
         Information { number, from: Some(muster_shared::ids::TaskIndex::top(1)), name: "look".into(), text }
+    }
+
+    #[test]
+    fn the_progress_is_shown_until_there_is_newer() {
+        let mailbox = Mailbox::default();
+        assert_eq!(mailbox.progress(), None);
+        mailbox.show("[x] 1 look".into());
+        mailbox.show(String::new());
+        assert_eq!(
+            [mailbox.progress(), mailbox.progress()].map(Option::unwrap_or_default),
+            ["[x] 1 look"; 2]
+        );
     }
 
     #[test]

@@ -11,14 +11,17 @@ use sha2::{Digest, Sha256};
 
 use super::decide::StepLimits;
 use super::history::History;
-use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, parse_answer, parse_document};
+use super::parse::{
+    AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, WITHHELD, parse_answer, parse_whole_document,
+};
 use super::prompt::{CallStyle, Conversation};
 use super::record::keep_whole;
 use super::submit::{Answer, arguments_of_product};
 use super::toolset::Toolset;
 use super::voice::Voice;
 use crate::model::chat::{
-    ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, ToolDecl, ignore_deltas,
+    ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, TokenUsage, ToolDecl,
+    Wasted, ignore_deltas,
 };
 use crate::model::offline::{MODEL_NAME, OfflineMind};
 use crate::model::turnstile::Turnstile;
@@ -133,7 +136,10 @@ impl ChatMind {
             conversation.urge(LAST_CALL);
         }
         let hear = &mut |delta| voice.hear(delta);
-        let mut answer = self.model.ask_with_leave(conversation.request(), gate, hear).await?;
+        let mut answer = match self.model.ask_with_leave(conversation.request(), gate, hear).await {
+            Err(error) if error.kind == ModelErrorKind::Refused => withheld(&error),
+            answer => answer?,
+        };
         voice.finish();
         redact(&mut answer, asking.redactor);
         let request = conversation.request();
@@ -165,7 +171,7 @@ impl ChatMind {
             parameters,
             answer: verbatim.clone(),
             calls_at,
-            cut: answer.finish == FinishReason::Length,
+            cut: answer.finish.may_be_cut(),
             usage: gate.take(),
             millis: answer.millis,
         };
@@ -206,10 +212,26 @@ impl ChatMind {
             parameters,
             answer: answer_text,
             calls_at,
-            cut: answer.finish == FinishReason::Length,
+            cut: answer.finish.may_be_cut(),
             usage: gate.take(),
             millis: answer.millis,
         })
+    }
+}
+
+/// What a provider held back, as an answer: it is decided upon like any other refusal, and reads as one in the record.
+fn withheld(error: &ModelError) -> ChatAnswer {
+    let (provider, model) = error.target.split_once('/').unwrap_or(("", &error.target));
+    ChatAnswer {
+        text: format!("{WITHHELD} {}", error.message),
+        reasoning: None,
+        tool_calls: Vec::new(),
+        usage: TokenUsage::default(),
+        wasted: Wasted::default(),
+        model: model.to_owned(),
+        provider: provider.to_owned(),
+        finish: FinishReason::Stop,
+        millis: 0,
     }
 }
 
@@ -238,10 +260,16 @@ pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History)
 /// Reads an action, else the document that was asked for.
 pub(super) fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> Answer {
     let parsed = parse_answer(&answer, tools);
-    if matches!(parsed, Err(ParseFailure::NoActionName | ParseFailure::Unreadable { .. }))
-        && let Ok(document) = parse_document::<Value>(&answer.text, submit)
-    {
-        return Answer::submitting(&document, answer.text, answer.reasoning);
+    if matches!(parsed, Err(ParseFailure::NoActionName | ParseFailure::Unreadable { .. })) {
+        match parse_whole_document::<Value>(&answer.text, submit, answer.finish.may_be_cut()) {
+            Ok(document) => return Answer::submitting(&document, answer.text, answer.reasoning),
+            Err(ParseFailure::CutOff) => {
+                let (said, reasoning) = (answer.text, answer.reasoning);
+                return Answer { said, reasoning, parsed: Err(ParseFailure::CutOff) };
+            }
+            // What was wrong with it as an action says more.
+            Err(_) => {}
+        }
     }
     Answer { said: answer.text, reasoning: answer.reasoning, parsed }
 }

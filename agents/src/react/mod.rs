@@ -26,6 +26,7 @@ pub mod replay;
 pub mod rerender;
 pub mod sent;
 mod spin;
+pub mod states;
 pub mod submit;
 pub mod toolset;
 pub mod uncertain;

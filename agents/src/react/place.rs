@@ -30,9 +30,7 @@ impl Place {
 
     /// Whether what somebody wrote about the task, after our last word, ends our part in it.
     pub(super) fn ends_part(&self, key: &AgentKey, written: &AgentEvent) -> bool {
-        let ends_any =
-            matches!(written, AgentEvent::Started(_) | AgentEvent::Outcome(_) | AgentEvent::Released(_));
-        ends_any || key.agent != self.key.agent
+        written.kind().is_decided_upon() || key.agent != self.key.agent
     }
 
     /// What was written about this generation after a position.

@@ -11,6 +11,9 @@ use super::toolset::{Toolset, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
 use crate::prompts::fence;
 
+/// Stands for an answer with nothing in it: providers refuse an empty turn.
+pub(super) const EMPTY: &str = "(empty answer)";
+
 /// How a model is told of actions, and tells of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallStyle {
@@ -110,7 +113,7 @@ impl Conversation {
 
     /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step.
     pub fn ask_again(&mut self, said: &str, reason: &str) {
-        let said = if said.trim().is_empty() { "(empty answer)" } else { said };
+        let said = if said.trim().is_empty() { EMPTY } else { said };
         self.request.messages.push(ChatMessage::assistant(said));
         self.request.messages.push(ChatMessage::user(reason));
     }

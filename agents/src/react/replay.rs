@@ -15,7 +15,7 @@ use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::consult::{ask, consulted, said_before};
+use super::consult::{NO_ANSWER, ask, consulted, said_before};
 use super::decide::{Case, NO_THOUGHT, NextStep, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
@@ -126,7 +126,10 @@ impl Course<'_> {
             AgentEvent::Step(step) => self.check_step(step, done),
             AgentEvent::Outcome(outcome) => self.check_outcome(outcome, done),
             // A tool that was announced comes again with its step.
-            AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Released(_) => Ok(()),
+            AgentEvent::Started(_)
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Unreadable(_) => Ok(()),
         }
     }
 
@@ -199,8 +202,7 @@ impl Course<'_> {
         }
         while let Some(NextStep::Consult { chosen, question }) = next {
             let asked = ask(question, &self.history, Some(&chosen), &case);
-            let said =
-                said_before(&step.calls, &asked).unwrap_or_else(|| Err("there was no answer".to_owned()));
+            let said = said_before(&step.calls, &asked).unwrap_or_else(|| Err(NO_ANSWER.to_owned()));
             next = Some(consulted(&self.history, chosen, question, said, &case));
             done.answers += 1;
         }

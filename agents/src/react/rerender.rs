@@ -140,7 +140,7 @@ fn asked(event: &AgentEvent) -> Option<(&Step, &ModelCall)> {
         AgentEvent::ToolStarted(begun) => &begun.step,
         AgentEvent::Step(step) => step,
         AgentEvent::Outcome(outcome) => outcome.last_step.as_deref()?,
-        AgentEvent::Started(_) | AgentEvent::Released(_) => return None,
+        AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => return None,
     };
     let call = step.calls.iter().find(|call| !call.aside)?;
     // Agents in other languages have templates of their own.

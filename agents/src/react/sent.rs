@@ -84,7 +84,7 @@ pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
                 Some(step) => (step, true),
                 None => continue,
             },
-            AgentEvent::Started(_) | AgentEvent::Released(_) => continue,
+            AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => continue,
         };
         let requests = match lasts {
             true => teller.tell(entry.seq, key, step),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 use std::collections::BTreeMap;
 
+use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
     Action, Check, Ending, Gates, Note, ObservationStatus, SpinLevel, Step, TaskOffered, Verifier, Work,
 };
@@ -33,6 +34,7 @@ fn transition(next: &NextStep) -> &'static str {
             Question::Verify(Verify::Whole) => "consult: verify at once",
             Question::Verify(Verify::One(_)) => "consult: verify link by link",
             Question::Act => "consult: an action in thought",
+            Question::Declined => "consult: whether it declined",
             Question::Goal => panic!("the goal is checked between steps"),
         },
         NextStep::Observe { observation, .. } => match observation.status {
@@ -49,6 +51,7 @@ fn transition(next: &NextStep) -> &'static str {
             (_, _) => "ask again: not understood",
         },
         NextStep::Submit { submission, .. } => match submission.ending {
+            Ending::Done if submission.reason.contains(NOT_CHECKED) => "submit: not verified",
             Ending::Done => "submit: done",
             Ending::DonePartial if submission.reason.contains("verification found") => "submit: not mended",
             Ending::DonePartial => "submit: done_partial",
@@ -94,11 +97,13 @@ fn refused_for(note: &Note) -> &'static str {
         Note::Closed { .. } => "refuse: closed gate",
         Note::Verified { by: Verifier::Rules, .. } => "refuse: verified by rule",
         Note::Verified { by: Verifier::Model, .. } => "refuse: verified by the model",
-        Note::Reconsidered | Note::Declined { .. } | Note::GoalChecked { .. } => panic!("{note:?}"),
+        Note::Reconsidered | Note::Declined { .. } | Note::GoalChecked { .. } | Note::NotChecked { .. } => {
+            panic!("{note:?}")
+        }
     }
 }
 
-const ALL: [&str; 37] = [
+const ALL: [&str; 39] = [
     "call a pure tool",
     "call a tool with lasting effect",
     "refuse: unknown tool",
@@ -112,6 +117,7 @@ const ALL: [&str; 37] = [
     "consult: verify at once",
     "consult: verify link by link",
     "consult: an action in thought",
+    "consult: whether it declined",
     "observe: done in thought",
     "observe: thought gave nothing",
     "ask again: declined, in other words",
@@ -122,6 +128,7 @@ const ALL: [&str; 37] = [
     "ask again: not understood",
     "submit: done",
     "submit: not mended",
+    "submit: not verified",
     "submit: done_partial",
     "submit: escalate",
     "submit: delegate",
@@ -180,7 +187,11 @@ impl Scene {
 
     /// What follows when the model is asked apart and says this.
     fn told(&self, answer: &Answer, said: Result<Value, String>) -> NextStep {
-        self.in_case(|history, case| match decide(history, answer, 1, case) {
+        self.told_upon(answer, 1, said)
+    }
+
+    fn told_upon(&self, answer: &Answer, asked: u32, said: Result<Value, String>) -> NextStep {
+        self.in_case(|history, case| match decide(history, answer, asked, case) {
             NextStep::Consult { chosen, question } => consulted(history, chosen, question, said, case),
             other => panic!("nothing is asked: {other:?}"),
         })
@@ -262,6 +273,7 @@ fn table() -> Vec<NextStep> {
         no_revision.answered(&half, 1),
         critical.answered(&ends("done"), 1),
         critical.told(&ends("done"), Ok(fault)),
+        critical.told(&ends("done"), Err("no JSON".into())),
         link_by_link.answered(&ends("done"), 1),
         start.answered(&analyze, 1),
         start.told(&analyze, Ok(json!({"summary": "s", "parts": []}))),
@@ -274,6 +286,8 @@ fn table() -> Vec<NextStep> {
         start.answered(&failed(ParseFailure::Empty), 1),
         start.answered(&failed(ParseFailure::Empty), 3),
         start.answered(&failed(ParseFailure::NoAction), 3),
+        start.told_upon(&failed(ParseFailure::NoAction), 3, Ok(json!({"declined": false}))),
+        start.told_upon(&failed(ParseFailure::NoAction), 3, Ok(json!({"declined": true}))),
         spun.answered(&acts("corpus.search", json!({"query": 2})), 1),
         full.answered(&search("x"), 3),
         barren.answered(&search("x"), 3),

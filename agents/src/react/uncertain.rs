@@ -43,6 +43,16 @@ pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
     }
 }
 
+/// What follows where the entry that announces a tool cannot be read: a person has to look.
+#[must_use]
+pub fn unreadable(step: u32, why: &str) -> Submission {
+    let reason = format!(
+        "which tool was begun in step {step} cannot be read ({why}); whether it took effect is not known, and \
+         {EFFECT_UNKNOWN}: a person has to look"
+    );
+    Submission::without_product(Ending::Escalate, reason)
+}
+
 const fn observation(content: String) -> Observation {
     Observation { status: ObservationStatus::Timeout, content, millis: 0, truncated: false }
 }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use muster_shared::expected;
+use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    Action, Check, Citation, Ending, Fault, Finding, Note, PlanTask, Product, Report, Step, TaskOffered,
-    TaskResult, Verifier, Work,
+    Action, Check, Citation, Ending, Fault, Finding, Note, ObservationStatus, PlanTask, Product, Report,
+    Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
 };
 
 use super::consult::Question;
@@ -33,11 +35,15 @@ pub(super) fn verified(
     if submission.product.is_none() || !submission.ending.is_success() {
         return NextStep::Submit { chosen, submission };
     }
-    let faults = faults_of(history, &submission, case);
+    let mut faults = faults_of(history, &submission, case);
+    let unmet = unmet(history, &submission, case);
+    // Rules of citations look for slips of a model. What was expected is asked of whoever did the task.
+    let is_part = case.has_model || !unmet.is_empty();
+    faults.extend(unmet);
     let holds = faults.is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
     if !holds {
-        return settle(history, chosen, submission, &faults, case);
+        return settle(history, chosen, submission, (&faults, is_part), case);
     }
     match questions(case).first() {
         Some(first) => NextStep::Consult { chosen, question: Question::Verify(*first) },
@@ -61,16 +67,17 @@ pub(super) fn judged(
     };
     let faults = match said {
         Ok(faults) => faults,
-        // Without a verdict the result counts, and the record says that nobody vouched for it.
+        // Without a verdict the result counts as one that nobody vouched for, and says so.
         Err(why) => {
-            let fault = Fault { check: asked.check(), why: format!("no verdict was given: {why}") };
-            chosen.notes.push(Note::Verified { by: Verifier::Model, faults: vec![fault] });
+            let why = brief(&format!("no verdict on its {} was given: {why}", asked.check().as_str()));
+            let submission = as_unchecked(submission, &why);
+            chosen.notes.push(Note::NotChecked { what: Unchecked::Result, why });
             return NextStep::Submit { chosen, submission };
         }
     };
     if !faults.is_empty() {
         chosen.notes.push(Note::Verified { by: Verifier::Model, faults: faults.clone() });
-        return settle(history, chosen, submission, &faults, case);
+        return settle(history, chosen, submission, (&faults, true), case);
     }
     let next = questions(case).into_iter().skip_while(|question| *question != asked).nth(1);
     if let Some(next) = next {
@@ -124,7 +131,7 @@ fn settle(
     history: &History,
     chosen: Chosen,
     submission: Submission,
-    faults: &[Fault],
+    (faults, is_part): (&[Fault], bool),
     case: &Case<'_>,
 ) -> NextStep {
     let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
@@ -138,7 +145,7 @@ fn settle(
         );
         return NextStep::Refuse { chosen, observation: refused(told) };
     }
-    let submission = if case.has_model { as_partial(submission, faults) } else { submission };
+    let submission = if is_part { as_partial(submission, faults) } else { submission };
     NextStep::Submit { chosen, submission }
 }
 
@@ -158,6 +165,39 @@ pub(super) fn as_partial(mut submission: Submission, faults: &[Fault]) -> Submis
         submission.ending = Ending::DonePartial;
     }
     submission
+}
+
+/// A result that was to be verified, and was not, says so.
+fn as_unchecked(mut submission: Submission, why: &str) -> Submission {
+    let said = format!("{NOT_CHECKED}: {why}");
+    submission.reason =
+        if submission.reason.is_empty() { said } else { format!("{}; {said}", submission.reason) };
+    submission
+}
+
+/// What of the expected output a result does not hold that is said to be the whole of it.
+fn unmet(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fault> {
+    let (Work::Execute { task, .. }, Some(Product::Result(result)), Ending::Done) =
+        (&case.offer.work, &submission.product, submission.ending)
+    else {
+        return Vec::new();
+    };
+    let files = files_written(history, case);
+    let unmet = expected::unmet(&task.expected_output, result, files.as_deref()).into_iter();
+    unmet.take(MAX_TOLD).map(|why| Fault { check: Check::Constraints, why }).collect()
+}
+
+/// The files that this task read or wrote in the workspace; nothing where it writes them in ways that are not seen here.
+fn files_written(history: &History, case: &Case<'_>) -> Option<Vec<String>> {
+    const IN_WORKSPACE: &str = "workspace.";
+    case.toolset.find("workspace.write")?;
+    let good = |step: &&Step| {
+        step.observation.as_ref().is_some_and(|seen| seen.status == ObservationStatus::Success)
+    };
+    let of_workspace = |step: &&Step| step.action.name.starts_with(IN_WORKSPACE);
+    let steps = history.steps().iter().filter(good).filter(of_workspace);
+    let path = |step: &Step| step.action.arguments["path"].as_str().map(str::to_owned);
+    Some(steps.filter_map(path).collect())
 }
 
 fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fault> {

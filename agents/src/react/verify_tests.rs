@@ -130,6 +130,35 @@ fn without_a_model_faults_are_told_and_nothing_is_asked_again() {
     });
 }
 
+/// With a model it is to be mended, and counts as a part when it is not; without one it counts as a part at once.
+#[test]
+fn what_is_expected_is_held_against_the_result() {
+    for has_model in [true, false] {
+        let mut offer = offered(false);
+        if let Work::Execute { task, .. } = &mut offer.work {
+            task.expected_output = "a JSON array of exactly three colours".into();
+        }
+        let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
+        let limits = StepLimits::USUAL;
+        let case = Case { offer: &offer, rules, toolset: &toolset, gates: Gates::OPEN, has_model, limits };
+        let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
+        let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), &case);
+        assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
+        match next(&History::default(), &given("banana"), &case) {
+            NextStep::Refuse { observation, .. } if has_model => {
+                assert!(observation.content.contains("JSON array"), "{}", observation.content);
+            }
+            NextStep::Submit { submission, .. } if !has_model => {
+                assert_eq!(submission.ending, Ending::DonePartial);
+                assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
+            }
+            other => panic!("{other:?}"),
+        }
+        let partial = json!({"ending": "done_partial", "reason": "no colours", "conclusion": "banana"});
+        assert!(matches!(next(&History::default(), &partial, &case), NextStep::Submit { .. }));
+    }
+}
+
 #[test]
 fn settings_and_what_hangs_on_it_say_whether_the_model_looks() {
     use Verification::{Brief, Critical, Full, Off};
@@ -176,7 +205,15 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
         let silent = consulted(&history, submitting(good()), asked[0], Err("no JSON".into()), case);
         let NextStep::Submit { submission, chosen } = silent else { panic!("{silent:?}") };
         assert_eq!(submission.ending, Ending::Done, "a verifier that says nothing does not hold a result up");
-        assert!(chosen.notes[0].to_string().contains("no verdict was given"), "{:?}", chosen.notes);
+        assert!(
+            matches!(chosen.notes[0], Note::NotChecked { what: Unchecked::Result, .. }),
+            "{:?}",
+            chosen.notes
+        );
+        assert!(submission.reason.contains(NOT_CHECKED), "it is no yes: {}", submission.reason);
+        let unknown = json!({"faults": [{"check": "form", "why": "no array"}]});
+        let refused = consulted(&history, submitting(good()), asked[0], Ok(unknown), case);
+        assert!(matches!(refused, NextStep::Refuse { .. }), "a fault by another name is one: {refused:?}");
     });
 }
 

@@ -4,21 +4,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use muster_bus::LiveFeed;
-use muster_shared::flow::{Ending, TaskOffered, Usage};
-use muster_shared::ids::Role;
+use muster_shared::flow::{AgentState, Ending, TaskOffered, Usage};
+use muster_shared::ids::{Role, TaskId};
 use muster_shared::secret::Redactor;
 use muster_shared::wire::{Live, LiveKind};
 
+use super::states::SlotState;
 use crate::model::chat::Delta;
+use crate::model::turnstile::Teller;
 
 /// A piece is said after this time or at this length, whichever comes first.
 const PAUSE: Duration = Duration::from_millis(80);
 const PIECE: usize = 400;
 /// A text without any space is said in pieces of at most this many bytes.
 const MAX_HELD: usize = 4096;
-
-/// What a task is shown to do while its call waits for its turn.
-const WAITING: &str = "waiting for the rate limit";
 
 /// Speaks for one task.
 pub struct Voice {
@@ -34,6 +33,8 @@ pub struct Voice {
     place: Place,
     /// The same of an answer in text, and what of it is not understood yet.
     in_text: (Place, String),
+    /// What the slot does that the task is in.
+    slot: SlotState,
     /// How the task ended.
     end: Arc<OnceLock<(Ending, Usage)>>,
 }
@@ -56,8 +57,20 @@ impl Voice {
             shown: 0,
             place: Place::Before,
             in_text: (Place::Before, String::new()),
+            slot: SlotState::default(),
             end: Arc::default(),
         }
+    }
+
+    /// Also says what this slot does.
+    #[must_use]
+    pub fn of_slot(self, slot: SlotState) -> Self {
+        Self { slot, ..self }
+    }
+
+    /// From now on, this is done.
+    pub fn is(&self, state: AgentState) {
+        self.slot.is(state);
     }
 
     /// Will hold how the task ended and what it used, once it has.
@@ -68,22 +81,34 @@ impl Voice {
 
     /// Says that the task ends.
     pub fn ended(&self, ending: Ending, usage: Usage) {
+        self.is(if ending.is_success() { AgentState::Finished } else { AgentState::Error });
         self.status(&format!("ended: {ending:?}"), usage);
         let _said_before = self.end.set((ending, usage));
     }
 
-    /// Says that a call waits for its turn; for whoever keeps the pace.
+    /// Says what a call waits for; for whoever keeps the pace.
     #[must_use]
-    pub fn waiter(&self) -> Box<dyn Fn() + Send + Sync> {
-        let (feed, template) = (self.feed.clone(), self.template.clone());
-        Box::new(move || {
-            let kind = LiveKind::Status { text: WAITING.to_owned(), usage: Usage::default() };
+    pub fn waiter(&self) -> Teller {
+        let (feed, template, redactor) =
+            (self.feed.clone(), self.template.clone(), Arc::clone(&self.redactor));
+        Box::new(move |text: &str| {
+            let text = redactor.redact(text).into_owned();
+            let kind = LiveKind::Status { text, usage: Usage::default() };
             feed.publish(&Live { kind, ..template.clone() });
         })
     }
 
     /// From now on it is this step that is spoken of.
     pub fn begin(&mut self, step: u32) {
+        self.is(match self.template.task {
+            TaskId::Plan => AgentState::Planning,
+            TaskId::Refine(_) => AgentState::Replanning,
+            TaskId::Leaf(_)
+            | TaskId::Reflect(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_) => AgentState::Thinking,
+        });
         self.template.step = step;
         self.restart();
     }
@@ -115,7 +140,11 @@ impl Voice {
 
     /// Says what is still held back: the answer is complete.
     pub fn finish(&mut self) {
-        self.answer.push_str(&std::mem::take(&mut self.in_text.1));
+        let left = std::mem::take(&mut self.in_text.1);
+        // Half a mark of JSON is nothing to read.
+        if matches!(self.in_text.0, Place::Prose) || !left.trim_start().starts_with(['{', '[', '\\']) {
+            self.answer.push_str(&left);
+        }
         self.say(true);
         self.restart();
     }
@@ -151,15 +180,18 @@ impl Voice {
     }
 }
 
-/// How far the arguments of a call have come in: they begin with the thought, then follows what is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far an answer has come in. Arguments of calls, and answers in JSON, begin with the thought; of what follows the
+/// texts are shown: nobody wants to read its brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     /// Before the thought.
     Before,
     /// Within it.
     Within,
-    /// After it, or there is none.
-    After,
+    /// In JSON, after the thought or without one.
+    Json(Texts),
+    /// In words.
+    Prose,
 }
 
 impl Place {
@@ -172,7 +204,10 @@ impl Place {
             match self {
                 Self::Before => match opening(rest) {
                     Opening::Thought(after) => (*self, done) = (Self::Within, done + after),
-                    Opening::Other => *self = Self::After,
+                    Opening::Other if rest.trim_start().starts_with(['{', '[']) => {
+                        *self = Self::Json(Texts::default());
+                    }
+                    Opening::Other => *self = Self::Prose,
                     Opening::Unclear => return done,
                 },
                 Self::Within => {
@@ -181,14 +216,70 @@ impl Place {
                     if !ended {
                         return done;
                     }
-                    *self = Self::After;
+                    *self = Self::Json(Texts::after_a_member());
                 }
-                Self::After => {
+                Self::Json(texts) => return done + texts.take(rest, answer),
+                Self::Prose => {
                     answer.push_str(rest);
                     return new.len();
                 }
             }
         }
+    }
+}
+
+/// Deepest nesting that is kept in mind.
+const DEEPEST: usize = 64;
+
+/// The texts in JSON that arrives: values, without names and marks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Texts {
+    /// For each bracket that is open, whether it is an object's.
+    open: Vec<bool>,
+    /// Whether the next text is a name.
+    names: bool,
+    /// Within a text; whether it is shown.
+    within: Option<bool>,
+}
+
+impl Texts {
+    fn after_a_member() -> Self {
+        Self { open: vec![true], ..Self::default() }
+    }
+
+    fn take(&mut self, new: &str, shown: &mut String) -> usize {
+        let mut done = 0;
+        while let Some(letter) = new[done..].chars().next() {
+            if let Some(is_shown) = self.within {
+                let mut hidden = String::new();
+                let (taken, ended) =
+                    take_text(&new[done..], if is_shown { &mut *shown } else { &mut hidden });
+                done += taken;
+                if !ended {
+                    return done;
+                }
+                self.within = None;
+                if is_shown {
+                    shown.push(' ');
+                }
+                continue;
+            }
+            match letter {
+                '{' | '[' if self.open.len() < DEEPEST => {
+                    self.open.push(letter == '{');
+                    self.names = letter == '{';
+                }
+                '}' | ']' => {
+                    self.open.pop();
+                }
+                ',' => self.names = self.open.last() == Some(&true),
+                ':' => self.names = false,
+                '"' => self.within = Some(!self.names),
+                _ => {}
+            }
+            done += letter.len_utf8();
+        }
+        done
     }
 }
 
@@ -267,16 +358,30 @@ mod tests {
                 let end = whole.floor_char_boundary(end);
                 shown += place.share_out(&whole[shown..end], &mut thought, &mut answer);
             }
-            assert_eq!(
-                (thought.as_str(), answer.as_str()),
-                ("say \"so\" and é", r#", "query": "x"}"#),
-                "{size}"
-            );
+            assert_eq!((thought.as_str(), answer.as_str()), ("say \"so\" and é", "x "), "{size}");
         }
         let (mut place, mut thought, mut answer) = (Place::Before, String::new(), String::new());
         let other = r#"{"query": "x"}"#;
         assert_eq!(place.share_out(other, &mut thought, &mut answer), other.len());
-        assert_eq!((thought.as_str(), answer.as_str()), ("", other));
+        assert_eq!((thought.as_str(), answer.as_str()), ("", "x "));
+        let (mut place, mut thought, mut answer) = (Place::Before, String::new(), String::new());
+        let prose = "It is {so}, \"they\" say.";
+        assert_eq!(place.share_out(prose, &mut thought, &mut answer), prose.len());
+        assert_eq!((thought.as_str(), answer.as_str()), ("", prose));
+    }
+
+    #[test]
+    fn nobody_is_shown_the_brackets_of_an_answer() {
+        let whole = r#"{"thought": "t", "action": "submit", "arguments": {"conclusion": "Eggs \u00e0 la", "findings":
+            [{"claim": "a \"b\"", "confidence": 90}, {"claim": "c"}], "done": true}}"#;
+        for size in 1..=whole.len() {
+            let (mut place, mut shown) = (Place::Before, 0);
+            let (mut thought, mut answer) = (String::new(), String::new());
+            for end in (size..whole.len()).step_by(size).chain([whole.len()]) {
+                shown += place.share_out(&whole[shown..end], &mut thought, &mut answer);
+            }
+            assert_eq!((thought.as_str(), answer.as_str()), ("t", "submit Eggs à la a \"b\" c "), "{size}");
+        }
     }
 
     #[test]

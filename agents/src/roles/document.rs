@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 /// Most items that are read of one list.
-const MAX_ITEMS: usize = 200;
+pub(super) const MAX_ITEMS: usize = 200;
 
 /// What is wrong with a document, one line each.
 #[derive(Debug, Default)]

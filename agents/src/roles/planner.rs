@@ -7,6 +7,7 @@ use muster_shared::ids::TaskIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::document::MAX_ITEMS;
 use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
 
 pub(super) static RULES: RoleRules = RoleRules {
@@ -129,29 +130,49 @@ pub(super) fn task_schema(roles: &[String], blueprints: &[BlueprintBrief], level
     schema
 }
 
-fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
-    let tasks = document.documents("tasks", faults);
+/// Reads a proposal as it stands: what is empty or too deep in it is told once by whoever judges plans, and mended by
+/// rule after that.
+fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let tasks = document.get("tasks").map(|tasks| match tasks {
+        Value::Array(items) => items.iter().take(MAX_ITEMS).collect(),
+        one => vec![one],
+    });
+    let tasks = tasks.unwrap_or_default().into_iter();
+    let tasks = tasks.map(|task| propose_task(task, TaskIndex::MAX_DEPTH, faults)).collect();
     let questions = document.texts("questions");
-    if tasks.is_empty() && questions.is_empty() {
-        faults.add("`tasks` is missing or empty: a plan has at least one task");
-    }
-    let tasks = tasks.iter().map(|task| read_task(task, levels(offer), faults)).collect();
     Submission::done(Product::Plan(PlanDraft { goal: document.text("goal"), tasks, questions }))
 }
 
-/// Reads a task and those below it, `levels` levels at most.
-pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Faults) -> TaskDraft {
+/// A task as it is proposed, with `levels` levels of those below it. A text alone says what is to be done; what is
+/// nothing of a task is one without name and goal.
+fn propose_task(task: &Value, levels: usize, faults: &mut Faults) -> TaskDraft {
+    let Some(document) = Document::of(task) else {
+        let goal = task.as_str().unwrap_or_default().trim().to_owned();
+        return TaskDraft { name: goal.clone(), goal, ..TaskDraft::default() };
+    };
+    let below = match document.get("subtasks") {
+        Some(Value::Array(items)) if levels > 1 => items.iter().take(MAX_ITEMS).collect(),
+        Some(one @ Value::Object(_)) if levels > 1 => vec![one],
+        Some(_) | None => Vec::new(),
+    };
+    let subtasks = below.into_iter().map(|task| propose_task(task, levels - 1, faults)).collect();
+    let (name, goal) = (document.text("name"), document.text("goal"));
+    TaskDraft { subtasks, ..draft(&document, name, goal, faults) }
+}
+
+/// Reads a task that has none below it and cannot do without name and goal.
+pub(super) fn read_task(document: &Document<'_>, faults: &mut Faults) -> TaskDraft {
     let name = document.needed_text("name", faults);
-    let below = document.documents("subtasks", faults);
-    if levels <= 1 && !below.is_empty() {
+    if !document.documents("subtasks", faults).is_empty() {
         faults.add(format!("task `{name}` lies at the deepest level allowed and cannot have subtasks"));
     }
-    let subtasks = match levels {
-        0 | 1 => Vec::new(),
-        _ => below.iter().map(|task| read_task(task, levels - 1, faults)).collect(),
-    };
+    let goal = document.needed_text("goal", faults);
+    draft(document, name, goal, faults)
+}
+
+fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Faults) -> TaskDraft {
     TaskDraft {
-        goal: document.needed_text("goal", faults),
+        goal,
         role: Some(document.text("role").to_lowercase()).filter(|role| !role.is_empty()),
         criticism: document.text("criticism"),
         milestones: document.texts("milestones"),
@@ -164,7 +185,7 @@ pub(super) fn read_task(document: &Document<'_>, levels: usize, faults: &mut Fau
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         blueprint: read_blueprint(document, &name, faults),
-        subtasks,
+        subtasks: Vec::new(),
         name,
     }
 }

@@ -97,5 +97,5 @@ fn read_tasks(document: &Document<'_>, name: &str, faults: &mut Faults) -> Vec<T
     if tasks.is_empty() {
         faults.add(format!("`{name}` is missing or empty: name the new tasks"));
     }
-    tasks.iter().map(|task| planner::read_task(task, 1, faults)).collect()
+    tasks.iter().map(|task| planner::read_task(task, faults)).collect()
 }

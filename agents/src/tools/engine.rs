@@ -102,14 +102,14 @@ impl ToolEngine {
         let args = if args.is_null() { Value::Object(Map::new()) } else { args };
         let bytes = json_size(&args);
         if bytes > self.limits.max_arguments {
-            return Err(Ending::error(format!(
+            return Err(Ending::refused(format!(
                 "The arguments of `{name}` are {bytes} bytes; at most {} are allowed. Send less.",
                 self.limits.max_arguments
             )));
         }
         let complaints = registered.complaints(&args);
         if !complaints.is_empty() {
-            return Err(Ending::error(format!(
+            return Err(Ending::refused(format!(
                 "The arguments do not fit the schema of `{}`:\n- {}\nThe schema is: {}",
                 registered.spec().name,
                 complaints.join("\n- "),
@@ -136,7 +136,7 @@ impl ToolEngine {
         let names: Vec<String> = self.registry.list().into_iter().map(|spec| spec.name).collect();
         let nearest =
             self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
-        Ending::error(format!(
+        Ending::refused(format!(
             "There is no tool `{}`.{nearest} Available: {}.",
             shortened(name, 64),
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
@@ -216,10 +216,11 @@ impl Ending {
     fn of_failure(failure: &ToolFailure) -> Self {
         let content = failure.to_string();
         match failure {
-            ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Failed(_) => {
-                Self::error(content)
+            // The tool is not to blame for how it was asked.
+            ToolFailure::InvalidArguments(_) | ToolFailure::NotFound(_) | ToolFailure::Refused(_) => {
+                Self::refused(content)
             }
-            ToolFailure::Refused(_) => Self::refused(content),
+            ToolFailure::Failed(_) => Self::error(content),
             ToolFailure::Unavailable(_) => Self { transient: true, ..Self::error(content) },
         }
     }

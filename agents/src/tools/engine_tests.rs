@@ -72,7 +72,7 @@ async fn every_ending_becomes_a_result() {
         ("away", ToolStatus::Error, "not now", true),
         ("panic", ToolStatus::Error, "boom 7", false),
         ("sleep", ToolStatus::Timeout, "100 ms", true),
-        ("nothing", ToolStatus::Error, "no act nothing", false),
+        ("nothing", ToolStatus::Refused, "no act nothing", false),
     ] {
         let result = engine.call("test.puppet", json!({"act": act}), &allowed()).await;
         assert_eq!((result.status, result.transient), (status, transient), "{act}: {result:?}");
@@ -86,7 +86,7 @@ async fn every_ending_becomes_a_result() {
 async fn an_unknown_tool_names_what_there_is() {
     let (engine, _) = engine();
     let result = engine.call("test.pupet", json!({}), &allowed()).await;
-    assert_eq!(result.status, ToolStatus::Error);
+    assert_eq!(result.status, ToolStatus::Refused);
     assert!(result.content.contains("Did you mean `test.puppet`?"), "{result:?}");
     assert!(result.content.contains("Available: test.puppet."), "{result:?}");
 }
@@ -103,7 +103,7 @@ async fn bad_arguments_name_the_path_and_show_the_schema() {
         (json!("text"), "(the arguments):"),
     ] {
         let result = engine.call("test.puppet", args.clone(), &allowed()).await;
-        assert_eq!(result.status, ToolStatus::Error, "{args}");
+        assert_eq!(result.status, ToolStatus::Refused, "{args}");
         assert!(result.content.contains(said), "{args}: {}", result.content);
         assert!(result.content.contains("\"required\":[\"act\"]"), "{args}: {}", result.content);
     }
@@ -132,7 +132,7 @@ async fn long_output_is_cut_at_a_character_and_marked() {
 async fn huge_arguments_are_refused_before_validation() {
     let (engine, _) = engine();
     let result = engine.call("test.puppet", json!({"act": "x".repeat(2_000_000)}), &allowed()).await;
-    assert_eq!(result.status, ToolStatus::Error);
+    assert_eq!(result.status, ToolStatus::Refused);
     assert!(result.content.len() < 300, "{}", result.content.len());
 }
 

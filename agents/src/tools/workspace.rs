@@ -23,6 +23,9 @@ mod shared;
 /// Most characters of a file that one `workspace.read` shows, in bytes.
 const MAX_SHOWN: usize = 24 * 1024;
 
+/// Letters of a version.
+const VERSION: usize = 12;
+
 /// What a workspace may hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceLimits {
@@ -63,6 +66,21 @@ pub enum WorkspaceError {
     /// The file is no text.
     #[error("`{0}` is not a text file")]
     NotText(String),
+    /// Another task wrote it.
+    #[error(
+        "`{path}` was written by task {by} ({bytes} bytes) and stays as it is. Choose another name; or, if it is to be \
+         replaced, read it first and write it with `replaces`: \"{version}\""
+    )]
+    Taken {
+        /// The path.
+        path: String,
+        /// Who wrote it last.
+        by: String,
+        /// How long it is.
+        bytes: u64,
+        /// Its version.
+        version: String,
+    },
     /// A limit would be passed.
     #[error("the workspace would pass its limit of {limit} {what}; write less, or reuse a file")]
     Full {
@@ -85,11 +103,18 @@ pub trait Workspace: Send + Sync + 'static {
     /// When it is not there, no text file, or cannot be read.
     async fn read(&self, path: &WorkspacePath) -> Result<String, WorkspaceError>;
 
-    /// Writes a file as a whole: readers see the old text or the new, never a part.
+    /// Writes a file as a whole: readers see the old text or the new, never a part. What another task wrote is not
+    /// written over.
     ///
     /// # Errors
-    /// When a limit would be passed, or the path is that of a folder or leads through a file.
+    /// When another task wrote it, a limit would be passed, or the path is that of a folder or leads through a file.
     async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError>;
+
+    /// The same, in place of this version, whoever wrote it.
+    ///
+    /// # Errors
+    /// When another task wrote another version of it, and as [`write`](Self::write).
+    async fn replace(&self, path: &WorkspacePath, text: &str, version: &str) -> Result<(), WorkspaceError>;
 
     /// Adds to the end of a file, which is made when it is not there. Gives the new size in bytes.
     ///
@@ -102,6 +127,12 @@ pub trait Workspace: Send + Sync + 'static {
     /// # Errors
     /// When the workspace cannot be read.
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError>;
+}
+
+/// How a version of a file is called: the beginning of its hash.
+#[must_use]
+pub fn version_of(file: &Artifact) -> &str {
+    file.hash.get(..VERSION).unwrap_or(&file.hash)
 }
 
 /// The four workspace tools: `workspace.read`, `workspace.list`, `workspace.write`, `workspace.append`.
@@ -120,6 +151,25 @@ static PATH_ONLY: LazyLock<Value> = LazyLock::new(|| {
         "type": "object",
         "properties": {"path": path_schema()},
         "required": ["path"],
+        "additionalProperties": false
+    })
+});
+
+static PATH_TEXT_AND_VERSION: LazyLock<Value> = LazyLock::new(|| {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": path_schema(),
+            "text": {"type": "string"},
+            "replaces": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "description": "The version to replace of a file that another task wrote, as `workspace.list` tells it. \
+                                Leave it out for new files and for your own."
+            }
+        },
+        "required": ["path", "text"],
         "additionalProperties": false
     })
 });
@@ -166,7 +216,7 @@ impl Tool for List {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "workspace.list",
-            "Lists the files of the run's workspace with their sizes.",
+            "Lists the files of the run's workspace with their sizes, who wrote them, and their versions.",
             json!({"type": "object", "properties": {}, "additionalProperties": false}),
         )
         .needing(Permission::ReadWorkspace)
@@ -177,9 +227,12 @@ impl Tool for List {
         if files.is_empty() {
             return Ok(ToolOutput::text("The workspace is empty.").with_data(json!([])));
         }
-        let lines: Vec<String> =
-            files.iter().map(|file| format!("{} ({} bytes)", file.path, file.bytes)).collect();
-        let data = files.iter().map(|file| json!({"path": file.path, "bytes": file.bytes})).collect();
+        let lines: Vec<String> = files
+            .iter()
+            .map(|file| format!("{} ({} bytes{})", file.path, file.bytes, author(file)))
+            .collect();
+        let entry = |file: &Artifact| json!({"path": file.path, "bytes": file.bytes, "task": file.task, "version": version_of(file)});
+        let data = files.iter().map(entry).collect();
         Ok(ToolOutput::text(lines.join("\n")).with_data(data))
     }
 }
@@ -189,8 +242,9 @@ impl Tool for Write {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "workspace.write",
-            "Writes a text file in the run's workspace, replacing it when it is there.",
-            PATH_AND_TEXT.clone(),
+            "Writes a text file in the run's workspace, replacing it when it is there and yours. A file of another task \
+             is replaced only when you name the version that you replace.",
+            PATH_TEXT_AND_VERSION.clone(),
         )
         .needing(Permission::WriteWorkspace)
         .with_side_effects()
@@ -200,7 +254,10 @@ impl Tool for Write {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let (path, text) = (path_of(&args)?, text_of(&args));
-        workspace(ctx)?.write(&path, text).await?;
+        match args.get("replaces").and_then(Value::as_str) {
+            Some(version) => workspace(ctx)?.replace(&path, text, version).await?,
+            None => workspace(ctx)?.write(&path, text).await?,
+        }
         Ok(ToolOutput::text(format!("Wrote {} bytes to {path}.", text.len()))
             .with_data(json!({"path": path.as_str(), "bytes": text.len()})))
     }
@@ -226,6 +283,15 @@ impl Tool for Append {
     }
 }
 
+/// Who wrote a file, and which version it is.
+fn author(file: &Artifact) -> String {
+    if file.task.is_empty() {
+        format!(", version {}", version_of(file))
+    } else {
+        format!(", by task {}, version {}", file.task, version_of(file))
+    }
+}
+
 fn path_of(args: &Value) -> Result<WorkspacePath, ToolFailure> {
     Ok(WorkspacePath::parse(args.get("path").and_then(Value::as_str).unwrap_or_default())?)
 }
@@ -245,6 +311,7 @@ impl From<WorkspaceError> for ToolFailure {
             WorkspaceError::BadPath { .. }
             | WorkspaceError::NotAFile(_)
             | WorkspaceError::NotAFolder(_)
+            | WorkspaceError::Taken { .. }
             | WorkspaceError::Full { .. } => Self::Refused(message),
             WorkspaceError::NotFound(_) => Self::NotFound(message),
             WorkspaceError::NotText(_) => Self::InvalidArguments(message),

@@ -5,6 +5,7 @@
 //! Times in here are the broker's: each process learns once how far its own clock is from the broker's stamps
 //! ([`Allowances::clock`]) and counts on from there.
 
+pub mod breaker;
 pub mod pool;
 pub mod rate;
 
@@ -25,6 +26,7 @@ use crate::error::{AppendError, BusError};
 use crate::kv::Bucket;
 use crate::seal::CONTENT_TYPE;
 use crate::topology::{ALLOWANCE, ALLOWANCE_SHOWN};
+use breaker::BreakerState;
 use pool::Pool;
 use rate::RateState;
 
@@ -136,8 +138,52 @@ impl Allowances {
     /// # Errors
     /// When the bus fails.
     pub async fn watch_rate(&self, model: &str) -> Result<BoxStream<'static, RateState>, BusError> {
-        let subject = format!("{ALLOWANCE_SHOWN}{}", rate_key(model));
-        let messages = self.core.backend.subscribe(&subject).await?;
+        self.watch(&rate_key(model)).await
+    }
+
+    /// Changes what is known of a provider, in the same way as [`Allowances::change_rate`].
+    ///
+    /// # Errors
+    /// As for [`Allowances::change_rate`].
+    pub async fn change_breaker<T: Send>(
+        &self,
+        provider: &str,
+        change: impl FnMut(&mut BreakerState) -> Option<T> + Send,
+    ) -> Result<Option<T>, BusError> {
+        self.change(&breaker_key(provider), change).await
+    }
+
+    /// What is known of a provider.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn breaker(&self, provider: &str) -> Result<BreakerState, BusError> {
+        Ok(self.read(&breaker_key(provider)).await?.0)
+    }
+
+    /// What is known of every provider that failed at some time.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn breakers(&self) -> Result<Vec<BreakerState>, BusError> {
+        let entries = BUCKET.all(&self.core, &breaker_key("*")).await?;
+        Ok(entries.into_iter().filter_map(crate::kv::KvEntry::read).collect())
+    }
+
+    /// Changes of what is known of a provider by anybody, from now on; of all providers for `*`. May miss some while
+    /// the bus is away.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn watch_breaker(&self, provider: &str) -> Result<BoxStream<'static, BreakerState>, BusError> {
+        self.watch(&breaker_key(provider)).await
+    }
+
+    async fn watch<S>(&self, key: &str) -> Result<BoxStream<'static, S>, BusError>
+    where
+        S: DeserializeOwned + Send + 'static,
+    {
+        let messages = self.core.backend.subscribe(&format!("{ALLOWANCE_SHOWN}{key}")).await?;
         let states =
             messages.filter_map(|message| async move { serde_json::from_slice(&message.payload).ok() });
         Ok(states.boxed())
@@ -185,7 +231,15 @@ fn message(key: &str, payload: Bytes) -> Message {
 
 /// The key of a model's rate: what no key may hold becomes a line.
 fn rate_key(model: &str) -> String {
+    format!("rate.{}", plain(model))
+}
+
+/// The key of what is known of a provider; `*` stands for all.
+fn breaker_key(provider: &str) -> String {
+    if provider == "*" { "breaker.*".to_owned() } else { format!("breaker.{}", plain(provider)) }
+}
+
+fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let name: String = model.chars().take(100).map(plain).collect();
-    format!("rate.{name}")
+    name.chars().take(100).map(plain).collect()
 }

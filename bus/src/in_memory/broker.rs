@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::queue::{MemoryQueue, QueueKey};
 use super::stream::MemoryStream;
-use crate::backend::{Ack, Appended, Delivery, Message, QueueSpec, WriteOptions};
+use crate::backend::{Ack, Appended, Delivery, Message, QueueSettings, QueueSpec, WriteOptions};
 use crate::error::{AppendError, BusError};
 use crate::settings::BusSettings;
 use crate::subject::matches;
@@ -139,6 +139,11 @@ impl Broker {
         if let Some(stream) = self.streams.get_mut(stream) {
             queue.ack(stream, seq, ack, now);
         }
+    }
+
+    pub(super) fn queues(&self, stream: &str) -> Vec<QueueSettings> {
+        let queues = self.queues.iter().filter(|((of, _), _)| *of == stream);
+        queues.map(|(_, queue)| queue.settings()).collect()
     }
 
     pub(super) fn in_hand(&self, stream: &str) -> BTreeMap<String, u64> {

@@ -19,7 +19,8 @@ use tokio::sync::{Notify, watch};
 use self::broker::Broker;
 use self::queue::QueueKey;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Delivery, Message, Pull, QueueSpec, Stored, StreamState, WriteOptions,
+    Ack, Appended, Asked, Backend, Begin, Delivery, Message, Pull, QueueSettings, QueueSpec, Stored,
+    StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError};
@@ -108,6 +109,14 @@ impl Backend for InMemory {
         0
     }
 
+    async fn ping(&self) -> Result<std::time::Duration, BusError> {
+        Ok(std::time::Duration::ZERO)
+    }
+
+    fn is_connected(&self) -> bool {
+        true
+    }
+
     fn max_payload(&self) -> usize {
         MAX_MESSAGE_BYTES
     }
@@ -185,6 +194,10 @@ impl Backend for InMemory {
         Ok(())
     }
 
+    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
+        Ok(self.shared.broker().queues(stream))
+    }
+
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {
         Ok(self.shared.broker().in_hand(stream))
     }
@@ -228,6 +241,11 @@ impl Backend for InMemory {
             receiver.recv().await.map(|message| (message, receiver))
         });
         Ok(messages.boxed())
+    }
+
+    /// Nobody can ask without a server: everybody on this bus is in this process.
+    async fn serve(&self, _: &str, _: &str) -> Result<BoxStream<'static, Asked>, BusError> {
+        Ok(futures::stream::pending().boxed())
     }
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {

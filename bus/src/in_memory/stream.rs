@@ -139,7 +139,9 @@ impl MemoryStream {
 
     pub(super) fn state(&self, subjects: Option<&str>) -> StreamState {
         let mut state = StreamState {
+            first: Seq(self.messages.keys().next().copied().unwrap_or(self.last + 1)),
             last: Seq(self.last),
+            messages: u64::try_from(self.messages.len()).unwrap_or(u64::MAX),
             bytes: self.bytes,
             max_bytes: Some(self.spec.max_bytes),
             subjects: BTreeMap::new(),

@@ -194,14 +194,31 @@ async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result
         options = options.token(token.expose_secret().to_owned());
     }
     if let Some(path) = &settings.tls_ca {
+        ordinary("certificates", path)?;
         options = options.add_root_certificates(path.clone());
     }
     if let Some(path) = &settings.credentials {
+        ordinary("credentials", path)?;
         let reason = |e: std::io::Error| format!("the credentials file {}: {e}", path.display());
         let read = options.credentials_file(path).await;
         options = read.map_err(|e| BusError::Settings { reason: reason(e) })?;
     }
     Ok(options)
+}
+
+/// Refuses what is no ordinary file of some size: a pipe would be waited for, and a device never ends.
+fn ordinary(what: &str, path: &std::path::Path) -> Result<(), BusError> {
+    const MOST: u64 = 1024 * 1024;
+    let wrong =
+        |why: &str| BusError::Settings { reason: format!("the {what} file {}: {why}", path.display()) };
+    let found = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
+    if !found.is_file() {
+        return Err(wrong("it is no ordinary file"));
+    }
+    if found.len() > MOST {
+        return Err(wrong("it is too large to be one"));
+    }
+    Ok(())
 }
 
 /// At once, then slower, two seconds at most.

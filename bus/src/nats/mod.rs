@@ -25,7 +25,8 @@ use tokio::time::Instant;
 
 use self::connect::Link;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Message, Pull, QueueSpec, Stored, StreamState, WriteOptions,
+    Ack, Appended, Asked, Backend, Begin, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
+    WriteOptions,
 };
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
@@ -132,6 +133,14 @@ impl Backend for Nats {
         self.link.connections()
     }
 
+    async fn ping(&self) -> Result<Duration, BusError> {
+        self.round_trip(&self.client).await
+    }
+
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
     fn max_payload(&self) -> usize {
         self.client.max_payload()
     }
@@ -226,6 +235,10 @@ impl Backend for Nats {
         queue::ack(self, subject, ack, confirm).await
     }
 
+    async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
+        queue::all(self, stream).await
+    }
+
     async fn in_hand(&self, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {
         queue::in_hand(self, stream).await
     }
@@ -266,6 +279,17 @@ impl Backend for Nats {
         self.subscribe_on(client, subjects).await
     }
 
+    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Asked>, BusError> {
+        let subscribe = self.client.queue_subscribe(subject.to_owned(), name.to_owned());
+        let requests = self.limited("a subscription", subscribe).await?;
+        Ok(requests
+            .filter_map(|message| async move {
+                let reply = message.reply.as_ref().map(ToString::to_string)?;
+                Some(Asked { message: convert::message(message), reply })
+            })
+            .boxed())
+    }
+
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
         presence::presence(self).await
     }
@@ -277,7 +301,9 @@ impl Backend for Nats {
 
 fn state_in(info: &jetstream::stream::Info) -> StreamState {
     StreamState {
+        first: Seq(info.state.first_sequence),
         last: Seq(info.state.last_sequence),
+        messages: info.state.messages,
         bytes: info.state.bytes,
         max_bytes: u64::try_from(info.config.max_bytes).ok().filter(|&most| most > 0),
         subjects: BTreeMap::new(),

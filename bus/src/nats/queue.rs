@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 use tokio::sync::Mutex;
 
 use super::{Nats, convert};
-use crate::backend::{Ack, Delivery, Pull, QueueSpec};
+use crate::backend::{Ack, Delivery, Pull, QueueSettings, QueueSpec};
 use crate::error::BusError;
 
 /// Most deliveries in hand per queue, over all who take from it.
@@ -116,6 +116,25 @@ pub(super) async fn ack(nats: &Nats, subject: &str, ack: Ack, confirm: bool) -> 
         return Ok(());
     }
     nats.limited("an acknowledgement", nats.client.publish(subject.to_owned(), word)).await
+}
+
+pub(super) async fn all(nats: &Nats, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
+    let handle = nats.stream(stream).await?;
+    let consumers = handle.consumers().map_ok(|info| {
+        let config = info.config;
+        let mut filters = config.filter_subjects;
+        filters.extend(Some(config.filter_subject).filter(|filter| !filter.is_empty()));
+        QueueSettings {
+            name: info.name,
+            filters,
+            ack_wait: config.ack_wait,
+            explicit_ack: matches!(config.ack_policy, AckPolicy::Explicit),
+            max_deliver: config.max_deliver,
+            backoff: !config.backoff.is_empty(),
+            idle: config.inactive_threshold,
+        }
+    });
+    nats.limited("the queues of a stream", consumers.try_collect()).await
 }
 
 pub(super) async fn in_hand(nats: &Nats, stream: &'static str) -> Result<BTreeMap<String, u64>, BusError> {

@@ -3,10 +3,10 @@
 use muster_bus::BusError;
 use muster_shared::flow::Goal;
 use muster_shared::ids::Seq;
-use muster_shared::wire::{Command, Encoding};
+use muster_shared::wire::{Body, Command, Encoding};
 use serde_json::json;
 
-use crate::fixture::{SOON, on_nats, run, until, worker};
+use crate::fixture::{SOON, next, on_nats, run, until, worker};
 
 fn nested(open: u8, depth: usize) -> Vec<u8> {
     vec![open; depth]
@@ -88,4 +88,33 @@ async fn a_message_of_two_megabytes_is_refused() {
     let refused = f.bus.commands().send(&huge, Encoding::MessagePack).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
     f.bus.server().await.expect("the bus goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_from_the_future_becomes_a_dead_letter_and_its_sender_is_told() {
+    let f = on_nats().await;
+    let (run, foreigner) = (run(), f.foreigner().await.unwrap());
+    let queue = f.bus.commands().join().await.unwrap();
+    let mut told = f.bus.tap().raw(&["err.a_script"]).await.unwrap();
+    let cancel = |reason: &str, sent: u64| {
+        let content = json!({"command": "cancel", "run": run, "reason": reason});
+        json!({"sender": "a_script", "sent": sent, "body": {"type": "command", "content": content}})
+            .to_string()
+    };
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let now = u64::try_from(now).unwrap();
+    let subject = format!("cmd.{run}.cancel");
+    for (reason, sent) in [("early", now + 2 * 3_600_000), ("a little early", now + 60_000), ("unsaid", 0)] {
+        store(&foreigner, subject.clone(), cancel(reason, sent).into_bytes()).await;
+    }
+    for expected in ["a little early", "unsaid"] {
+        let taken = queue.take(SOON).await.unwrap().unwrap();
+        assert_eq!(taken.command, Command::Cancel { run, reason: expected.into(), id: None });
+        taken.done().await.unwrap();
+    }
+    let dead = f.bus.dead().list(10).await.unwrap();
+    assert!(dead.len() == 1 && dead[0].reason.contains("field sent"), "{dead:?}");
+    let word = next(&mut told).await.content.unwrap();
+    let Body::Error(refused) = word.body else { panic!("{word:?}") };
+    assert!(refused.reason.contains("field sent") && refused.subject == subject, "{refused:?}");
 }

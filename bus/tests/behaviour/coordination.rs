@@ -5,7 +5,7 @@ use muster_bus::{ControlTarget, LeaseChange, LeaseNote, RegistryChange};
 use muster_shared::flow::Usage;
 use muster_shared::ids::{Generation, Role, RunId, Seq};
 use muster_shared::time::Millis;
-use muster_shared::wire::{Body, ControlMessage, Live, LiveKind, Profile};
+use muster_shared::wire::{Body, ControlMessage, Live, LiveKind, Profile, SetAside};
 
 use crate::fixture::{Fixture, SOON, agent, leaf, next, run};
 
@@ -37,6 +37,11 @@ fn profile(name: &str) -> Profile {
         resident_bytes: 0,
         specialist: None,
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     }
 }
 
@@ -52,6 +57,10 @@ async fn agents_come_change_and_leave(f: Fixture) {
     assert_eq!(next(&mut changes).await, RegistryChange::Joined(profile("worker-1")));
     announced.set_busy(3);
     let changed = Profile { busy: 3, ..profile("worker-1") };
+    assert_eq!(next(&mut changes).await, RegistryChange::Changed(changed.clone()));
+    let aside = SetAside { run: run(), reason: "it circles".into(), until: 9 };
+    announced.set_aside(vec![aside.clone()], 4);
+    let changed = Profile { set_aside: vec![aside], times_set_aside: 4, ..changed };
     assert_eq!(next(&mut changes).await, RegistryChange::Changed(changed));
     announced.leave().await.unwrap();
     assert_eq!(next(&mut changes).await, RegistryChange::Left(agent("worker-1")));

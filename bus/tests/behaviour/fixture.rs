@@ -101,6 +101,7 @@ pub(crate) fn decided(offers: u32) -> Decided {
         inputs: vec![Input::Capacity],
         now: Millis(1),
         basis: Seq(0),
+        after: None,
         capacity: std::collections::BTreeMap::new(),
         offers,
         continues: false,
@@ -140,8 +141,10 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        background: None,
         chain: Vec::new(),
         withheld: Vec::new(),
+        alone: false,
         nonce: "nonce".into(),
         encoding: Encoding::MessagePack,
     }

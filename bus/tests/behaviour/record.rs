@@ -1,10 +1,12 @@
 use muster_bus::{AppendError, BusError, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits, TaskOffered};
 use muster_shared::ids::{Generation, Seq};
-use muster_shared::run::{AgentEvent, Decided, Input, RecordEvent};
+use muster_shared::run::{AgentEvent, Decided, Entry, EventKind, Input, RecordEvent};
 use muster_shared::wire::Encoding;
 
-use crate::fixture::{Fixture, decided, key, leaf, next, offer, on_nats, released, run, started, worker};
+use crate::fixture::{
+    Fixture, decided, key, leaf, next, offer, on_nats, released, run, started, until, worker,
+};
 
 crate::on_both!(
     a_second_writer_is_refused,
@@ -266,5 +268,67 @@ async fn an_event_must_be_what_its_subject_says() {
     let mut entries = record.follow(&RecordFilter::Run(run), Seq(0)).await.unwrap();
     let good = next(&mut entries).await.unwrap();
     assert!(matches!(good.event, RecordEvent::Agent(_, AgentEvent::Started(_))));
-    assert!(next(&mut entries).await.unwrap_err().reason.contains("outcome"));
+    let bad = next(&mut entries).await.unwrap();
+    let RecordEvent::Agent(_, AgentEvent::Unreadable(unreadable)) = bad.event else {
+        panic!("{bad:?}");
+    };
+    assert_eq!(unreadable.kind, EventKind::Outcome);
+    assert!(unreadable.why.contains("outcome"), "{}", unreadable.why);
+}
+
+/// What an agent wrote about a task is an entry whatever it says; what names no task is left out; neither hides what
+/// else there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_agents_wrote_hides_nothing_else_however_bad_it_is() {
+    let f = on_nats().await;
+    let (record, run, foreigner) = (f.bus.record(), run(), f.foreigner().await.unwrap());
+    f.offer(run, Seq(0), &["1"]).await;
+    let whole = format!("evt.{run}.worker.w.1.1.outcome");
+    for (subject, payload) in [
+        (whole.clone(), &br#"{"body":{"type":"outcome","content":{"ending":"success"}}}"#[..]),
+        (whole.clone(), b"I am done."),
+        (whole.clone(), b""),
+        (whole, &[0x91; 10_000]),
+        (format!("evt.{run}.worker.w.1.1.finished"), b"{}"),
+        (format!("evt.{run}.worker"), b"{}"),
+        (format!("evt.{run}.worker.w.1.zero.outcome"), b"{}"),
+    ] {
+        foreigner.publish(subject, payload.to_vec().into()).await.unwrap();
+    }
+    let everything = RecordFilter::Run(run);
+    until("all of it is stored", || async {
+        record.read_each(&everything, Seq(0)).await.unwrap().len() == 9
+    })
+    .await;
+    let of_agent = |entry: &Entry| match &entry.event {
+        RecordEvent::Agent(_, AgentEvent::Unreadable(unreadable)) => Some(unreadable.why.clone()),
+        _ => None,
+    };
+    let read = record.read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let found: Vec<String> = read.iter().filter_map(of_agent).collect();
+    assert_eq!((read.len(), found.len()), (6, 4), "{found:?}");
+    assert!(found[0].contains("field body.content.ending: unknown variant `success`"), "{found:?}");
+    let each = record.read_each(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+    let strays: Vec<_> = each.into_iter().filter_map(Result::err).collect();
+    assert!(strays.len() == 3 && strays.iter().all(|stray| stray.of_nobody), "{strays:?}");
+    let bad = read.iter().find(|entry| of_agent(entry).is_some()).unwrap();
+    f.bus.dead().put_entry(bad.seq, "it cannot be read").await.unwrap();
+    let letters = f.bus.dead().list(10).await.unwrap();
+    assert_eq!(letters.len(), 1);
+    assert!(String::from_utf8_lossy(&letters[0].payload).contains("success"), "{letters:?}");
+}
+
+/// Nothing ever removes an entry, so that what is gone is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_without_its_beginning_is_named() {
+    let f = on_nats().await;
+    let (record, whole, headless) = (f.bus.record(), run(), run());
+    f.offer(whole, Seq(0), &["1"]).await;
+    let foreigner = f.foreigner().await.unwrap();
+    foreigner.publish(format!("run.{headless}.task.worker.1"), "{}".into()).await.unwrap();
+    let everything = RecordFilter::Run(headless);
+    until("it is stored", || async { record.read_each(&everything, Seq(0)).await.unwrap().len() == 1 }).await;
+    assert_eq!(record.runs().await.unwrap(), [whole]);
+    assert_eq!(record.fragments().await.unwrap(), [headless]);
+    assert_eq!(record.lost().await.unwrap(), 0);
 }

@@ -1,39 +1,106 @@
-//! Whether a result is what was asked for (O10). One that is not does not count: its task is done again, told why.
+//! Whether a result is what was asked for (O10). One that is not does not count: its task is done again, told why. Agents
+//! that are part of Muster have looked already; others may be written in any language, and are held to the same.
 
-use muster_shared::flow::{Acceptance, Ending, TaskResult};
-use muster_shared::ids::TaskIndex;
-use muster_shared::run::{RunState, TEAMS_SINCE};
+use muster_shared::expected;
+use muster_shared::flow::{Acceptance, Ending, FailureKind, Product, TaskResult};
+use muster_shared::ids::{AgentId, Role, Seq, TaskIndex};
+use muster_shared::run::{AgentEvent, REPAIRS_SINCE, RunState, TEAMS_SINCE};
 
-/// What is wrong with the result of a task, by rule; nothing when it counts.
+/// Most faults that are named.
+const MOST_FAULTS: usize = 5;
+
+/// Longest conclusion of a result, in bytes.
+const MAX_CONCLUSION_BYTES: usize = TaskResult::MAX_DATA_BYTES;
+
+/// Why a result does not count.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// What kind of failure it is.
+    pub(super) kind: FailureKind,
+    /// Why, in a sentence.
+    pub(super) reason: String,
+    /// Whether it may count as a part all the same, when nothing better comes.
+    pub(super) is_part: bool,
+}
+
+/// What is wrong with the result of a task, by rule; nothing when it counts. `breach` is what of its agent's contract it
+/// does not hold.
 pub(super) fn fault(
     run: &RunState,
     index: &TaskIndex,
-    ending: Ending,
-    result: &TaskResult,
-) -> Option<String> {
+    (ending, result): (Ending, &TaskResult),
+    breach: Option<&[String]>,
+) -> Option<Fault> {
     if run.event_version < TEAMS_SINCE {
         return None;
+    }
+    let is_repaired = run.event_version >= REPAIRS_SINCE;
+    let held_to = breach.map(broken).or_else(|| too_large(result)).filter(|_| is_repaired);
+    if held_to.is_some() {
+        return held_to;
     }
     match run.limits.responses.acceptance {
         Acceptance::Off => return None,
         Acceptance::Rules => {}
     }
-    let task = run.plan.as_ref()?.tasks.get(index)?;
+    // Members of groups are held to what is asked of their task since there were repairs.
+    let planned = if is_repaired { index.planned() } else { index.clone() };
+    let task = run.plan.as_ref()?.tasks.get(&planned)?;
+    let not_accepted = |reason: String| Fault { kind: FailureKind::NotAccepted, reason, is_part: true };
     if is_empty(result) {
-        return Some(format!(
+        return Some(not_accepted(format!(
             "it was called done and nothing was given; expected was: {}",
             task.expected_output
-        ));
+        )));
     }
     // Whoever names milestones means them; one that says it is not done has said what is missing.
     let (reached, set) = (result.milestones.len(), task.milestones.len());
-    (ending == Ending::Done && reached > 0 && reached < set).then(|| {
-        format!(
+    if ending == Ending::Done && reached > 0 && reached < set {
+        return Some(not_accepted(format!(
             "{reached} of {set} milestones were reached ({}); set were: {}",
             result.milestones.join("; "),
             task.milestones.join("; ")
-        )
-    })
+        )));
+    }
+    if !is_repaired || ending != Ending::Done {
+        return None;
+    }
+    let unmet = expected::unmet(&task.expected_output, result, None);
+    (!unmet.is_empty()).then(|| not_accepted(listed(&unmet)))
+}
+
+fn broken(faults: &[String]) -> Fault {
+    let reason = format!("the result does not fit the contract of this role: {}", listed(faults));
+    Fault { kind: FailureKind::ContractBroken, reason, is_part: false }
+}
+
+fn too_large(result: &TaskResult) -> Option<Fault> {
+    let data = result.data.as_ref().map_or(0, |data| data.to_string().len());
+    let sizes = [
+        ("data", data, TaskResult::MAX_DATA_BYTES),
+        ("conclusion", result.conclusion.len(), MAX_CONCLUSION_BYTES),
+    ];
+    let (field, bytes, most) = sizes.into_iter().find(|(_, bytes, most)| bytes > most)?;
+    let reason = format!("`{field}` has {bytes} bytes, {most} is the most: give less, or write it to a file");
+    Some(Fault { kind: FailureKind::ContractBroken, reason, is_part: false })
+}
+
+fn listed(faults: &[String]) -> String {
+    faults.iter().take(MOST_FAULTS).map(String::as_str).collect::<Vec<_>>().join("; ")
+}
+
+/// Whose result stands in an outcome, and of which role a user defined: contracts are held against it.
+pub(crate) fn promised(run: &RunState, outcome: Seq) -> Option<(&Role, &AgentId, &TaskResult)> {
+    if run.event_version < REPAIRS_SINCE {
+        return None;
+    }
+    let (key, AgentEvent::Outcome(outcome)) = run.pending.get(&outcome)? else { return None };
+    let Some(Product::Result(result)) = outcome.product.as_ref().filter(|_| outcome.counts()) else {
+        return None;
+    };
+    let index = key.task.leaf()?;
+    let role = &run.plan.as_ref()?.tasks.get(&index.planned())?.role;
+    matches!(role, Role::Specialist(_)).then_some((role, &key.agent, result))
 }
 
 /// Whether nothing was given.

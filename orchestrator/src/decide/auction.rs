@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use muster_shared::flow::{Auction, Bid, CallForProposals, Pattern};
+use muster_shared::flow::{Auction, Award, Bid, CallForProposals, Pattern};
 use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
-use muster_shared::run::{AgentKey, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::run::{AgentKey, REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
 use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
 
@@ -91,19 +91,26 @@ fn records(here: &BTreeMap<AgentId, Tally>, before: &BTreeMap<AgentId, Tally>) -
     all
 }
 
-/// Whose bid for the next offer of a task won.
-pub(super) fn awarded(run: &RunState, task: &TaskIndex) -> Option<AgentId> {
+/// Whose bid for the next offer of a task won. Who has no room for it in time has promised too much.
+pub(super) fn awarded(run: &RunState, task: &TaskIndex, now: Millis) -> Option<AgentId> {
     let leaf = TaskId::Leaf(task.clone());
     let auction = run.auctions.get(task)?;
     let is_for_next = auction.number == next_number(run, &leaf) && auctioned(run, &leaf).is_some();
-    auction.award.as_ref().filter(|_| is_for_next)?.to.clone()
+    let award = auction.award.as_ref().filter(|_| is_for_next)?;
+    award.to.clone().filter(|_| until(run, award).is_none_or(|until| now < until))
+}
+
+/// Until when whoever was awarded a task is waited for.
+fn until(run: &RunState, award: &Award) -> Option<Millis> {
+    let waits = run.event_version >= REPAIRS_SINCE && award.to.is_some();
+    waits.then(|| award.at.after(Duration::from_millis(run.limits.start_within_ms)))
 }
 
 /// Holds what an agent did against its bid.
 pub(super) fn held(draft: &mut Draft<'_>, key: &AgentKey, counts: bool) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
-    let Some(index) = key.task.leaf() else { return };
+    let Some(index) = key.task.as_leaf() else { return };
     let Some((bid, since)) = promise(run, index).filter(|(bid, _)| bid.agent == key.agent) else { return };
     if bid.number != key.generation.0 {
         return;
@@ -113,10 +120,26 @@ pub(super) fn held(draft: &mut Draft<'_>, key: &AgentKey, counts: bool) {
     tell(draft, index.clone(), bid.agent.clone(), (bid.millis, took_ms), kept);
 }
 
-/// When the run has to be looked at again for bids that did not come.
+/// When the run has to be looked at again for bids that did not come, and for winners that have no room.
 pub(super) fn next_end(run: &RunState) -> Option<Millis> {
-    let open = run.auctions.values().filter(|auction| auction.award.is_none());
-    open.map(|auction| auction.closes.after(GRACE)).min()
+    let ends = run.auctions.iter().filter_map(|(task, auction)| match &auction.award {
+        None => Some(auction.closes.after(GRACE)),
+        Some(award) => {
+            let waits = auction.number == next_number(run, &TaskId::Leaf(task.clone()));
+            until(run, award).filter(|until| waits && *until > run.decided_at)
+        }
+    });
+    ends.min()
+}
+
+/// Whoever has a task by its bid did nothing with it: it did not hold its word, and does not bid for this task again.
+pub(super) fn broken(draft: &mut Draft<'_>, task: &TaskId) {
+    let Some(run) = draft.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return };
+    let Some(index) = task.as_leaf().cloned() else { return };
+    let generation = run.tasks.get(task).map(|state| state.generation.0);
+    if promise(run, &index).is_some_and(|(bid, _)| Some(bid.number) == generation) {
+        not_taken(draft, &index);
+    }
 }
 
 /// Whoever was awarded the task before and has neither done it nor failed at it did not hold its bid.
@@ -147,9 +170,14 @@ fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)>
     Some((bid, award.at))
 }
 
+/// The place of a task that may be given out by auction: what is thought about it afterwards is not.
+const fn of_auction<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
+    if run.event_version >= REPAIRS_SINCE { task.as_leaf() } else { task.leaf() }
+}
+
 /// The place of a task that is given out by auction.
 fn auctioned<'a>(run: &RunState, task: &'a TaskId) -> Option<&'a TaskIndex> {
-    let index = task.leaf().filter(|_| run.event_version >= TEAMS_SINCE)?;
+    let index = of_auction(run, task).filter(|_| run.event_version >= TEAMS_SINCE)?;
     let goes_on = run.tasks.get(task).is_some_and(|state| state.continues.is_some());
     let wanted = match groups::pattern(run, index) {
         Pattern::Auction => true,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::blueprint::{self, Ended, Fate, Standing};
 use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, RunEvent, RunState};
+use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunEvent, RunState};
 
 use super::draft::Draft;
 use super::{questions, review, survey};
@@ -24,7 +24,12 @@ pub(super) fn limits(goal: &Goal, limits: &RunLimits) -> RunLimits {
 pub(super) fn begin(draft: &mut Draft<'_>) {
     let Some(run) = draft.open() else { return };
     let Some(filled) = &run.goal.blueprint else { return };
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let mut roles = survey::leaf_roles(draft.situation().capacity);
+    let steps = filled.blueprint.steps.iter();
+    let named = steps.flat_map(|step| {
+        step.role.iter().chain(step.fallback.iter().filter_map(|other| other.role.as_ref()))
+    });
+    roles.extend(survey::roles_to_come(run, named.map(String::as_str)));
     let mut wrong: Vec<String> = Vec::new();
     if run.event_version < BLUEPRINTS_SINCE {
         wrong.push("an orchestrator of this fleet is too old for blueprints: update it".to_owned());
@@ -34,6 +39,10 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
     wrong.extend(problems.map(|problem| problem.to_string()));
     if let Err(errors) = blueprint::fill(&filled.blueprint, &filled.params) {
         wrong.extend(errors.iter().map(ToString::to_string));
+    }
+    if wrong.is_empty() && run.event_version >= REPAIRS_SINCE {
+        let problems = blueprint::check_lists(filled, &run.limits).into_iter();
+        wrong.extend(problems.map(|problem| problem.to_string()));
     }
     if !wrong.is_empty() {
         let reason =
@@ -55,8 +64,14 @@ pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
     }
     let ended = ended(run, plan);
     let approvals = approvals(run);
-    let standing =
-        Standing { limits: &run.limits, plan, fates: &run.unfolding, ended: &ended, approvals: &approvals };
+    let standing = Standing {
+        limits: &run.limits,
+        plan,
+        fates: &run.unfolding,
+        ended: &ended,
+        approvals: &approvals,
+        in_batches: run.event_version >= REPAIRS_SINCE,
+    };
     let found = blueprint::unfold(filled, &standing);
     let open: BTreeSet<String> =
         asked(run).filter(|(_, end)| end.is_none()).map(|(step, _)| step.to_owned()).collect();

@@ -87,7 +87,7 @@ pub(super) fn leave_out_the_rest(draft: &mut Draft<'_>) {
     let left: Vec<TaskIndex> =
         waiting_leaves(run).chain(groups::waiting_members(run, None)).cloned().collect();
     for task in left {
-        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned() });
+        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 

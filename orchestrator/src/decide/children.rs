@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use muster_shared::flow::{
-    ChildGoal, Goal, Observation, ObservationStatus, Parent, Planning, Report, RunLimits,
+    Background, ChildGoal, Goal, Observation, ObservationStatus, Parent, Planning, Report, RunLimits,
 };
-use muster_shared::ids::{Generation, RunId, TaskId};
-use muster_shared::run::{Child, ChildEnd, Input, RunEvent, RunState, RunStatus, StopReason};
+use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
+use muster_shared::run::{Child, ChildEnd, Input, REPAIRS_SINCE, RunEvent, RunState, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use sha2::Sha256;
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::draft::Draft;
 use super::effect::Effect;
-use super::{budget, deadline, waits};
+use super::{budget, deadline, replan, survey, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -77,6 +77,9 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
     if depth > most {
         return Err(format!("runs within runs are {most} deep at most (limits.max_nesting)"));
     }
+    if wanted.blueprint.is_none() && replan::is_unwanted(run) {
+        return Err("this run is to get along without plans".to_owned());
+    }
     let text = wanted.goal.trim().to_owned();
     let own =
         run.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned())).map(|task| task.goal.as_str());
@@ -104,7 +107,8 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
     }
     let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
     let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
-    let parent = Parent { run: run.id, task: task.clone(), depth, goals: goals.collect() };
+    let background = background(run, index).map(Box::new);
+    let parent = Parent { run: run.id, task: task.clone(), depth, goals: goals.collect(), background };
     let limits = RunLimits { budget: share, run_deadline_ms: time, ..run.limits.clone() };
     let goal = Goal {
         corpus: run.goal.corpus.clone(),
@@ -122,10 +126,31 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
         role_name: run.goal.role_name.clone(),
         priority: run.goal.priority,
         parent: Some(Box::new(parent)),
+        attended: run.goal.attended,
         ..Goal::new(text)
     };
     goal.check().map_err(|wrong| wrong.to_string())?;
     Ok(goal)
+}
+
+/// What the child is told of the work that it is a part of: the person's goal, the tasks above, what its task builds on,
+/// and what was learnt.
+fn background(run: &RunState, index: &TaskIndex) -> Option<Background> {
+    if run.event_version < REPAIRS_SINCE {
+        return None;
+    }
+    let inherited = run.goal.parent.as_ref().and_then(|parent| parent.background.as_deref()).cloned();
+    let is_within = run.goal.parent.is_some();
+    let Background { asked, mut above, mut results, .. } = inherited.unwrap_or_default();
+    let asked = if asked.is_empty() { run.goal.text.clone() } else { asked };
+    above.extend(is_within.then(|| run.goal.text.clone()));
+    above.extend(work::parents(run, &index.planned()));
+    above.extend(
+        run.plan.as_ref().and_then(|plan| plan.tasks.get(&index.planned())).map(|task| task.goal.clone()),
+    );
+    let inputs = survey::inputs(run, &index.planned());
+    results.extend(inputs.into_iter().map(|leaf| (leaf.name, leaf.result.conclusion)));
+    Some(Background { asked, above, results, lessons: work::lessons(run) }.bounded())
 }
 
 fn same(one: &str, other: &str) -> bool {
@@ -147,7 +172,8 @@ pub(super) fn ended(draft: &mut Draft<'_>, child: RunId, end: &ChildEnd) {
     let (task, is_awaited) = (kept.task.clone(), awaited_by(draft.open(), child).is_some());
     draft.emit(RunEvent::ChildEnded { run: child, end: Box::new(end.clone()) });
     if is_awaited {
-        waits::answer(draft, &task, observed(child, end));
+        let Some(observed) = draft.open().map(|run| observed(run, child, end)) else { return };
+        waits::answer(draft, &task, observed);
     }
 }
 
@@ -256,7 +282,7 @@ fn awaited_by(run: Option<&RunState>, child: RunId) -> Option<&Child> {
 }
 
 /// What the task that waited is told.
-fn observed(child: RunId, end: &ChildEnd) -> Observation {
+fn observed(run: &RunState, child: RunId, end: &ChildEnd) -> Observation {
     let text = |report: &Report| {
         let open = report.unanswered.iter().map(|open| format!("\n- {open}"));
         let open: String = open.collect();
@@ -272,7 +298,7 @@ fn observed(child: RunId, end: &ChildEnd) -> Observation {
         RunStatus::Aborted(StopReason::BudgetExhausted) => "ran out of its budget",
         RunStatus::Aborted(StopReason::Refused) => "was refused",
     };
-    let short = child.short();
+    let short = survey::short(run, child);
     let (status, content) = match (end.status, report) {
         (RunStatus::Completed, report) => (
             ObservationStatus::Success,

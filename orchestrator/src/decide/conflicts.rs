@@ -5,16 +5,19 @@
 mod answers;
 mod ask;
 mod found;
+mod near;
 mod report;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::conflict::{Known, Next, Tolerance, Verdict, next};
-use muster_shared::flow::{About, Plan};
+use muster_shared::conflict::{Known, Next, Tolerance, Verdict, Wording, as_said, next};
+use muster_shared::flow::{About, ConflictStep, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{ConflictEnd, ConflictState, RunEvent, RunState, Settling, TEAMS_SINCE};
+use muster_shared::run::{
+    ConflictEnd, ConflictState, REPAIRS_SINCE, RunEvent, RunState, Settling, TEAMS_SINCE,
+};
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
@@ -23,7 +26,11 @@ use super::{control, survey};
 use answers::{Asked, answers, compared};
 
 pub(super) use found::after_leaf;
+pub(super) use near::look as look_at_near;
 pub(super) use report::{brief, note, notes, told};
+
+/// What stands before the reason why claims were not compared.
+const NOT_COMPARED: &str = "not compared";
 
 /// Of the time that the run has left, the most that settling one conflict may take, in percent.
 const MOST_OF_THE_REST: u64 = 50;
@@ -35,7 +42,12 @@ const fn is_on(run: &RunState) -> bool {
 
 /// How far apart numbers may lie in this run and still agree; inside its committees too.
 pub(super) const fn tolerance(run: &RunState) -> Tolerance {
-    Tolerance { percent: run.limits.conflicts.tolerance_percent }
+    Tolerance { percent: run.limits.conflicts.tolerance_percent, wording: wording(run) }
+}
+
+/// How this run reads claims.
+const fn wording(run: &RunState) -> Wording {
+    if run.event_version >= REPAIRS_SINCE { Wording::Meant } else { Wording::Exact }
 }
 
 /// When the time is up to settle what is found now.
@@ -61,8 +73,7 @@ pub(super) fn holds(run: &RunState, plan: &Plan, leaf: &TaskIndex) -> bool {
 
 /// The small tasks that help to settle what is open, as far as they were not offered yet.
 pub(super) fn to_settle(run: &RunState) -> Vec<TaskId> {
-    let open =
-        |settling: &Settling| run.conflicts.get(&settling.conflict).is_some_and(ConflictState::is_open);
+    let open = |settling: &Settling| run.open_conflicts().any(|(id, _)| settling.is_for(id));
     let tasks = run.settling.iter().filter(|(_, settling)| open(settling));
     let tasks = tasks.map(|(number, _)| TaskId::Settle(*number));
     tasks.filter(|task| survey::is_unoffered(run, task)).collect()
@@ -88,7 +99,13 @@ pub(super) fn give_up(draft: &mut Draft<'_>, why: &str) {
     let Some(run) = draft.open() else { return };
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
-        end(draft, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
+        let is_compared = draft.open().is_none_or(|run| {
+            wording(run) == Wording::Exact
+                || run.conflicts.get(&id).is_none_or(|conflict| conflict.certain)
+                || matches!(compared(run, id), Asked::Answered(Ok(_)))
+        });
+        let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
+        end(draft, id, ConflictEnd::Unsettled(why), Vec::new());
     }
 }
 
@@ -107,14 +124,21 @@ fn go_on(draft: &mut Draft<'_>, id: u32) -> bool {
         match compared(run, id) {
             Asked::Not => return ask::compare(draft, id),
             Asked::Pending => return false,
-            Asked::Answered(Some(true)) => None,
-            Asked::Answered(Some(false) | None) => {
+            Asked::Answered(Ok(true)) => None,
+            Asked::Answered(Err(why)) if wording(run) == Wording::Meant => {
+                Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}")))
+            }
+            Asked::Answered(Ok(false) | Err(_)) => {
                 Some(ConflictEnd::Gone("a model found no contradiction".to_owned()))
             }
         }
     };
     if let Some(over) = over {
         end(draft, id, over, Vec::new());
+        return false;
+    }
+    if let Some(verdict) = known_before(run, id, conflict) {
+        settled(draft, id, verdict);
         return false;
     }
     follow_policy(draft, id)
@@ -141,6 +165,21 @@ fn follow_policy(draft: &mut Draft<'_>, id: u32) -> bool {
         }
     }
     false
+}
+
+/// What somebody found out before who looked: whoever claims something else again does not open the question anew.
+fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<Verdict> {
+    if wording(run) == Wording::Exact {
+        return None;
+    }
+    let subject = conflict.subject(wording(run))?;
+    let earlier = run.conflicts.range(..id).rev().map(|(_, earlier)| earlier);
+    let mut verdicts =
+        earlier.filter(|earlier| earlier.is_about(&subject, wording(run))).filter_map(ConflictState::verdict);
+    let known = verdicts.find(|verdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person))?;
+    let why =
+        format!("it was found out before: {}", known.why.trim_start_matches("it was found out before: "));
+    as_said(&conflict.sides, &known.value, (known.by, why), tolerance(run))
 }
 
 /// Records a verdict, and has those who lost do their task again, told of it.
@@ -172,7 +211,10 @@ fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> B
 /// Ends a conflict; who is still busy with it is told to stop.
 fn end(draft: &mut Draft<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>) {
     let Some(run) = draft.open() else { return };
-    let mine = run.settling.iter().filter(|(_, settling)| settling.conflict == id);
+    // What is asked for several conflicts goes on for the others.
+    let others =
+        |settling: &Settling| run.open_conflicts().any(|(other, _)| other != id && settling.is_for(other));
+    let mine = run.settling.iter().filter(|(_, settling)| settling.is_for(id) && !others(settling));
     let mine = mine.map(|(number, _)| TaskId::Settle(*number));
     let is_busy = |task: &TaskId| run.tasks.get(task).is_some_and(|state| !state.status.is_ended());
     let busy: Vec<TaskId> = mine.filter(is_busy).collect();

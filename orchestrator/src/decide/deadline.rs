@@ -9,6 +9,7 @@ use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::{RunState, StopReason, TaskState};
 use muster_shared::time::Millis;
 
+use super::auction;
 use super::control;
 use super::draft::Draft;
 use super::effect::Effect;
@@ -44,6 +45,7 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
     }
     for Late { task, generation, agent, kind, reason } in late(run, now) {
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
+        auction::broken(draft, &task);
         let (ending, outcome, part) = (Ending::DeadlinePassed, None, None);
         failure::failed(draft, &task, Failure { kind, ending, outcome, part, reason });
     }
@@ -146,7 +148,7 @@ fn nobody(queue: Option<&Queue>) -> String {
 }
 
 /// A span as a person writes it, to the second above a minute and to the millisecond below a second.
-fn in_words(span: Duration) -> String {
+pub(super) fn in_words(span: Duration) -> String {
     let seconds = span.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0) => format!("{} ms", span.as_millis()),

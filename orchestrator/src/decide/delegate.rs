@@ -7,7 +7,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
-use muster_shared::run::{RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::words::with_article;
 
 use super::draft::Draft;
 use super::{peers, survey, waits};
@@ -32,18 +33,10 @@ impl From<&str> for Refusal {
 
 /// Adds a task for part of what this one is to do, beside it in the plan.
 pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft, agent: Option<AgentId>) {
-    let added = match (draft.open(), task) {
-        (Some(run), TaskId::Leaf(by)) => add(draft, run, by, part),
-        (None, _) => return,
-        (
-            Some(_),
-            TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_),
-        ) => Err("only a task of the plan can hand work over".into()),
+    let Some(run) = draft.open() else { return };
+    let added = match task.as_leaf() {
+        Some(by) => add(draft, run, by, part),
+        None => Err("only a task of the plan can hand work over".into()),
     };
     match added {
         Ok(event) => draft.emit(event),
@@ -130,7 +123,10 @@ fn circle(
     let mut roles = planned().map(|(_, task)| task.role.to_string());
     let own = roles.next().is_some_and(|role| role == wanted);
     let before = !own && roles.any(|role| role == wanted);
-    before.then(|| format!("a {wanted} handed it over before: it would come back to where it was"))
+    // Runs of before are told as they were: a replay compares what was said.
+    let whoever =
+        if run.event_version >= REPAIRS_SINCE { with_article(wanted) } else { format!("a {wanted}") };
+    before.then(|| format!("{whoever} handed it over before: it would come back to where it was"))
 }
 
 /// The way that work took: `1 (worker) -> 5 (auditor) -> worker`.

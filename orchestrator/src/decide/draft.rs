@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
-use muster_shared::ids::{AgentId, Queue};
+use muster_shared::ids::{AgentId, Queue, Seq, TaskId};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -26,6 +26,8 @@ pub(super) struct Draft<'a> {
     told_of_specialists: bool,
     placements: Vec<Placement>,
     given: BTreeMap<AgentId, u32>,
+    /// What outcomes of this decision do not hold that their agents promise.
+    broken: BTreeMap<Seq, Vec<String>>,
     wrong: Option<ApplyError>,
 }
 
@@ -44,6 +46,7 @@ impl<'a> Draft<'a> {
             told_of_specialists: false,
             placements: Vec::new(),
             given: BTreeMap::new(),
+            broken: BTreeMap::new(),
             wrong: None,
         }
     }
@@ -66,6 +69,28 @@ impl<'a> Draft<'a> {
     pub(super) const fn specialists(&mut self) -> &'a [Specialty] {
         self.told_of_specialists |= !self.situation.specialists.is_empty();
         self.situation.specialists
+    }
+
+    /// Whether a task of the plan ends with what was decided so far.
+    pub(super) fn ends_a_leaf(&self) -> bool {
+        self.events.iter().any(|event| {
+            matches!(
+                event,
+                RunEvent::TaskCompleted { task: TaskId::Leaf(_), .. }
+                    | RunEvent::TaskFailed { task: TaskId::Leaf(_), .. }
+                    | RunEvent::TaskAborted { task: TaskId::Leaf(_), .. }
+            )
+        })
+    }
+
+    /// Takes note that the result of an outcome does not fit the contract of its agent.
+    pub(super) fn broken(&mut self, outcome: Seq, faults: &[String]) {
+        self.broken.insert(outcome, faults.to_vec());
+    }
+
+    /// What of an agent's contract the result of an outcome does not hold.
+    pub(super) fn breach(&self, outcome: Seq) -> Option<&[String]> {
+        self.broken.get(&outcome).map(Vec::as_slice)
     }
 
     pub(super) const fn now(&self) -> Millis {
@@ -219,6 +244,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::ErrorBudgetUsedUp { .. }
         | RunEvent::DependencyLeft { .. }
         | RunEvent::TaskRetried { .. }
+        | RunEvent::TaskTakenBack { .. }
         | RunEvent::TaskFailed { .. }
         | RunEvent::TaskBlocked { .. }
         | RunEvent::TaskAborted { .. }

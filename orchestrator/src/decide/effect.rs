@@ -1,7 +1,7 @@
 //! What a decision asks the outside world to do.
 
 use muster_shared::flow::{CallForProposals, ContextAuthor, Information, RunLessons};
-use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
+use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::standing::RunStanding;
 use muster_shared::time::Millis;
@@ -51,6 +51,8 @@ pub enum Effect {
         agent: AgentId,
         /// What it is told.
         information: Vec<Information>,
+        /// The progress tree as it stands now, where it has changed since; empty otherwise.
+        progress: String,
     },
     /// Show a value of the shared context to whoever listens. The record has it: nothing is lost with one that is not shown.
     ShowContext {
@@ -108,6 +110,13 @@ pub enum Effect {
     Command {
         /// The command.
         command: Box<Command>,
+    },
+    /// Keep an entry that cannot be read among the dead letters.
+    BuryEntry {
+        /// Its place in the record.
+        seq: Seq,
+        /// What is wrong with it.
+        reason: String,
     },
     /// Keep a task that agents died of among the dead letters.
     Bury {

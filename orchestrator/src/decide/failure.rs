@@ -48,7 +48,7 @@ fn tries(ending: Ending, limits: &RunLimits) -> u32 {
 pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let Some(run) = draft.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
-    let generation = state.generation;
+    let (generation, held_by) = (state.generation, state.agent.clone());
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
     let most = groups::tries(run, task).unwrap_or_else(|| tries(failure.ending, &run.limits));
@@ -62,6 +62,9 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let answer = if by_pattern { None } else { response::answer(draft, task, kind, &reason, circumstances) };
     let (response, withheld) = answer.map_or((None, None), |(response, withheld)| (Some(response), withheld));
     let again = response.map_or(!tried_out, Response::tries_again);
+    if again && let (FailureKind::FellSilent, Some(agent)) = (kind, held_by) {
+        return draft.emit(RunEvent::TaskTakenBack { task: task.clone(), generation, agent, reason });
+    }
     if again {
         let reason = told(reason, response, withheld.as_deref());
         draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Evidence, RunEvent, RunState, TaskState};
+use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunEvent, RunState, TaskState};
 
 use super::draft::Draft;
 use super::effect::Effect;
@@ -19,14 +19,18 @@ pub(super) struct Loss<'a> {
     pub(super) reason: &'a str,
     /// The last step in the record of those of its tasks for which that makes a difference.
     pub(super) steps: &'a BTreeMap<TaskId, u32>,
+    /// How many tasks of other runs it had in hand.
+    pub(super) elsewhere: u32,
 }
 
 /// Hands on what the agent had. Of a task that it does not hold any more, nothing follows.
 pub(super) fn agent_lost(draft: &mut Draft<'_>, loss: &Loss<'_>) {
     let Some(run) = draft.open() else { return };
     let held = run.tasks.iter().filter(|(_, state)| holds(state, loss.agent));
-    for task in held.map(|(task, _)| task.clone()).collect::<Vec<_>>() {
-        orphan(draft, &task, loss);
+    let held: Vec<TaskId> = held.map(|(task, _)| task.clone()).collect();
+    let others = u32::try_from(held.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    for task in held {
+        orphan(draft, &task, others.saturating_add(loss.elsewhere), loss);
     }
 }
 
@@ -34,9 +38,11 @@ fn holds(state: &TaskState, agent: &AgentId) -> bool {
     state.status == TaskStatus::Processing && state.agent.as_ref() == Some(agent)
 }
 
-fn orphan(draft: &mut Draft<'_>, task: &TaskId, loss: &Loss<'_>) {
+/// Takes a task from the agent, which had so many others beside it.
+fn orphan(draft: &mut Draft<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
     let Some(run) = draft.open() else { return };
-    let (limit, Some(state)) = (run.limits.max_deaths, run.tasks.get(task)) else { return };
+    let knows_them = run.event_version >= REPAIRS_SINCE;
+    let Some(state) = run.tasks.get(task) else { return };
     let (generation, attempt, ack) = (state.generation, state.attempt, state.ack.clone());
     draft.emit(RunEvent::TaskOrphaned {
         task: task.clone(),
@@ -45,10 +51,16 @@ fn orphan(draft: &mut Draft<'_>, task: &TaskId, loss: &Loss<'_>) {
         agent: loss.agent.clone(),
         reason: loss.reason.to_owned(),
         last_step: loss.steps.get(task).copied().unwrap_or(state.last_step),
+        beside: if knows_them { others } else { 0 },
     });
-    let deaths = draft.open().and_then(|run| run.tasks.get(task)).map_or(0, |state| state.deaths.len());
-    if limit > 0 && deaths >= usize::try_from(limit).unwrap_or(usize::MAX) {
+    let Some(run) = draft.open() else { return };
+    let Some(state) = run.tasks.get(task) else { return };
+    if state.is_deadly(&run.limits) {
         return quarantine(draft, task, ack, loss.reason);
+    }
+    // It is offered anew, to somebody who has nothing else in hand.
+    if state.is_to_be_alone(&run.limits) {
+        return;
     }
     // Without the subject the queue gives the task out again when its time is up.
     if let Some(ack) = ack {
@@ -119,6 +131,7 @@ pub fn hand_on_again(run: &RunState) -> Vec<Effect> {
     let waits = |task: &TaskId, state: &TaskState| {
         state.status == TaskStatus::Queued
             && state.attempt > Attempt(0)
+            && !state.is_to_be_alone(&run.limits)
             && !starting(run).any(|key| key.task == *task)
     };
     let orphans = run.tasks.iter().filter(|(task, state)| waits(task, state));

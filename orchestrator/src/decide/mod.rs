@@ -1,6 +1,7 @@
 //! What a run does next. Pure: no clock, no randomness, no I/O; whatever depends on those comes in as data and
 //! stands in the record, so that every decision can be made again from it.
 
+mod absence;
 mod acceptance;
 mod auction;
 mod blueprint;
@@ -16,8 +17,10 @@ mod effect;
 mod failure;
 mod goal;
 mod groups;
+mod learnt;
 mod lessons;
 mod loss;
+mod news;
 mod nonce;
 mod outcome;
 mod partial;
@@ -32,11 +35,13 @@ mod response;
 mod review;
 mod schedule;
 mod settle;
+mod silence;
 mod standing;
 mod standstill;
 mod stuck;
 mod survey;
 mod waits;
+mod waits_for;
 mod work;
 
 #[cfg(test)]
@@ -49,13 +54,17 @@ use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
 
+pub(crate) use acceptance::promised;
 pub use deadline::next_deadline;
 pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
+pub(crate) use place::names_in;
 pub use place::{Anybody, Place, Recorded, Substance, Wanted};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
+pub use silence::patience;
 pub use survey::{in_hands, in_work};
+pub use waits_for::{Crew, WaitsFor, waits_for};
 
 use draft::Draft;
 use loss::Loss;
@@ -125,6 +134,7 @@ pub fn decide(
     }
     questions::enforce(&mut draft);
     deadline::enforce(&mut draft);
+    absence::enforce(&mut draft);
     peers::enforce(&mut draft);
     response::let_go(&mut draft);
     waits::settle(&mut draft);
@@ -137,6 +147,7 @@ pub fn decide(
     settle::settle(&mut draft);
     schedule::offer_what_is_due(&mut draft, run.is_none());
     children::follow(&mut draft, run, inputs);
+    news::tell(&mut draft);
     set_alarm(&mut draft, inputs, deadline_before, was_open);
     draft.finish(inputs)
 }
@@ -159,7 +170,13 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
         }
         Input::Refuse { goal, limits, reason, busy } => goal::refuse(draft, goal, limits, (reason, *busy)),
         Input::Agent { seq } => outcome::take_in(draft, *seq),
-        Input::AgentLost { agent, reason, steps } => loss::agent_lost(draft, &Loss { agent, reason, steps }),
+        Input::Unreadable { seq, why } => outcome::take_in_unreadable(draft, *seq, why),
+        Input::AgentLost { agent, reason, steps, elsewhere } => {
+            loss::agent_lost(draft, &Loss { agent, reason, steps, elsewhere: *elsewhere });
+        }
+        Input::Silent { task, generation, agent, for_ms } => {
+            silence::fell_silent(draft, task, *generation, (agent, *for_ms));
+        }
         Input::Cancel { reason, by, id: _ } => control::cancel(draft, reason, by),
         Input::Pause { request } => control::obey(draft, request, control::pause),
         Input::Resume { request, deadline_ms } => {
@@ -185,6 +202,7 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
                 questions::answer(draft, request, *question, text)
             });
         }
+        Input::ContractBroken { outcome, faults } => draft.broken(*outcome, faults),
         Input::Bids { task, number, bids, standings } => {
             auction::close(draft, task, *number, (bids, standings));
         }

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, AgentKey, RunEvent, RunState, Started};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, REPAIRS_SINCE, RunEvent, RunState, Started};
 
 use super::acceptance;
 use super::auction;
@@ -40,8 +40,33 @@ pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
             None => control::put_down(draft, key.task, key.generation),
         },
         AgentEvent::Released(_) => loss::released(draft, key),
-        AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
+        AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Unreadable(_) => {}
     }
+}
+
+/// Takes in an entry that whoever drives the run could not read. It ends the generation as a failure of its agent, what
+/// it was to be makes no difference: nobody knows how the task stands. What is wrong is kept among the dead letters.
+pub(super) fn take_in_unreadable(draft: &mut Draft<'_>, seq: Seq, why: &str) {
+    let found = draft.open().and_then(|run| run.pending.get(&seq));
+    let Some((key, kind)) = found.map(|(key, event)| (key.clone(), event.kind())) else { return };
+    let reason = format!("its agent wrote what cannot be read ({kind}): {why}");
+    draft.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
+    let current = draft.open().is_some_and(|run| is_current(run, &key));
+    // It may think that it still has the task, or not be who wrote this.
+    draft.effect(Effect::CancelTask {
+        task: key.task.clone(),
+        generation: key.generation,
+        agent: Some(key.agent.clone()),
+        reason: reason.clone(),
+    });
+    if !current {
+        return;
+    }
+    if kind == EventKind::Outcome {
+        auction::held(draft, &key, false);
+    }
+    let (kind, ending) = (FailureKind::AgentFault, Ending::AgentFailed);
+    failure::failed(draft, &key.task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
 }
 
 /// Whoever begins what is closed is told so: nothing that comes of it would count.
@@ -79,6 +104,12 @@ fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
 fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
     let (counts, kind) = (outcome.counts(), FailureKind::of(&outcome));
     let Outcome { ending, reason, product, .. } = outcome;
+    if is_late_part(draft, task, ending) {
+        let part = product.and_then(part_of);
+        let (kind, ending) = (FailureKind::TimeUp, Ending::DeadlinePassed);
+        let reason = format!("its time was up before it was done: {reason}");
+        return failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part, reason });
+    }
     if !counts {
         let reason =
             if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
@@ -107,6 +138,14 @@ fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
     }
 }
 
+/// Whether it is a part of a task, and its time is up: others may do the whole. It counts where nobody can.
+fn is_late_part(draft: &Draft<'_>, task: &TaskId, ending: Ending) -> bool {
+    let Some(run) = draft.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return false };
+    let deadline = run.tasks.get(task).and_then(|state| state.deadline);
+    let is_part = ending == Ending::DonePartial && task.as_leaf().is_some();
+    is_part && deadline.is_some_and(|deadline| deadline < draft.now())
+}
+
 /// Records that a task ended well.
 pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
     let Some(generation) = draft.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
@@ -130,10 +169,13 @@ fn part_of(product: Product) -> Option<Box<TaskResult>> {
 }
 
 fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, ending: Ending, result: &TaskResult) {
-    let fault = draft.open().and_then(|run| acceptance::fault(run, index, ending, result));
-    let Some(reason) = fault else { return count_leaf(draft, index, seq, result) };
-    let part = part_of(Product::Result(result.clone()));
-    let failure = Failure { kind: FailureKind::NotAccepted, ending, outcome: Some(seq), part, reason };
+    let fault =
+        draft.open().and_then(|run| acceptance::fault(run, index, (ending, result), draft.breach(seq)));
+    let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
+        return count_leaf(draft, index, seq, result);
+    };
+    let part = if is_part { part_of(Product::Result(result.clone())) } else { None };
+    let failure = Failure { kind, ending, outcome: Some(seq), part, reason };
     failure::failed(draft, &TaskId::Leaf(index.clone()), failure);
 }
 

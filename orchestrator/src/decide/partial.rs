@@ -80,6 +80,7 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
         .chain(survey::stale_note(run))
         .chain(response::note(run))
         .chain(response::partial_note(run))
+        .chain(survey::unchecked_note(run))
         .chain(conflicts::notes(run))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()

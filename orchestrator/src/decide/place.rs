@@ -4,13 +4,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use muster_shared::flow::Placement;
+use muster_shared::flow::{Ending, Placement, TaskStatus};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::run::{Avoided, Group, RunState, TEAMS_SINCE};
+use muster_shared::run::{Avoided, Group, REPAIRS_SINCE, RunState, TEAMS_SINCE, TaskState};
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::{auction, work};
+use super::{auction, survey, work};
+
+/// Most words of a reason that are looked at for names.
+const MOST_WORDS: usize = 200;
+
+/// So many offers in a row that single agents did not take, then whoever of the role is free gets the task.
+const MOST_UNTAKEN: u32 = 6;
 
 /// Knows the fleet, and says to whom a task should go.
 pub trait Place: Debug {
@@ -49,6 +55,12 @@ pub struct Wanted<'a> {
     pub substance: Option<Substance>,
     /// Who is to have it if that can be: its bid won.
     pub awarded: Option<AgentId>,
+    /// The words of whoever handed it back, which may name who should do it.
+    pub named: Option<&'a str>,
+    /// Whether somebody is to be asked by name, though anybody of the role would do.
+    pub by_name: bool,
+    /// Whether whoever does it should have nothing else in hand.
+    pub alone: bool,
     /// Who should rather not have it.
     pub avoid: Vec<Avoided>,
     /// Who knows what it is about from what was done before, best first.
@@ -57,6 +69,8 @@ pub struct Wanted<'a> {
     pub corpus: Option<&'a str>,
     /// What this decision has given, or would have given, to each agent so far.
     pub given: &'a BTreeMap<AgentId, u32>,
+    /// The run as it stands in this decision: what came in may have got agents free, or busy.
+    pub stands: Option<&'a RunState>,
 }
 
 /// A fleet in which all are alike: whoever is free takes the next task.
@@ -85,6 +99,9 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
     let TaskId::Leaf(index) = task else { return None };
     let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let state = run.tasks.get(task);
+    if run.event_version >= REPAIRS_SINCE && state.is_some_and(lies_untaken) {
+        return None;
+    }
     let placing = draft.situation().placing;
     let wanted = Wanted {
         run: run.id,
@@ -93,7 +110,10 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         needs: &planned.needs,
         tools: &planned.tools,
         substance: placing.weighs_contracts(role).then(|| work::substance(run, index)).flatten(),
-        awarded: auction::awarded(run, index),
+        awarded: auction::awarded(run, index, draft.now()),
+        named: handed_back(run, task),
+        by_name: is_by_name(run, index, state),
+        alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
         avoid: state
             .map(|state| avoided(state.queue.as_ref(), &state.avoid))
             .into_iter()
@@ -103,8 +123,17 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         knows: knows(run, task),
         corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
         given: draft.given(),
+        stands: Some(run),
     };
     placing.place(&wanted)
+}
+
+/// Whether offers to single agents were not taken over and over: those that could do it best are silent, and somebody
+/// who can do less of it is better than nobody.
+fn lies_untaken(state: &TaskState) -> bool {
+    let in_a_row = state.continues.map_or(0, |first| state.generation.0.saturating_sub(first.0));
+    let lies = state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Agent(_)));
+    lies && in_a_row >= MOST_UNTAKEN
 }
 
 /// Who should rather not have a task again: what is remembered, and whoever has it in a queue of its own now.
@@ -113,7 +142,8 @@ fn avoided(queue: Option<&Queue>, known: &[Avoided]) -> Vec<Avoided> {
     if let Some(Queue::Agent(agent)) = queue
         && avoid.iter().all(|known| known.agent != *agent)
     {
-        avoid.push(Avoided { agent: agent.clone(), reason: "it was asked and did not take it".to_owned() });
+        let reason = "it was asked and did not take it".to_owned();
+        avoid.push(Avoided { agent: agent.clone(), reason, idle: true });
     }
     avoid
 }
@@ -123,9 +153,56 @@ fn fellows(run: &RunState, member: &TaskIndex) -> Vec<Avoided> {
     let group = run.group_in_work(&member.planned()).filter(|_| member.is_member());
     let others = group.into_iter().flat_map(Group::everybody).filter(|other| *other != member);
     let states = others.filter_map(|other| run.planned(other));
-    let agents = states.filter_map(|state| state.agent.as_ref().or(state.ended_by.as_ref()));
+    let agents = states.filter_map(|state| state.agent.as_ref().or(asked(state)).or(state.ended_by.as_ref()));
     let reason = "it has another member of the group".to_owned();
-    agents.map(|agent| Avoided { agent: agent.clone(), reason: reason.clone() }).collect()
+    agents.map(|agent| Avoided { agent: agent.clone(), reason: reason.clone(), idle: false }).collect()
+}
+
+/// Who was asked by name and has not started yet.
+fn asked(state: &TaskState) -> Option<&AgentId> {
+    match &state.queue {
+        Some(Queue::Agent(agent)) if state.status.is_in_work() => Some(agent),
+        Some(Queue::Agent(_) | Queue::Role(_)) | None => None,
+    }
+}
+
+/// Whether somebody is to be asked by name. Members of a group would else come into the hands of one process; what was
+/// taken from its role's queue by somebody who did not start it would be taken by the same one again.
+fn is_by_name(run: &RunState, index: &TaskIndex, state: Option<&TaskState>) -> bool {
+    let lay_there =
+        |state: &TaskState| state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)));
+    let suspect = |state: &TaskState| state.is_suspect(&run.limits);
+    let asked_for = index.is_member() || state.is_some_and(|state| lay_there(state) || suspect(state));
+    run.event_version >= REPAIRS_SINCE && asked_for
+}
+
+/// What whoever had a task last said when it handed it back for another to do.
+fn handed_back<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a str> {
+    let state = run.tasks.get(task).filter(|_| run.event_version >= REPAIRS_SINCE)?;
+    let last = state.outcome.as_ref().filter(|outcome| outcome.ending == Ending::Delegate)?;
+    Some(&last.reason)
+}
+
+/// Words that may be names.
+pub(crate) fn names_in(text: &str) -> impl Iterator<Item = String> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let words = text.split(move |letter: char| !is_part(letter)).filter(|word| !word.is_empty());
+    words.take(MOST_WORDS).map(str::to_ascii_lowercase)
+}
+
+/// The role that should do a task by the words of whoever handed it back, where the fleet has it and it is another.
+pub(super) fn role_named(draft: &Draft<'_>, task: &TaskId, own: &Role) -> Option<Role> {
+    let run = draft.open()?;
+    let leaf = task.as_leaf().filter(|index| !index.is_member())?;
+    let words = handed_back(run, &TaskId::Leaf(leaf.clone()))?;
+    let roles = survey::leaf_roles(draft.situation().capacity);
+    let known = |word: &String| {
+        let named = roles.iter().find(|role| role.to_string().eq_ignore_ascii_case(word));
+        named.filter(|role| {
+            *role != own && draft.situation().capacity.contains_key(&Queue::Role((*role).clone()))
+        })
+    };
+    names_in(words).find_map(|word| known(&word).cloned())
 }
 
 /// Who did what the task builds on: the task itself before, then what it depends on.

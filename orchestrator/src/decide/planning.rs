@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, coverage, tools};
-use muster_shared::run::{Checked, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
+use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
 
 use super::draft::Draft;
 use super::failure::{self, Failure};
@@ -55,12 +55,18 @@ const fn whoever_does(goal: &Goal) -> Role {
 fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
     let tools = tools::known(draft.specialists());
     let Some(run) = draft.open() else { return };
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let mut roles = survey::leaf_roles(draft.situation().capacity);
+    roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
     let named = survey::nameable(run, &tools);
     let reasons = wrong_with(brought, &limits, &roles, named, survey::values(run).as_ref());
     if reasons.is_empty() {
-        let (plan, repairs) = plan::repair(brought, &limits, &roles);
+        // What is in order is left as the person wrote it.
+        let (plan, repairs) = if run.event_version >= REPAIRS_SINCE {
+            (plan::as_given(brought), Vec::new())
+        } else {
+            plan::repair(brought, &limits, &roles)
+        };
         draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
         draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
         return review::begin(draft, &repairs);
@@ -95,12 +101,22 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let mut repairs = tools::fit(&mut proposal, named);
     let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, values.as_ref());
     repairs.extend(mended);
+    let (plan, repairs) = or_single(run, plan, repairs);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
         sound(draft, seq, plan, repairs);
     } else {
         refuse(draft, seq, reasons(&left));
     }
+}
+
+/// Where nothing that could be done is left of a plan, one task does the whole: asking on and on costs more.
+fn or_single(run: &RunState, plan: Plan, mut repairs: Vec<String>) -> (Plan, Vec<String>) {
+    if !plan.tasks.is_empty() || run.event_version < REPAIRS_SINCE {
+        return (plan, repairs);
+    }
+    repairs.push("the plan held nothing that could be done: one task does the whole".to_owned());
+    (complexity::single_task(&run.goal, whoever_does(&run.goal)), repairs)
 }
 
 /// The planner wants to know what the goal means (P8). People are asked once, if that is wanted; the planner goes on

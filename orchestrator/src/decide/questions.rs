@@ -8,7 +8,9 @@ use std::time::Duration;
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
 use muster_shared::flow::{About, Observation, ObservationStatus, OnTimeout, Question, Reply};
 use muster_shared::ids::{QuestionId, TaskId};
-use muster_shared::run::{QuestionEnd, QuestionState, Request, RunEvent, RunState, StopReason};
+use muster_shared::run::{
+    QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunEvent, RunState, StopReason,
+};
 use muster_shared::time::Millis;
 
 use super::draft::Draft;
@@ -26,6 +28,11 @@ pub(super) fn ask(draft: &mut Draft<'_>, about: About, question: Question) {
     let no_more = run.questions.len() >= usize::try_from(people.max_questions).unwrap_or(usize::MAX);
     let mut question = bounded(question);
     question.to = question.to.or_else(|| people.ask.first().cloned());
+    if run.event_version >= REPAIRS_SINCE && !question.choices.is_empty() {
+        // What is told as the default is what is taken in the end: one of the choices, or none.
+        let default = question.default.take();
+        question.default = default.and_then(|default| question.read(&default).ok());
+    }
     let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
     let expires = expires(run, &question, draft.now());
     draft.emit(RunEvent::QuestionAsked { id, about, question, expires, on_timeout });
@@ -46,7 +53,13 @@ pub(super) fn answer(
     if let Some(end) = &asked.end {
         return Err(ended_before(id, end));
     }
-    let text = asked.question.read(text)?;
+    let text = if run.event_version < REPAIRS_SINCE {
+        asked.question.read_exactly(text)?
+    } else if review::is_verdict(&asked.about) {
+        review::read(text)?
+    } else {
+        asked.question.read(text)?
+    };
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
     answered(draft, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
     Ok(())
@@ -70,7 +83,12 @@ fn time_is_up(draft: &mut Draft<'_>, id: QuestionId) {
         OnTimeout::Proceed => by_default(draft, id),
         OnTimeout::Abort => {
             let reason = format!("nobody answered question {id} in time: {}", asked.question.text);
-            by_default(draft, id);
+            if run.event_version >= REPAIRS_SINCE {
+                let reason = "nobody answered in time, and the run is stopped for that".to_owned();
+                draft.emit(RunEvent::QuestionWithdrawn { id, reason });
+            } else {
+                by_default(draft, id);
+            }
             control::abort(draft, StopReason::DeadlinePassed, reason);
         }
         OnTimeout::AskAnother => match next_person(run, asked) {

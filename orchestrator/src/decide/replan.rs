@@ -2,11 +2,11 @@
 //! task; on low confidence. Nothing new is begun until the planner has answered; what is in hand is brought to its end
 //! first, so that its result counts. When the plans that a run may have are used up, it fails and says what was tried.
 
-use muster_shared::flow::{Ending, PlanDraft, PlanTask, Report, TaskResult};
+use muster_shared::flow::{Ending, PlanDraft, PlanTask, Planning, Report, TaskResult};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
-use muster_shared::run::{FailedPlan, Phase, REPLANS_SINCE, RunEvent, RunState, failed_plan};
+use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, failed_plan};
 
 use super::draft::Draft;
 use super::outcome::completed;
@@ -23,6 +23,12 @@ fn is_on(run: &RunState) -> bool {
         && run.phase == Phase::Executing
         // A blueprint says itself what follows when a step fails.
         && run.goal.blueprint.is_none()
+        && !is_unwanted(run)
+}
+
+/// Whether no planner is to be asked, whatever happens.
+pub(super) fn is_unwanted(run: &RunState) -> bool {
+    run.event_version >= REPAIRS_SINCE && run.limits.planning == Planning::Never
 }
 
 /// Whether no further plan may be made.
@@ -177,7 +183,7 @@ pub(super) fn give_up(draft: &mut Draft<'_>, last: Option<&str>) {
          `muster show {}` has what was tried and learnt",
         if count == 1 { "plan" } else { "plans" },
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
-        run.id.short(),
+        survey::short(run, run.id),
     );
     let report = Box::new(report(run, &plans, &lessons, &simpler));
     draft.effect(Effect::CancelRun { reason: reason.clone() });

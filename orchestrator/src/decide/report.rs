@@ -3,11 +3,20 @@
 use muster_shared::flow::{LeafRef, Report};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::coverage::{self, Contribution};
-use muster_shared::run::{Checked, REPORTS_CHECKED_SINCE, RunEvent, RunState};
+use muster_shared::run::{
+    Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunEvent, RunState, Shortfall, TaskEnd, count, shortfalls,
+};
 
 use super::draft::Draft;
 use super::outcome::completed;
+use super::partial::line;
 use super::{blueprint, budget, conflicts, draft_review, response, survey};
+
+/// Most tasks that are listed one by one.
+const MOST_LISTED: usize = 50;
+
+/// Longest line about one of them, in characters.
+const LONGEST_LINE: usize = 600;
 
 /// Takes the report over, and ends the run with it unless somebody reviews it first.
 pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, report: Report) {
@@ -28,13 +37,33 @@ pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Opti
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
     }
-    for note in [survey::dissent_note, survey::stale_note, response::note, response::partial_note] {
+    let notes = [
+        survey::dissent_note,
+        survey::stale_note,
+        response::note,
+        response::partial_note,
+        survey::unchecked_note,
+    ];
+    for note in notes {
         if let Some(note) = draft.open().and_then(note) {
             report.body = with_note(&report.body, &note);
         }
     }
     if let Some(note) = draft.open().and_then(conflicts::note) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
+    }
+    if let Some(note) = draft.open().and_then(unread) {
+        report.body = with_note(&report.body, &note);
+    }
+    if let Some(section) = draft.open().and_then(not_done) {
+        report.body = format!("{}\n\n{section}", report.body.trim_end());
+        for part in draft.open().map(missing_parts).unwrap_or_default() {
+            // What the goal cannot do without is said already.
+            let named = part.split(" (").next().unwrap_or(&part);
+            if report.unanswered.iter().all(|known| !known.starts_with(named)) {
+                report.unanswered.push(part);
+            }
+        }
     }
     if let Some(note) = draft.open().and_then(|run| draft_review::note(run, unrevised)) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
@@ -52,6 +81,46 @@ pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Opti
         draft.emit(RunEvent::WordsUncovered { by: Checked::Report, words });
     }
     draft.emit(RunEvent::RunCompleted { report });
+}
+
+/// Documents that nobody could read: whoever gave them takes them for searched.
+fn unread(run: &RunState) -> Option<String> {
+    let told = run.event_version >= REPAIRS_SINCE && !run.goal.unread.is_empty();
+    told.then(|| format!("Not all documents could be read; {}.", line(&run.goal.unread, LONGEST_LINE)))
+}
+
+/// What the tasks did not give, by rule: whatever the writer says, nobody takes the report for the whole answer.
+fn not_done(run: &RunState) -> Option<String> {
+    let short = shortfalls(run);
+    if run.event_version < REPAIRS_SINCE || short.is_empty() {
+        return None;
+    }
+    let counted = count(run)?.in_words();
+    let said = if short.iter().any(|task| task.end.is_short()) {
+        ". This report is not the whole answer"
+    } else {
+        ""
+    };
+    let mut section = format!("## What was not done\n\n{counted}{said}.\n\n");
+    section.extend(short.iter().take(MOST_LISTED).map(|task| format!("- {}\n", in_words(task))));
+    let more = short.len().saturating_sub(MOST_LISTED);
+    if more > 0 {
+        section.push_str(&format!("- and {more} more, which `muster show` lists\n"));
+    }
+    Some(section)
+}
+
+/// The same as parts of the goal that are not answered.
+fn missing_parts(run: &RunState) -> Vec<String> {
+    let short = shortfalls(run).into_iter().filter(|task| task.end.is_short() && task.end != TaskEnd::InPart);
+    short.take(MOST_LISTED).map(|task| in_words(&task)).collect()
+}
+
+/// `1-2 Check the licence (failed): it has none`.
+fn in_words(short: &Shortfall) -> String {
+    let index = short.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
+    let why = if short.why.is_empty() { String::new() } else { format!(": {}", short.why) };
+    line(&format!("{index}{} ({}){why}", short.name, short.end.in_words()), LONGEST_LINE)
 }
 
 fn with_note(body: &str, note: &str) -> String {

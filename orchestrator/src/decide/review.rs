@@ -4,12 +4,14 @@
 //! A plan under review is adopted, and nothing of it is offered. Whoever rejects it says why; the refiner changes it,
 //! and it is asked about again. Whoever edits it gives the plan as it is to be.
 
-use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
+use muster_shared::flow::question::MAX_QUESTION_BYTES;
+use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult, verdict};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::{QuestionEnd, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
+use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
 
 use super::draft::Draft;
+use super::partial::line;
 use super::{control, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
@@ -17,6 +19,9 @@ const APPROVE: &str = "approve";
 
 /// What somebody answers who wants no more of it.
 const STOP: &str = "stop";
+
+/// What is said of a step of a blueprint that is not to begin.
+const NO: &str = "no";
 
 /// A verdict on what was asked.
 enum Verdict {
@@ -136,20 +141,54 @@ pub(super) fn approve(
 /// Somebody rejects what is asked about, and says why.
 pub(super) fn reject(draft: &mut Draft<'_>, request: &Request) -> Result<(), String> {
     let Some(run) = draft.open() else { return Ok(()) };
-    let (id, _) = under_review(run)?;
+    let (id, about) = under_review(run)?;
+    if matches!(about, About::Step(_)) {
+        return questions::answer(draft, request, id, NO);
+    }
     if request.reason.trim().is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
+    }
+    if run.event_version >= REPAIRS_SINCE && verdict::read(&request.reason) == verdict::Verdict::Yes {
+        return Err(format!(
+            "{:?} reads as an approval: `muster approve` is for that; say what is to be different",
+            request.reason.trim()
+        ));
     }
     questions::answer(draft, request, id, &request.reason)
 }
 
+/// What a person says to a question of going on or not, as it is recorded: `approve`, `stop`, or what is to change.
+pub(super) fn read(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.len() > MAX_QUESTION_BYTES {
+        return Err(format!("the answer has {} bytes, {MAX_QUESTION_BYTES} is the most", text.len()));
+    }
+    let ask_again = |why: &str| {
+        format!(
+            "{why}: say `approve` to go on, `stop` to end the run, or in a sentence what is to be different. The question \
+             waits on"
+        )
+    };
+    match verdict::read(text) {
+        verdict::Verdict::Yes => Ok(APPROVE.to_owned()),
+        verdict::Verdict::Stop => Ok(STOP.to_owned()),
+        verdict::Verdict::Change(wish) => Ok(wish),
+        verdict::Verdict::No => Err(ask_again(&format!("{text:?} does not say what is to be different"))),
+        verdict::Verdict::Unclear => {
+            Err(ask_again(&format!("it is not clear whether {:?} is a yes or a no", line(text, 100))))
+        }
+    }
+}
+
 fn under_review(run: &RunState) -> Result<(QuestionId, About), String> {
-    let mut asked = run.open_questions().filter(|(_, asked)| is_verdict(&asked.about));
+    let steps_too = run.event_version >= REPAIRS_SINCE;
+    let waits = |about: &About| is_verdict(about) || (steps_too && about.is_approved());
+    let mut asked = run.open_questions().filter(|(_, asked)| waits(&asked.about));
     let asked = asked.next().map(|(id, asked)| (id, asked.about.clone()));
     asked.ok_or_else(|| "nothing waits to be approved: `muster questions` shows what is asked".to_owned())
 }
 
-const fn is_verdict(about: &About) -> bool {
+pub(super) const fn is_verdict(about: &About) -> bool {
     match about {
         About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_) => true,
         About::Task(_) | About::Goal | About::Step(_) | About::Conflict(_) => false,

@@ -10,9 +10,10 @@ use muster_shared::time::Millis;
 use super::draft::Draft;
 use super::effect::Effect;
 use super::nonce::nonce;
-use super::place::place;
+use super::place::{place, role_named};
 use super::{
-    auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, survey, work,
+    absence, auction, budget, conflicts, deadline, delegate, draft_review, groups, replan, review, survey,
+    work,
 };
 
 /// Most offers in one decision: a batch of the record holds 500 messages, and the rest follows at once.
@@ -23,16 +24,11 @@ const MOST_OFFERS: usize = 200;
 /// messages by themselves.
 const MOST_SINGLY: usize = 10;
 
-/// How long an offer may lie in a queue that has free slots before it counts as lost. Doubles with each
-/// generation, so that a queue that only seems free is not flooded.
-const LOST_AFTER: Duration = Duration::from_secs(5);
-
-/// How long an offer to one agent may wait for it before it goes elsewhere. Not less than for others: a server that is
-/// killed is back within seconds, and what is made again at the moment it is taken may be paid for twice.
-const ADDRESSED_LOST_AFTER: Duration = Duration::from_secs(5);
-
-/// How often that time is doubled at most.
+/// How often the time is doubled at most that an offer may lie in the queue of a role.
 const MOST_DOUBLINGS: u32 = 6;
+
+/// How many times as long an offer may lie whose agent first has to end what else it has in hand.
+const ALONE: u32 = 12;
 
 /// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
 /// it tells the run's secret, and agents read the decisions that make offers; and nothing while the run is paused.
@@ -115,7 +111,8 @@ pub fn next_review(run: &RunState) -> Option<Millis> {
     if run.paused.is_some() {
         return None;
     }
-    run.tasks.values().filter_map(lost_at).chain(auction::next_end(run)).min()
+    let lost = run.tasks.values().filter_map(|state| lost_at(run, state));
+    lost.chain(auction::next_end(run)).chain(absence::next_look(run)).min()
 }
 
 /// A refinement waits for what is in work, so that it hears of everything that asks for it.
@@ -146,10 +143,15 @@ struct Found {
 
 /// Where an offer of the task can go now. When it has to wait for room, that is noted.
 fn find_place(draft: &mut Draft<'_>, task: &TaskId, role: Role) -> Option<Found> {
+    let role = role_named(draft, task, &role).unwrap_or(role);
     let placement = place(draft, task, &role);
     let usual = Queue::Role(role);
     let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
-    draft.give(&queue);
+    // What goes to the same agent once more takes no more of its slots than it does already.
+    let lies_there = |state: &TaskState| state.status.is_in_work() && state.queue.as_ref() == Some(&queue);
+    if !draft.open().and_then(|run| run.tasks.get(task)).is_some_and(lies_there) {
+        draft.give(&queue);
+    }
     if draft.room(&queue) == 0 {
         if let Some(placement) = placement {
             draft.held_back(placement, &usual);
@@ -179,19 +181,8 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
     let Some(run) = draft.open() else { return };
     let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
     let state = run.tasks.get(task);
-    let heard = match (task, &run.plan) {
-        (TaskId::Leaf(leaf), Some(plan)) => run.peers.heard_by(plan, &leaf.planned(), Millis(0)),
-        (TaskId::Leaf(_), None)
-        | (
-            TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_),
-            _,
-        ) => Vec::new(),
-    };
+    let heard = task.as_leaf().zip(run.plan.as_ref());
+    let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
@@ -213,10 +204,12 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         deadline,
         continues,
         answered: state.and_then(|state| state.answered.clone()),
-        heard,
+        heard: heard.unwrap_or_default(),
         may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
         chain: handed_over_by(run, task),
         withheld: run.responses.withheld(task),
+        alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
+        background: run.goal.parent.as_ref().and_then(|parent| parent.background.clone()),
         // What goes on has the same fences: prompts that are in the record stay as they are.
         nonce: nonce(&run.secret, task, continues.unwrap_or(generation)),
         encoding: run.goal.encoding,
@@ -286,7 +279,7 @@ fn model(run: &RunState, task: &TaskId) -> Option<String> {
 }
 
 /// The role that a task is for; nothing for a leaf that is not in the plan.
-fn role(run: &RunState, task: &TaskId) -> Option<Role> {
+pub(super) fn role(run: &RunState, task: &TaskId) -> Option<Role> {
     match task {
         TaskId::Plan => Some(Role::Planner),
         TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
@@ -307,8 +300,11 @@ fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
 fn offer_lost_again(draft: &mut Draft<'_>) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
-    let is_lost =
-        |state: &TaskState| lost_at(state).is_some_and(|at| at <= now) || is_left_behind(draft, state);
+    let is_lost = |state: &TaskState| {
+        lost_at(run, state).is_some_and(|at| at <= now)
+            || is_left_behind(draft, state)
+            || state.is_to_be_alone(&run.limits)
+    };
     let lost = run.tasks.iter().filter(|(_, state)| is_lost(state));
     let lost: Vec<(TaskId, Generation)> =
         lost.map(|(task, state)| (task.clone(), state.generation)).collect();
@@ -316,6 +312,10 @@ fn offer_lost_again(draft: &mut Draft<'_>) {
         let affordable = draft.open().filter(|run| budget::affords(run, &task));
         let Some(role) = affordable.and_then(|run| role(run, &task)) else { continue };
         let Some(place) = find_place(draft, &task, role) else { continue };
+        if draft.open().and_then(|run| run.tasks.get(&task)).is_some_and(|state| state.attempt == Attempt(0))
+        {
+            auction::broken(draft, &task);
+        }
         let reason = "it was offered again".to_owned();
         draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
         withdraw_if_begun(draft, &task);
@@ -338,14 +338,16 @@ fn is_left_behind(draft: &Draft<'_>, state: &TaskState) -> bool {
         && waits_for.is_some_and(|queue| !draft.situation().capacity.contains_key(queue))
 }
 
-/// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on.
-fn lost_at(state: &TaskState) -> Option<Millis> {
+/// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on. For a
+/// queue that only seems free it doubles with each generation. An offer to one agent is not waited for longer, nor less: a
+/// server that is killed is back within seconds, and what is made again at the moment it is taken may be paid for twice.
+fn lost_at(run: &RunState, state: &TaskState) -> Option<Millis> {
     if state.status != TaskStatus::Queued {
         return None;
     }
-    if matches!(state.queue, Some(Queue::Agent(_))) {
-        return Some(state.offered_at?.after(ADDRESSED_LOST_AFTER));
-    }
-    let doublings = state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS);
-    Some(state.offered_at?.after(LOST_AFTER * 2u32.pow(doublings)))
+    let within = Duration::from_millis(run.limits.start_within_ms);
+    let within = if state.alone { within.saturating_mul(ALONE) } else { within };
+    let is_addressed = matches!(state.queue, Some(Queue::Agent(_)));
+    let doublings = if is_addressed { 0 } else { state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS) };
+    Some(state.offered_at?.after(within.saturating_mul(2u32.pow(doublings))))
 }

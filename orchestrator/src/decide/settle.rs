@@ -26,6 +26,9 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
             break;
         }
     }
+    if conflicts::look_at_near(draft) {
+        return;
+    }
     conflicts::give_up(draft, "nothing more could be done about it");
     let Some(run) = draft.open() else { return };
     if survey::results(run).is_empty() {

@@ -15,7 +15,10 @@ const SUBMIT: &str = muster_shared::flow::Action::SUBMIT;
 pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
     let agents: Vec<AgentStanding> = tallies(run)
         .into_iter()
-        .map(|(agent, tally)| AgentStanding { agent, role: String::new(), model: String::new(), tally })
+        .map(|(agent, tally)| {
+            let (role, model, name, host) = Default::default();
+            AgentStanding { agent, role, model, name, host, tally }
+        })
         .collect();
     let mut tools: BTreeMap<String, ToolTally> = BTreeMap::new();
     let outcomes = run.tasks.values().filter_map(|task| task.outcome.as_ref());

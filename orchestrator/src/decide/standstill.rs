@@ -95,6 +95,6 @@ fn leave_out(draft: &mut Draft<'_>, waited: &TaskId, part: &TaskIndex, reason: &
     }
     for leaf in parts {
         control::interrupt(draft, &TaskId::Leaf(leaf.clone()), reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned() });
+        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }

@@ -6,7 +6,7 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::{QuestionState, RunEvent, RunState, STUCK_SINCE};
 
 use super::draft::Draft;
-use super::{questions, replan, review};
+use super::{questions, replan, review, survey};
 
 /// How often people are asked about one task.
 const MOST_TIMES: usize = 2;
@@ -37,7 +37,8 @@ pub(super) fn can_ask(run: &RunState, task: &TaskId) -> bool {
     let same =
         |asked: &&QuestionState| asked.about == About::Task(task.clone()) && asked.question.text == text;
     let times = run.questions.values().filter(same).count();
-    let somebody = run.event_version >= STUCK_SINCE && people.are_there() && run.questions.len() < most;
+    let somebody =
+        run.event_version >= STUCK_SINCE && survey::somebody_is_there(run) && run.questions.len() < most;
     somebody && times < MOST_TIMES
 }
 

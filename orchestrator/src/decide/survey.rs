@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskResult, TaskStatus};
-use muster_shared::ids::{AgentId, Generation, Queue, Role, TaskId, TaskIndex};
+use muster_shared::flow::response::NOT_CHECKED;
+use muster_shared::flow::{
+    About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult, TaskStatus,
+};
+use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::plan::tools::Nameable;
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
-    GRANULARITY_SINCE, QuestionEnd, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
+    GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
 };
 
 use super::{budget, conflicts};
@@ -55,6 +58,20 @@ pub(super) fn leaf_roles(capacity: &BTreeMap<Queue, u32>) -> Vec<Role> {
     [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect()
 }
 
+/// The specialists among the roles that somebody who knows the fleet has named. Who is not there may be on the way, and is
+/// waited for as long as the run's limits say.
+pub(super) fn roles_to_come<'a>(run: &RunState, named: impl IntoIterator<Item = &'a str>) -> Vec<Role> {
+    let may_come = run.event_version >= REPAIRS_SINCE && run.limits.wait_for_role_ms > 0;
+    let roles = named.into_iter().filter_map(|name| name.trim().to_lowercase().parse::<Role>().ok());
+    roles.filter(|role| may_come && matches!(role, Role::Specialist(_))).collect()
+}
+
+/// The roles that tasks of a plan name.
+pub(super) fn roles_named(tasks: &[TaskDraft]) -> Vec<&str> {
+    let below = tasks.iter().flat_map(|task| roles_named(&task.subtasks));
+    tasks.iter().filter_map(|task| task.role.as_deref()).chain(below).collect()
+}
+
 /// The limits of plans that planners and refiners make.
 pub(super) fn limits_of_plans(run: &RunState) -> RunLimits {
     if run.event_version >= GRANULARITY_SINCE { run.limits.clone() } else { run.limits.for_people() }
@@ -73,6 +90,16 @@ pub(super) fn is_open(run: &RunState, task: &TaskId) -> bool {
 /// Whether a task waits for something.
 pub(super) fn anything_waits(run: &RunState) -> bool {
     run.is_held() || run.tasks.values().any(|task| task.waiting.is_some())
+}
+
+/// Whether somebody can be asked how to go on: people have a say in the run, or it is watched.
+pub(super) fn somebody_is_there(run: &RunState) -> bool {
+    run.limits.people.are_there() || run.goal.attended
+}
+
+/// How texts of the record name a run.
+pub(super) fn short(run: &RunState, named: RunId) -> String {
+    if run.event_version < REPAIRS_SINCE { named.beginning() } else { named.short() }
 }
 
 /// Whether what the task was allowed to use did not suffice.
@@ -221,6 +248,23 @@ pub(super) fn dissent_note(run: &RunState) -> Option<String> {
     (!divided.is_empty()).then(|| divided.join(" "))
 }
 
+/// What is said in a report of results that were to be verified by a model, and were not; nothing when all were.
+pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
+    if run.event_version < REPAIRS_SINCE {
+        return None;
+    }
+    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
+    let unchecked = given.filter_map(|(index, task, state)| {
+        let reason = &state.outcome.as_ref()?.reason;
+        let why = reason.split(NOT_CHECKED).nth(1)?.trim_start_matches(':').trim();
+        Some(format!("{index} {} ({why})", task.name))
+    });
+    let unchecked: Vec<String> = unchecked.collect();
+    (!unchecked.is_empty()).then(|| {
+        format!("Not verified, because the model that was asked gave no verdict: {}.", unchecked.join("; "))
+    })
+}
+
 /// What was left out by decision, one line each.
 pub(super) fn decided_against(run: &RunState) -> Vec<String> {
     let skipped = leaves(run).filter(|(_, _, state)| state.status == TaskStatus::Skipped);
@@ -288,7 +332,7 @@ pub(super) fn uncovered(run: &RunState) -> Vec<String> {
 }
 
 /// The leaves of the plan with their states, depth first.
-fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
+pub(super) fn leaves(run: &RunState) -> impl Iterator<Item = (&TaskIndex, &PlanTask, &TaskState)> {
     let leaves = run.plan.iter().flat_map(Plan::leaves);
     leaves.filter_map(|(index, task)| Some((index, task, run.tasks.get(&TaskId::Leaf(index.clone()))?)))
 }

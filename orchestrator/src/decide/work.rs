@@ -9,7 +9,7 @@ use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
 use super::place::Substance;
-use super::{conflicts, groups, replan, survey};
+use super::{conflicts, groups, learnt, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -102,7 +102,7 @@ pub(super) fn substance(run: &RunState, index: &TaskIndex) -> Option<Substance> 
     Some(Substance { given, data: fields_named(&task.expected_output) })
 }
 
-fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
+pub(super) fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
     let above = std::iter::successors(index.parent(), TaskIndex::parent).take(MOST_PARENTS);
     let goals = above.filter_map(|index| Some(run.plan.as_ref()?.tasks.get(&index)?.goal.clone()));
     let mut goals: Vec<String> = goals.collect();
@@ -113,12 +113,16 @@ fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
 pub(super) fn lessons(run: &RunState) -> Vec<String> {
     // What is nearest comes last: what was learnt in this run outlasts what others taught.
     let earlier = run.lessons.iter().cloned();
-    let of_plan = run.reflections.values().flat_map(|reflection| reflection.on_plan.iter().cloned());
-    let notes = run.reflections.values().flat_map(|reflection| &reflection.on_tools);
+    let of_plan = learnt::reflections(run).flat_map(|reflection| reflection.on_plan.iter().cloned());
+    let notes = learnt::reflections(run).flat_map(|reflection| &reflection.on_tools);
     let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
     let mut lessons: Vec<String> = Vec::new();
-    for lesson in
-        earlier.chain(of_plan).chain(of_tools).chain(survey::decided_against(run)).chain(conflicts::told(run))
+    for lesson in earlier
+        .chain(of_plan)
+        .chain(of_tools)
+        .chain(learnt::suggestions(run))
+        .chain(survey::decided_against(run))
+        .chain(conflicts::told(run))
     {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
@@ -155,7 +159,14 @@ fn refine(
     Some(Work::Refine {
         plan: run.plan.clone()?,
         progress: progress_tree(run),
-        reasons: run.wanted.get(&number).cloned().unwrap_or_default(),
+        reasons: run
+            .wanted
+            .get(&number)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .chain(learnt::suggestions(run))
+            .collect(),
         reflections: run.reflections.iter().map(|(index, lesson)| (index.clone(), lesson.clone())).collect(),
         results: survey::results(run),
         operations_left: run.limits.max_refine_operations,

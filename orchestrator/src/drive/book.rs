@@ -6,6 +6,7 @@ use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
 
 use super::office::Office;
+use super::silence::Heard;
 use super::snapshots;
 
 /// The folded record of a run, and what was put off.
@@ -16,6 +17,8 @@ pub(super) struct Book {
     pub(super) author: Option<AgentId>,
     /// Inputs that were put off; all are of agents, so they stand in the record.
     pub(super) deferred: Vec<Input>,
+    /// When tasks in work were heard of last, as far as that was looked up.
+    pub(super) heard: Heard,
     /// Where the run was created; 0 while that is not known.
     pub(super) created: Seq,
     /// Entries folded since the state was kept aside.
@@ -69,8 +72,7 @@ impl Book {
 
     /// What a new owner decides upon: everything that no decision has named, and what may have got free.
     pub(super) fn left_over(&self) -> Vec<Input> {
-        let pending = self.run.iter().flat_map(|run| run.pending.keys());
-        pending.map(|seq| Input::Agent { seq: *seq }).chain([Input::Capacity]).collect()
+        self.run.iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
     }
 
     /// Folds a signal. Returns the input that it is, if a decision can follow from it.
@@ -79,7 +81,7 @@ impl Book {
         let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
         apply_late(run, entry.seq, key, event);
         self.since_snapshot = self.since_snapshot.saturating_add(1);
-        run.pending.contains_key(&entry.seq).then_some(Input::Agent { seq: entry.seq })
+        run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
     }
 
     /// Folds a decision that was just written.

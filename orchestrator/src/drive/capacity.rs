@@ -2,92 +2,47 @@
 //!
 //! The queue is a short buffer; what does not fit waits in the runs, where order and fairness are decided.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod away;
+mod ledger;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use muster_bus::RegistryChange;
-use muster_shared::flow::{Placement, Specialty};
+use muster_shared::flow::{Placement, RunLimits, Specialty};
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
-use muster_shared::run::RunState;
-use muster_shared::standing::{RunStanding, Standings};
-use muster_shared::wire::{Advertised, Encoding, Profile};
+use muster_shared::run::{Input, RunState};
+use muster_shared::standing::{Identity, RunStanding, Standings};
+use muster_shared::wire::Profile;
 
-use super::line::Line;
-use crate::decide::{Place, Wanted, in_hands, in_work};
-use crate::matching::{Candidate, Roster};
+pub use ledger::Holding;
+
+use crate::decide::{Place, Wanted, in_work, promised};
+use crate::matching::{Candidate, Look};
+use ledger::Ledger;
 
 /// The role under which orchestrators announce themselves; they take no tasks.
-pub(crate) const ORCHESTRATOR: &str = "orchestrator";
-
-/// Most queues of which is remembered that their agents read JSON only.
-const MOST_JSON_ONLY: usize = 4096;
-
-/// What a run has given out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Holding {
-    /// How many offers each queue holds of it, taken by an agent or not.
-    queues: BTreeMap<Queue, u32>,
-    /// How many of them agents have in hand that took them from their role's queue.
-    hands: BTreeMap<AgentId, u32>,
-}
-
-impl Holding {
-    /// What the run has given out.
-    pub(crate) fn of(run: &RunState) -> Self {
-        Self { queues: in_work(run), hands: in_hands(run) }
-    }
-}
-
-impl From<BTreeMap<Queue, u32>> for Holding {
-    fn from(queues: BTreeMap<Queue, u32>) -> Self {
-        Self { queues, hands: BTreeMap::new() }
-    }
-}
+pub(crate) const ORCHESTRATOR: &str = Profile::ORCHESTRATOR;
 
 /// Counts what the runs of this orchestrator hold of each queue.
 #[derive(Debug, Default)]
-pub(crate) struct Capacity {
-    inner: Mutex<Inner>,
+pub struct Capacity {
+    inner: Mutex<Ledger>,
 }
 
-/// An agent as far as its slots go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Seated {
-    role: Role,
-    slots: u32,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    agents: HashMap<AgentId, Seated>,
-    /// Slots of each role.
-    slots: BTreeMap<Role, u32>,
-    held: HashMap<RunId, Holding>,
-    /// What is taken of each queue by all runs, kept for them: sums over `held` and `promised`.
-    taken: HashMap<Queue, u32>,
-    /// Who waits for places, by queue.
-    waiting: BTreeMap<Queue, Line>,
-    /// Priorities of runs that are not the usual one.
-    priorities: HashMap<RunId, i8>,
-    /// What agents are for whose role a user defined.
-    specialists: HashMap<AgentId, Specialty>,
-    /// Queues of agents that read JSON only. Kept when they leave: an offer outlives its agent.
-    json_only: BTreeSet<Queue>,
-    /// What is kept for runs that were woken and have not had their turn yet.
-    promised: HashMap<RunId, BTreeMap<Queue, u32>>,
-    /// The agents as matching sees them.
-    roster: Roster,
+/// What the fleet says of a task.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// To whom it should go; nothing when anybody of its role will do.
+    pub(super) placement: Option<Placement>,
+    /// Who else could be asked once that one is free, where anybody is asked by name.
+    pub(super) look: Option<Look>,
 }
 
 impl Place for Capacity {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
-        // What asks for nothing in particular goes to whoever is free first: an offer to one agent that has to be made
-        // again, because it died or the server did, may be paid for twice.
-        let asks = !wanted.needs.is_empty() || !wanted.tools.is_empty() || !wanted.avoid.is_empty();
-        let asks = asks || wanted.substance.as_ref().is_some_and(|substance| !substance.data.is_empty());
-        let inner = self.lock();
-        let is_placed = asks || wanted.awarded.is_some() || inner.roster.is_refused_by_some(wanted);
-        is_placed.then(|| inner.roster.place(wanted))?
+        self.find(wanted, false, || None).placement
     }
 
     fn weighs_contracts(&self, role: &Role) -> bool {
@@ -96,14 +51,73 @@ impl Place for Capacity {
 }
 
 impl Capacity {
+    /// To whom a task should go. Where that depends on who is free, note is taken first of what the run holds now, if
+    /// that is told.
+    pub(super) fn find(
+        &self,
+        wanted: &Wanted<'_>,
+        looks: bool,
+        holds: impl FnOnce() -> Option<Holding>,
+    ) -> Found {
+        // What asks for nothing in particular goes to whoever is free first: an offer to one agent that has to be made
+        // again, because it died or the server did, may be paid for twice.
+        let asks = !wanted.needs.is_empty() || !wanted.tools.is_empty() || !wanted.avoid.is_empty();
+        let asks = asks || wanted.substance.as_ref().is_some_and(|substance| !substance.data.is_empty());
+        let asks = asks || wanted.by_name || wanted.named.is_some();
+        let mut inner = self.lock();
+        let told_apart = inner.roster.is_refused_by_some(wanted) || inner.roster.has_poor(wanted.role);
+        if !asks && wanted.awarded.is_none() && !told_apart {
+            return Found { placement: None, look: None };
+        }
+        if let Some(holds) = holds() {
+            inner.hold(wanted.run, holds, true);
+        }
+        let placement = inner.roster.place_with(wanted, &inner.kept_agents(wanted.run));
+        let look = looks.then(|| inner.roster.look(wanted)).flatten();
+        Found { placement, look }
+    }
+
+    /// Takes note of whom a run would ask by name, were they free.
+    pub(super) fn looks_for(&self, run: RunId, looks: Vec<Look>) {
+        let mut inner = self.lock();
+        match looks.is_empty() {
+            true => drop(inner.looking.remove(&run)),
+            false => drop(inner.looking.insert(run, looks)),
+        }
+    }
+
+    /// The inputs, each outcome that does not hold what its agent promises preceded by what it does not hold.
+    pub(crate) fn held_to_contracts(&self, run: Option<&RunState>, inputs: Vec<Input>) -> Vec<Input> {
+        let Some(run) = run else { return inputs };
+        let inner = self.lock();
+        let breach = |input: &Input| {
+            let Input::Agent { seq } = input else { return None };
+            let (role, agent, result) = promised(run, *seq)?;
+            let faults = inner.roster.unkept(role, agent, result.data.as_deref());
+            (!faults.is_empty()).then_some(Input::ContractBroken { outcome: *seq, faults })
+        };
+        inputs.into_iter().flat_map(|input| breach(&input).into_iter().chain([input])).collect()
+    }
+
     /// Takes note of who is there. Returns the runs that can go on, those among them that wait for one that left.
     pub(crate) fn agents_changed(&self, change: RegistryChange) -> Vec<RunId> {
-        let mut inner = self.lock();
-        let mut left_behind = Vec::new();
         match change {
-            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => inner.admit(&profile),
-            RegistryChange::Left(agent) => left_behind = inner.dismiss(agent),
+            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => self.joined(&profile),
+            RegistryChange::Left(agent) => self.left(agent),
         }
+    }
+
+    /// An agent came, or says something else of itself. Returns the runs that can go on.
+    pub fn joined(&self, profile: &Profile) -> Vec<RunId> {
+        let mut inner = self.lock();
+        inner.admit(profile);
+        inner.wake()
+    }
+
+    /// An agent left. Returns the runs that can go on, those among them that wait for it.
+    pub fn left(&self, agent: AgentId) -> Vec<RunId> {
+        let mut inner = self.lock();
+        let left_behind = inner.dismiss(agent);
         let mut woken = inner.wake();
         woken.extend(left_behind);
         woken.sort_unstable();
@@ -131,11 +145,28 @@ impl Capacity {
         self.lock().agents.len()
     }
 
+    /// Who an agent is, whenever it was started.
+    pub(crate) fn identity(&self, agent: &AgentId) -> Identity {
+        let inner = self.lock();
+        inner.roster.candidate(agent).map_or_else(|| Identity::Process(agent.clone()), Candidate::identity)
+    }
+
+    /// How long an agent may have nothing to write about a task, in milliseconds, by its own word.
+    pub(crate) fn quiet_ms(&self, agent: &AgentId) -> u64 {
+        self.lock().roster.candidate(agent).map_or(0, |candidate| candidate.quiet_ms)
+    }
+
+    /// How many tasks of all runs here an agent has in hand, as far as is decided.
+    pub(crate) fn in_hand(&self, agent: &AgentId) -> u32 {
+        self.lock().held.values().map(|held| held.of_agent(agent)).sum()
+    }
+
     /// Judges the agents by what is known of their work.
     pub(crate) fn judge(&self, standings: &Standings) {
-        self.lock()
-            .roster
-            .judge(|candidate| standings.of(&candidate.agent, &candidate.role.to_string(), &candidate.model));
+        self.lock().roster.judge(|candidate| {
+            let Candidate { role, model, started_at, .. } = candidate;
+            standings.of(&candidate.identity(), *started_at, &role.to_string(), model)
+        });
     }
 
     /// What agents did, with the roles and models of those that are there.
@@ -145,6 +176,8 @@ impl Capacity {
             if let Some(candidate) = inner.roster.candidate(&agent.agent) {
                 agent.role = candidate.role.to_string();
                 agent.model.clone_from(&candidate.model);
+                agent.name.clone_from(&candidate.name);
+                agent.host.clone_from(&candidate.host);
             }
         }
         standing
@@ -152,12 +185,21 @@ impl Capacity {
 
     /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,
     /// those that the run has something in.
-    pub(crate) fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
+    pub fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
         self.lock().none(&run.map(in_work).unwrap_or_default())
     }
 
+    /// The queues of specialists that are away for less than the run waits for them. Who was never seen counts as away
+    /// since this orchestrator began.
+    pub(crate) fn missed(&self, run: Option<&RunState>) -> Vec<Queue> {
+        let usual = RunLimits::default().wait_for_role_ms;
+        let wait = Duration::from_millis(run.map_or(usual, |run| run.limits.wait_for_role_ms));
+        let held = run.map(in_work).unwrap_or_default();
+        self.lock().missed(held.into_keys(), wait)
+    }
+
     /// What the roles are for that users defined, one entry each.
-    pub(crate) fn specialists(&self) -> Vec<Specialty> {
+    pub fn specialists(&self) -> Vec<Specialty> {
         let inner = self.lock();
         let agents: BTreeMap<&AgentId, &Specialty> = inner.specialists.iter().collect();
         let mut by_role: BTreeMap<&Role, Specialty> = BTreeMap::new();
@@ -168,6 +210,9 @@ impl Capacity {
             add_missing(&mut known.tools, &specialty.tools);
             add_missing(&mut known.gives, &specialty.gives);
         }
+        for specialty in inner.away.remembered() {
+            by_role.entry(&specialty.role).or_insert_with(|| specialty.clone());
+        }
         by_role.into_values().take(Specialty::MOST).map(Specialty::within_limits).collect()
     }
 
@@ -177,7 +222,7 @@ impl Capacity {
     }
 
     /// Takes note of a run's priority: what gets free is given to those of higher priority first.
-    pub(crate) fn rank(&self, run: RunId, priority: i8) {
+    pub fn rank(&self, run: RunId, priority: i8) {
         let mut inner = self.lock();
         match priority {
             0 => drop(inner.priorities.remove(&run)),
@@ -186,65 +231,85 @@ impl Capacity {
     }
 
     /// Takes note of what a run holds, and lends it as much more as it wants: what was promised to it, and what is
-    /// free beyond one offer for every other run that waits. What it does not use goes back with
-    /// [`Self::settle`].
-    pub(crate) fn lend(
+    /// free beyond one offer for every other run that waits. What is lent is taken as far as others go, and free for
+    /// the run itself. What it does not use goes back with [`Self::settle`].
+    pub fn lend(
         &self,
         run: RunId,
         held: impl Into<Holding>,
         wanted: &BTreeMap<Queue, u32>,
     ) -> BTreeMap<Queue, u32> {
         let mut inner = self.lock();
-        let mut held = held.into();
-        let promised = inner.break_promise(run);
+        let held = held.into();
+        let promised = inner.take_back(run);
         let mut lent = inner.none(&held.queues);
-        inner.hold(run, held.clone());
+        inner.hold(run, held, true);
         for (queue, wanted) in wanted {
             let free = inner.room(queue);
             let mine = promised.get(queue).copied().unwrap_or(0).min(free);
             let spare = (free - mine).saturating_sub(inner.waiting_besides(run, queue));
             let share = (mine + spare).min(*wanted);
             inner.pass_over(run, queue, share.saturating_sub(mine));
-            *held.queues.entry(queue.clone()).or_default() += share;
-            inner.hold(run, held.clone());
+            inner.keep(run, queue, share);
             // Of an agent that is gone there is nothing to lend.
-            if matches!(queue, Queue::Role(_)) || inner.is_known(queue) {
+            // A role that nobody has takes one offer, for whoever comes.
+            if (matches!(queue, Queue::Role(_)) && share > 0) || inner.is_known(queue) {
                 lent.insert(queue.clone(), share);
             }
         }
         lent
     }
 
-    /// Takes note of what a run holds and still wants. Returns the runs that can go on.
-    pub(crate) fn settle(
-        &self,
-        run: RunId,
-        held: impl Into<Holding>,
-        wanted: &BTreeMap<Queue, u32>,
-    ) -> Vec<RunId> {
+    /// Takes note of what a run holds and still wants. Returns the runs that can go on: it is among them when what it
+    /// wants of left meanwhile.
+    pub fn settle(&self, run: RunId, held: impl Into<Holding>, wanted: &BTreeMap<Queue, u32>) -> Vec<RunId> {
         let mut inner = self.lock();
-        inner.break_promise(run);
-        inner.hold(run, held.into());
+        drop(inner.take_back(run));
+        inner.hold(run, held.into(), false);
         inner.stop_waiting(run, |queue| !wanted.contains_key(queue));
+        let mut left = false;
         for queue in wanted.keys() {
-            inner.line_up(run, queue);
+            match queue {
+                Queue::Agent(_) if !inner.is_known(queue) => left = true,
+                Queue::Role(_) | Queue::Agent(_) => inner.line_up(run, queue),
+            }
         }
+        let mut woken = inner.wake();
+        if left && !woken.contains(&run) {
+            woken.push(run);
+        }
+        woken
+    }
+
+    /// The runs that wait for one agent, or for the queue of a role, though another that they could ask by name came or got
+    /// free: that one may do as well. Each is told once.
+    pub fn may_look_again(&self) -> BTreeSet<RunId> {
+        std::mem::take(&mut self.lock().may_look)
+    }
+
+    /// A run waits for nothing for now, and keeps what it holds. Returns the runs that can go on.
+    pub fn step_back(&self, run: RunId) -> Vec<RunId> {
+        let mut inner = self.lock();
+        drop(inner.take_back(run));
+        inner.stop_waiting(run, |_| true);
+        inner.looking.remove(&run);
         inner.wake()
     }
 
     /// Forgets a run. Returns the runs that can go on.
-    pub(crate) fn forget(&self, run: RunId) -> Vec<RunId> {
+    pub fn forget(&self, run: RunId) -> Vec<RunId> {
         let mut inner = self.lock();
-        inner.hold(run, Holding::default());
+        inner.hold(run, Holding::default(), false);
         inner.held.remove(&run);
-        inner.break_promise(run);
+        drop(inner.take_back(run));
         inner.stop_waiting(run, |_| true);
         inner.priorities.remove(&run);
+        inner.looking.remove(&run);
         inner.wake()
     }
 
     /// Counts are whole after every statement that changes them, so a panic elsewhere does not spoil them.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -254,184 +319,6 @@ fn add_missing(list: &mut Vec<String>, more: &[String]) {
         if !list.contains(one) {
             list.push(one.clone());
         }
-    }
-}
-
-impl Inner {
-    fn admit(&mut self, profile: &Profile) {
-        if profile.role == ORCHESTRATOR {
-            return;
-        }
-        let Ok(role) = profile.role.parse::<Role>() else { return };
-        let queues = [Queue::Role(role.clone()), Queue::Agent(profile.agent.clone())];
-        if profile.encoding == Encoding::Json && self.json_only.len() < MOST_JSON_ONLY {
-            self.json_only.extend(queues);
-        }
-        if let (Some(specialist), Role::Specialist(_)) = (&profile.specialist, &role) {
-            let Advertised { description, capabilities, contract } = (**specialist).clone();
-            // A pattern says which tools of Muster's it may use; these are known without.
-            let tools = profile.tools.iter().filter(|tool| !tool.contains('*')).cloned().collect();
-            let specialty =
-                Specialty { role: role.clone(), description, capabilities, tools, gives: contract.gives() };
-            self.specialists.insert(profile.agent.clone(), specialty.within_limits());
-        }
-        if let Some(candidate) = Candidate::of(profile) {
-            self.roster.admit(candidate);
-        }
-        let seated = Seated { role, slots: profile.slots };
-        if self.agents.get(&profile.agent) != Some(&seated) {
-            self.agents.insert(profile.agent.clone(), seated);
-            self.count();
-        }
-    }
-
-    /// The agent is gone. Returns the runs that have something in its own queue.
-    fn dismiss(&mut self, agent: AgentId) -> Vec<RunId> {
-        self.specialists.remove(&agent);
-        self.roster.dismiss(&agent);
-        if self.agents.remove(&agent).is_some() {
-            self.count();
-        }
-        let queue = Queue::Agent(agent);
-        // Whoever waits for it has to look for another.
-        let waited = self.waiting.remove(&queue).unwrap_or_default();
-        let held = self.held.iter().filter(|(_, held)| held.queues.contains_key(&queue));
-        held.map(|(run, _)| *run).chain(waited.runs()).collect()
-    }
-
-    /// Counts everything anew, since it depends on which roles agents have.
-    fn count(&mut self) {
-        self.slots.clear();
-        for Seated { role, slots } in self.agents.values() {
-            let all = self.slots.entry(role.clone()).or_default();
-            *all = all.saturating_add(*slots);
-        }
-        self.taken.clear();
-        self.roster.free_all();
-        let held: Vec<Holding> = self.held.values().cloned().collect();
-        for holding in &held {
-            self.take(holding, u32::saturating_add);
-        }
-        let promised: Vec<Holding> = self.promised.values().cloned().map(Holding::from).collect();
-        for holding in &promised {
-            self.take(holding, u32::saturating_add);
-        }
-    }
-
-    /// Adds to what is taken, or takes from it. What one agent has takes of its role's slots too.
-    fn take(&mut self, holding: &Holding, change: fn(u32, u32) -> u32) {
-        for (queue, count) in &holding.queues {
-            if let Queue::Agent(agent) = queue
-                && let Some(seated) = self.agents.get(agent)
-            {
-                let role = Queue::Role(seated.role.clone());
-                self.take_of(role, *count, change);
-            }
-            self.take_of(queue.clone(), *count, change);
-        }
-        for (agent, count) in &holding.hands {
-            self.take_of(Queue::Agent(agent.clone()), *count, change);
-        }
-    }
-
-    fn take_of(&mut self, queue: Queue, count: u32, change: fn(u32, u32) -> u32) {
-        let taken = change(self.taken.get(&queue).copied().unwrap_or(0), count);
-        if let Queue::Agent(agent) = &queue {
-            self.roster.take(agent, taken);
-        }
-        if taken == 0 {
-            self.taken.remove(&queue);
-        } else {
-            self.taken.insert(queue, taken);
-        }
-    }
-
-    fn hold(&mut self, run: RunId, held: Holding) {
-        if let Some(before) = self.held.remove(&run) {
-            self.take(&before, u32::saturating_sub);
-        }
-        self.take(&held, u32::saturating_add);
-        self.held.insert(run, held);
-    }
-
-    fn promise(&mut self, run: RunId, queue: &Queue) {
-        let one = BTreeMap::from([(queue.clone(), 1)]);
-        self.take(&one.into(), u32::saturating_add);
-        *self.promised.entry(run).or_default().entry(queue.clone()).or_default() += 1;
-    }
-
-    /// Nothing is kept for the run any more. Returns what was.
-    fn break_promise(&mut self, run: RunId) -> BTreeMap<Queue, u32> {
-        let promised = self.promised.remove(&run).unwrap_or_default();
-        self.take(&promised.clone().into(), u32::saturating_sub);
-        promised
-    }
-
-    fn stop_waiting(&mut self, run: RunId, which: impl Fn(&Queue) -> bool) {
-        for (_, waiting) in self.waiting.iter_mut().filter(|(queue, _)| which(queue)) {
-            waiting.leave(run);
-        }
-        self.waiting.retain(|_, waiting| !waiting.is_empty());
-    }
-
-    fn none(&self, held: &BTreeMap<Queue, u32>) -> BTreeMap<Queue, u32> {
-        let roles = self.slots.keys().cloned().map(Queue::Role);
-        let agents = held.keys().filter(|queue| matches!(queue, Queue::Agent(_)) && self.is_known(queue));
-        roles.chain(agents.cloned()).map(|queue| (queue, 0)).collect()
-    }
-
-    fn is_known(&self, queue: &Queue) -> bool {
-        match queue {
-            Queue::Role(role) => self.slots.contains_key(role),
-            Queue::Agent(agent) => self.agents.contains_key(agent),
-        }
-    }
-
-    /// Free slots; for a role one more, so that an agent that gets free finds its next task waiting.
-    fn room(&self, queue: &Queue) -> u32 {
-        let slots = match queue {
-            Queue::Role(role) => self.slots.get(role).copied().unwrap_or(0).saturating_add(1),
-            Queue::Agent(agent) => self.agents.get(agent).map_or(0, |seated| seated.slots),
-        };
-        slots.saturating_sub(self.taken.get(queue).copied().unwrap_or(0))
-    }
-
-    fn waiting_besides(&self, run: RunId, queue: &Queue) -> u32 {
-        self.waiting.get(queue).map_or(0, |line| line.before(run, self.priority(run)))
-    }
-
-    /// Whoever waits with a lower priority waits on while a run takes so many places.
-    fn pass_over(&mut self, run: RunId, queue: &Queue, places: u32) {
-        let own = self.priority(run);
-        if let Some(line) = self.waiting.get_mut(queue) {
-            line.pass_over(own, places);
-        }
-    }
-
-    fn priority(&self, run: RunId) -> i8 {
-        self.priorities.get(&run).copied().unwrap_or(0)
-    }
-
-    fn line_up(&mut self, run: RunId, queue: &Queue) {
-        let own = self.priority(run);
-        self.waiting.entry(queue.clone()).or_default().join(run, own);
-    }
-
-    /// Runs whose turn it is: per queue as many as it has room for, in order. One offer is kept for
-    /// each.
-    fn wake(&mut self) -> Vec<RunId> {
-        let queues: Vec<Queue> = self.waiting.keys().cloned().collect();
-        let mut woken = Vec::new();
-        for queue in queues {
-            while self.room(&queue) > 0 {
-                let Some(run) = self.waiting.get_mut(&queue).and_then(Line::next) else { break };
-                self.promise(run, &queue);
-                woken.push(run);
-            }
-        }
-        woken.sort_unstable();
-        woken.dedup();
-        woken
     }
 }
 

@@ -26,6 +26,11 @@ fn workers(slots: u32) -> RegistryChange {
         resident_bytes: 0,
         specialist: None,
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     })
 }
 
@@ -246,12 +251,107 @@ fn who_would_refuse_a_task_is_passed_over_and_else_whoever_is_free_takes_it() {
             tools: &[],
             substance: Some(Substance { given: given_to_it, data: Vec::new() }),
             awarded: None,
+            named: None,
+            by_name: false,
+            alone: false,
             avoid: Vec::new(),
             knows: Vec::new(),
             corpus: None,
             given: &given,
+            stands: None,
         });
         placement.map(|placement| placement.to.to_string())
     };
     assert_eq!([0, 3, 9].map(to), [None, Some("@clerk-2".to_owned()), None]);
+}
+
+#[test]
+fn who_does_poorly_gets_plain_tasks_only_while_nobody_better_is_free() {
+    let capacity = Capacity::default();
+    for n in 1..=2 {
+        let said = serde_json::json!({ "agent": format!("worker-{n}"), "role": "worker", "slots": 1 });
+        let profile: Profile = serde_json::from_value(said).unwrap();
+        drop(capacity.agents_changed(RegistryChange::Joined(profile)));
+    }
+    let (task, given) = ("1".parse().unwrap(), BTreeMap::new());
+    let to = || {
+        let placement = capacity.place(&Wanted {
+            run: run(1),
+            task: &task,
+            role: &Role::Worker,
+            needs: &[],
+            tools: &[],
+            substance: None,
+            awarded: None,
+            named: None,
+            by_name: false,
+            alone: false,
+            avoid: Vec::new(),
+            knows: Vec::new(),
+            corpus: None,
+            given: &given,
+            stands: None,
+        });
+        placement.map(|placement| placement.to.to_string())
+    };
+    assert_eq!(to(), None, "nothing tells them apart");
+    let mut standings = Standings::default();
+    let tally = muster_shared::standing::Tally { failed: 9, ..Default::default() };
+    let (agent, role) = ("worker-1".parse().unwrap(), "worker".to_owned());
+    let (model, name, host) = Default::default();
+    let poor = muster_shared::standing::AgentStanding { agent, role, model, name, host, tally };
+    let (agents, tools) = (vec![poor], BTreeMap::new());
+    let ended_at = muster_shared::time::Millis(1);
+    standings.learn(RunStanding { run: run(7), ended_at, agents, tools });
+    capacity.judge(&standings);
+    assert_eq!(to(), Some("@worker-2".to_owned()));
+    // The better one is busy: whoever is free takes it.
+    let held = BTreeMap::from([(Queue::Agent("worker-2".parse().unwrap()), 1)]);
+    capacity.settle(run(2), held, &BTreeMap::new());
+    assert_ne!(to(), Some("@worker-2".to_owned()), "nobody is waited for");
+}
+
+#[test]
+fn a_specialist_that_left_is_missed_for_as_long_as_runs_wait_for_it() {
+    let capacity = Capacity::default();
+    let role: Role = "locksmith".parse().unwrap();
+    let queue = Queue::Role(role.clone());
+    let agent = AgentId::new("locksmith", 1);
+    let joined = || {
+        let RegistryChange::Joined(profile) = workers(1) else { unreachable!() };
+        let specialist = Some(Box::default());
+        RegistryChange::Joined(Profile {
+            agent: agent.clone(),
+            role: role.to_string(),
+            specialist,
+            ..profile
+        })
+    };
+    let second = Duration::from_secs(1);
+    let missed = |held: &[Queue], wait| capacity.lock().missed(held.iter().cloned(), wait);
+    assert_eq!(missed(&[], second), []);
+    assert_eq!(
+        missed(std::slice::from_ref(&queue), second),
+        std::slice::from_ref(&queue),
+        "it may be coming up"
+    );
+    assert_eq!(missed(std::slice::from_ref(&queue), Duration::ZERO), [], "nobody was seen for long enough");
+    drop(capacity.agents_changed(joined()));
+    assert_eq!(missed(std::slice::from_ref(&queue), second), [], "it is there");
+    drop(capacity.agents_changed(RegistryChange::Left(agent.clone())));
+    assert_eq!(missed(&[], second), std::slice::from_ref(&queue), "it left a moment ago");
+    assert_eq!(capacity.specialists().len(), 1, "planners still know it");
+    assert_eq!(missed(&[], Duration::ZERO), []);
+    drop(capacity.agents_changed(joined()));
+    assert_eq!(missed(&[], second), []);
+}
+
+#[test]
+fn a_role_that_nobody_has_is_not_taken_for_one_that_is_there() {
+    let capacity = Capacity::default();
+    let wanted = BTreeMap::from([(Queue::Role("locksmith".parse().unwrap()), 2)]);
+    assert_eq!(capacity.lend(run(1), BTreeMap::new(), &wanted).into_values().collect::<Vec<_>>(), [1]);
+    let held: BTreeMap<Queue, u32> = wanted.keys().map(|queue| (queue.clone(), 1)).collect();
+    drop(capacity.settle(run(1), held.clone(), &wanted));
+    assert_eq!(capacity.lend(run(1), held, &wanted), BTreeMap::new());
 }

@@ -331,7 +331,9 @@ async fn fork(
         }
     }
     let Some(before) = before else { return Ok(Forking::NoSuchRun) };
-    let mut goal = Goal { limits: Some(before.limits.clone()), parent: None, ..before.goal.clone() };
+    // Who watched the other run need not watch this one.
+    let mut goal =
+        Goal { limits: Some(before.limits.clone()), attended: false, parent: None, ..before.goal.clone() };
     if let Some(model) = model {
         goal.model = Some(model.to_owned());
     }

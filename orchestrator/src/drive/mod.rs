@@ -3,6 +3,7 @@
 //! Everything here may die at any time. What counts stands in the record, and whoever takes a run over folds it.
 
 mod admission;
+mod asks;
 mod book;
 mod capacity;
 mod deaths;
@@ -12,12 +13,15 @@ mod line;
 mod office;
 mod owners;
 mod ownership;
+mod pace;
 mod perform;
 mod registry;
+mod room;
 mod run_actor;
 mod sessions;
 mod settings;
 mod signals;
+mod silence;
 mod snapshots;
 mod standing;
 mod takeover;
@@ -34,7 +38,9 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Advertised, Profile};
 use tokio_util::sync::CancellationToken;
 
+pub use capacity::{Capacity, Holding};
 use office::Office;
+pub use room::{Roomed, decide_with_room};
 pub use settings::OrchestratorSettings;
 
 /// How often the registry hears how many runs are in hand.
@@ -86,6 +92,7 @@ pub async fn run(
         ended = deaths::watch_agents(Arc::clone(&office)) => ended,
         ended = signals::take_timers(Arc::clone(&office)) => ended,
         ended = intake::take_commands(Arc::clone(&office)) => ended,
+        ended = asks::answer_all(Arc::clone(&office)) => ended,
         ended = takeover::adopt_orphans(Arc::clone(&office)) => ended,
         ended = owners::hear(Arc::clone(&office)) => ended,
         () = office.ownership.keep(|| office.load(), || office.dismiss_runs()) => Ok(()),
@@ -134,6 +141,8 @@ pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, Orc
 async fn count(office: &Office, announced: &muster_bus::Announced) {
     loop {
         announced.set_busy(u32::try_from(office.registry.len()).unwrap_or(u32::MAX));
+        let (set_aside, times) = office.standing_aside();
+        announced.set_aside(set_aside, times);
         tokio::time::sleep(COUNT).await;
         office.mind_the_clock().await;
         office.judge_all();
@@ -156,6 +165,11 @@ fn profile(bus: &Bus, settings: &OrchestratorSettings, now: Millis) -> Profile {
         resident_bytes: 0,
         specialist: domains(settings),
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     }
 }
 

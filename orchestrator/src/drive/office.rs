@@ -1,6 +1,6 @@
 //! What all parts of one orchestrator share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use muster_bus::{BrokerClock, Bus};
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
+use muster_shared::wire::{Profile, SetAside};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +31,14 @@ const FEW_AGENTS: usize = 256;
 
 /// After this time the clock is set anew.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
+
+/// Until when a run is left alone, and why.
+struct Aside {
+    until: Instant,
+    /// The same by the broker's clock.
+    told: Millis,
+    reason: String,
+}
 
 /// What all parts of one orchestrator share.
 pub(crate) struct Office {
@@ -54,7 +63,12 @@ pub(crate) struct Office {
     /// Whether something was learnt by which agents were not judged yet.
     unjudged: AtomicBool,
     clock: Mutex<BrokerClock>,
-    aside: DashMap<RunId, Instant>,
+    /// Runs that are left alone: they cannot be handled here.
+    aside: DashMap<RunId, Aside>,
+    /// Runs that are driven here and were set aside for a while, since they decided in vain.
+    slowed: DashMap<RunId, Aside>,
+    /// How often a run was left alone, or set aside.
+    times_aside: AtomicU64,
     /// Processes that were lost and that the registry may still name, and until when.
     missing: DashMap<AgentId, Instant>,
 }
@@ -83,6 +97,8 @@ impl Office {
             unjudged: AtomicBool::new(false),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
+            slowed: DashMap::new(),
+            times_aside: AtomicU64::new(0),
             missing: DashMap::new(),
         }
     }
@@ -139,16 +155,41 @@ impl Office {
     }
 
     /// Leaves a run alone for a while: it cannot be handled here, and others may fare better.
-    pub(crate) fn set_aside(&self, run: RunId) {
+    pub(crate) fn set_aside(&self, run: RunId, reason: String) {
         let now = Instant::now();
-        self.aside.retain(|_, until| *until > now);
-        self.aside.insert(run, now + ASIDE);
+        self.aside.retain(|_, aside| aside.until > now);
+        self.aside.insert(run, Aside { until: now + ASIDE, told: self.now().after(ASIDE), reason });
+        self.times_aside.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether a run is left alone.
     pub(crate) fn is_set_aside(&self, run: RunId) -> bool {
-        self.aside.remove_if(&run, |_, until| *until <= Instant::now());
+        self.aside.remove_if(&run, |_, aside| aside.until <= Instant::now());
         self.aside.contains_key(&run)
+    }
+
+    /// Takes note that a run which is driven here rests for a while.
+    pub(crate) fn slow_down(&self, run: RunId, reason: String, pause: Duration) {
+        let (until, told) = (Instant::now() + pause, self.now().after(pause));
+        self.slowed.insert(run, Aside { until, told, reason });
+        self.times_aside.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A run that rested is looked at again.
+    pub(crate) fn speed_up(&self, run: RunId) {
+        self.slowed.remove(&run);
+    }
+
+    /// What the registry is told: some of the runs that are left alone or rest now, and how often that happened.
+    pub(crate) fn standing_aside(&self) -> (Vec<SetAside>, u64) {
+        let now = Instant::now();
+        let all = self.aside.iter().chain(self.slowed.iter()).filter(|aside| aside.until > now);
+        let told = all.take(Profile::MOST_SET_ASIDE).map(|aside| SetAside {
+            run: *aside.key(),
+            reason: aside.reason.chars().take(SetAside::MAX_REASON).collect(),
+            until: aside.told.0,
+        });
+        (told.collect(), self.times_aside.load(Ordering::Relaxed))
     }
 
     /// Takes note that a process was lost before the registry knows of it.

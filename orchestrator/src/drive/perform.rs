@@ -47,9 +47,10 @@ async fn carry_out(office: &Arc<Office>, run: RunId, effect: &Effect) -> Result<
             let message = ControlMessage::ParkTask { run, task, generation, reason };
             office.bus.control().send(&to, &message).await
         }
-        Effect::Inform { task, generation, agent, information } => {
+        Effect::Inform { task, generation, agent, information, progress } => {
             let (task, generation, information) = (task.clone(), *generation, information.clone());
-            let message = ControlMessage::Inform { run, task, generation, information };
+            let progress = progress.clone();
+            let message = ControlMessage::Inform { run, task, generation, information, progress };
             office.bus.control().send(&ControlTarget::Agent(agent.clone()), &message).await
         }
         Effect::ShowContext { key, value, version, by } => {
@@ -86,6 +87,7 @@ async fn carry_out(office: &Arc<Office>, run: RunId, effect: &Effect) -> Result<
         Effect::Command { command } => {
             office.bus.commands().send(command, Encoding::default()).await.map(|_| ())
         }
+        Effect::BuryEntry { seq, reason } => office.bus.dead().put_entry(*seq, reason).await,
         Effect::Bury { task, generation, queue, evidence } => {
             let letter =
                 DeadLetter::of_task(queue, run, task, &evidence.reason, &evidence_of(*generation, evidence));
@@ -101,7 +103,8 @@ async fn take_bids(office: &Office, call: &CallForProposals, most: usize, expect
         Vec::new()
     });
     let Some(task) = call.task.leaf().cloned() else { return };
-    let standings = office.standing.of_agents(bids.iter().map(|bid| &bid.agent));
+    let who = bids.iter().map(|bid| (&bid.agent, office.capacity.identity(&bid.agent)));
+    let standings = office.standing.of_agents(who);
     let input = Input::Bids { task, number: call.number, bids, standings };
     office.registry.tell(call.run, Mail::Wake(input));
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinError;
 
 use super::book::Book;
 use super::office::Office;
+use super::pace::Pace;
 use super::turn::{Fate, Order, TurnEnd, turn, wake_others};
 
 /// Messages that wait in the mailbox; senders wait above it.
@@ -36,12 +37,21 @@ pub(crate) enum Mail {
     Signal(Box<Entry>),
     /// Something that the run's record does not tell may have changed.
     Wake(Input),
+    /// An agent came or got free that may do what the run waits for another with.
+    Look,
     /// An order from outside.
     Order(Order),
     /// Something may have been missed: read the record again.
     Reload,
     /// The run is not ours any more: go.
     Dismiss,
+}
+
+impl Mail {
+    /// Whether it tells of more than that there may be room.
+    pub(super) fn is_news(&self) -> bool {
+        !matches!(self, Self::Wake(Input::Capacity))
+    }
 }
 
 impl actix::Message for Mail {
@@ -58,18 +68,33 @@ pub(crate) struct RunActor {
     failures: u32,
     faults: u32,
     alarm: Option<SpawnHandle>,
+    pace: Pace,
+    /// While it is set aside: what ends that.
+    aside: Option<SpawnHandle>,
 }
 
 impl RunActor {
-    pub(crate) const fn new(office: Arc<Office>, id: RunId) -> Self {
-        Self { office, id, book: None, inbox: Vec::new(), busy: false, failures: 0, faults: 0, alarm: None }
+    pub(crate) fn new(office: Arc<Office>, id: RunId) -> Self {
+        Self {
+            office,
+            id,
+            book: None,
+            inbox: Vec::new(),
+            busy: false,
+            failures: 0,
+            faults: 0,
+            alarm: None,
+            pace: Pace::default(),
+            aside: None,
+        }
     }
 
     fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.busy {
+        if self.busy || self.aside.is_some() && !self.inbox.iter().any(Mail::is_news) {
             return;
         }
         self.busy = true;
+        self.end_pause(ctx);
         if let Some(alarm) = self.alarm.take() {
             ctx.cancel_future(alarm);
         }
@@ -82,9 +107,16 @@ impl RunActor {
     fn ended(&mut self, end: Result<TurnEnd, JoinError>, ctx: &mut Context<Self>) {
         self.busy = false;
         match end {
-            Ok(TurnEnd { book, fate }) => {
+            Ok(TurnEnd { book, fate, took }) => {
                 self.book = book;
                 self.faults = 0;
+                if matches!(fate, Fate::GoOn { .. }) {
+                    let settings = &self.office.settings;
+                    let (most, pause) = (settings.max_turns_in_vain, settings.pause_in_vain);
+                    if let Some(pause) = self.pace.took(took, most, pause) {
+                        self.step_aside(pause, ctx);
+                    }
+                }
                 self.go_on(fate, ctx);
             }
             Err(fault) => self.recover(&fault, ctx),
@@ -100,7 +132,9 @@ impl RunActor {
                 }
                 if !self.inbox.is_empty() {
                     self.begin(ctx);
-                } else if let Some(at) = wake {
+                }
+                // Deadlines hold for who is set aside too.
+                if let Some(at) = wake.filter(|_| !self.busy) {
                     self.set_alarm(at, ctx);
                 }
             }
@@ -111,9 +145,35 @@ impl RunActor {
             }
             Fate::GiveUp { reason } => {
                 tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
-                self.office.set_aside(self.id);
+                self.office.set_aside(self.id, reason);
                 ctx.stop();
             }
+        }
+    }
+
+    /// The run decides over and over for nothing. It waits for no place for a while; whatever comes in is looked at.
+    fn step_aside(&mut self, pause: Duration, ctx: &mut Context<Self>) {
+        let turns = self.office.settings.max_turns_in_vain;
+        tracing::error!(
+            run = %self.id, turns, ?pause,
+            "the run decided so often in a row though nothing new came, and nothing came of it: it is set aside for a \
+             while. This is a fault of Muster; what comes in and its deadlines are still looked at"
+        );
+        let reason = format!("it decided {turns} times in a row and nothing came of it");
+        self.office.slow_down(self.id, reason, pause);
+        wake_others(&self.office, self.office.capacity.step_back(self.id));
+        let end = |actor: &mut Self, ctx: &mut Context<Self>| {
+            actor.end_pause(ctx);
+            actor.inbox.push(Mail::Wake(Input::Capacity));
+            actor.begin(ctx);
+        };
+        self.aside = Some(ctx.run_later(pause, end));
+    }
+
+    fn end_pause(&mut self, ctx: &mut Context<Self>) {
+        if let Some(aside) = self.aside.take() {
+            ctx.cancel_future(aside);
+            self.office.speed_up(self.id);
         }
     }
 
@@ -123,7 +183,7 @@ impl RunActor {
         self.failures = self.faults;
         tracing::error!(run = %self.id, %fault, times = self.faults, "a turn of the run broke off");
         if self.faults >= MOST_FAULTS {
-            self.office.set_aside(self.id);
+            self.office.set_aside(self.id, format!("a turn of it broke off {MOST_FAULTS} times in a row"));
             return ctx.stop();
         }
         self.begin_later(ctx);
@@ -152,6 +212,7 @@ impl Actor for RunActor {
     }
 
     fn stopped(&mut self, ctx: &mut Self::Context) {
+        self.office.speed_up(self.id);
         // One that was dismissed is forgotten already, and another may have taken its place.
         if self.office.registry.close(self.id, &ctx.address()) {
             wake_others(&self.office, self.office.capacity.forget(self.id));
@@ -165,6 +226,10 @@ impl Handler<Mail> for RunActor {
     fn handle(&mut self, mail: Mail, ctx: &mut Self::Context) {
         if matches!(mail, Mail::Dismiss) {
             return ctx.stop();
+        }
+        // When the pause is over it is looked at in any case.
+        if self.aside.is_some() && !mail.is_news() {
+            return;
         }
         if self.inbox.len() >= INBOX {
             self.inbox.retain(|mail| matches!(mail, Mail::Order(_)));

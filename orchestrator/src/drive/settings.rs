@@ -35,6 +35,14 @@ pub struct OrchestratorSettings {
     /// After how many entries of its record the state of a run is kept aside, so that whoever takes it over need not
     /// fold all of them; 0 for never.
     pub snapshot_every: u32,
+    /// How often in a row a run may decide though nothing new came and nothing came of it, before it is set aside for
+    /// [`Self::pause_in_vain`]: a fault of one run must not keep the others waiting. What comes in for it, and its
+    /// deadlines, are looked at all the same.
+    pub max_turns_in_vain: u32,
+    /// How long such a run is set aside the first time. Twice as long every further time, at most 64 times as long.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub pause_in_vain: Duration,
     /// The domains whose runs this orchestrator sees to (`muster run --domain NAME`, the action `plan`); it leaves others
     /// to orchestrators of no domain, as long as there are some.
     pub domains: Vec<String>,
@@ -52,6 +60,8 @@ impl Default for OrchestratorSettings {
             scan_runs: 500,
             max_deferred: 256,
             snapshot_every: 200,
+            max_turns_in_vain: 100,
+            pause_in_vain: Duration::from_secs(1),
             domains: Vec::new(),
         }
     }
@@ -80,6 +90,8 @@ const CEILING: RunLimits = RunLimits {
     max_steps: 1000,
     max_generations: 10,
     max_deaths: 10,
+    start_within_ms: LONGEST_RUN_MS,
+    silence_ms: LONGEST_RUN_MS,
     max_refinements: 20,
     max_refine_operations: 20,
     split_failed_only: false,
@@ -94,6 +106,7 @@ const CEILING: RunLimits = RunLimits {
     writing_reserve_percent: 90,
     budget: Budget::UNLIMITED,
     task_budget: Budget::UNLIMITED,
+    max_calls: u64::MAX,
     max_nesting: 10,
     people: People::USUAL,
     context: ContextLimits { max_entries: 2_000, max_bytes: 64 * 1024 },
@@ -114,7 +127,21 @@ const CEILING: RunLimits = RunLimits {
     conflicts: Conflicts::TOLD,
     draft_review: DraftReviewPolicy::Off,
     draft_rounds: DraftReviewPolicy::MOST_ROUNDS,
+    wait_for_role_ms: LONGEST_RUN_MS,
 };
+
+/// Below this, offers would be made again while they are being taken.
+const LEAST_START_MS: u64 = 1_000;
+
+/// Nothing, or long enough for what is being written.
+const fn silence(wanted_ms: u64) -> u64 {
+    match wanted_ms {
+        0 => 0,
+        1..1_000 => 1_000,
+        LONGEST_RUN_MS.. => LONGEST_RUN_MS,
+        between => between,
+    }
+}
 
 /// No more models than a committee has members.
 fn committee(wanted: &Committees) -> Committees {
@@ -127,7 +154,9 @@ impl OrchestratorSettings {
     /// The limits of a run: those its goal names, else these, none above what any run may have.
     #[must_use]
     pub fn limits_for(&self, goal: &Goal) -> RunLimits {
-        let wanted = goal.limits.as_ref().unwrap_or(&self.limits);
+        let usual = goal.limits.as_ref().unwrap_or(&self.limits);
+        // A goal whose limits cannot be read is refused: those of its refusal do not matter.
+        let wanted = usual.with(&goal.set_limits).unwrap_or_else(|_| usual.clone());
         RunLimits {
             max_width: wanted.max_width.clamp(1, CEILING.max_width),
             max_depth: wanted.max_depth.clamp(1, CEILING.max_depth),
@@ -135,6 +164,8 @@ impl OrchestratorSettings {
             max_steps: wanted.max_steps.clamp(1, CEILING.max_steps),
             max_generations: wanted.max_generations.clamp(1, CEILING.max_generations),
             max_deaths: wanted.max_deaths.min(CEILING.max_deaths),
+            start_within_ms: wanted.start_within_ms.clamp(LEAST_START_MS, CEILING.start_within_ms),
+            silence_ms: silence(wanted.silence_ms),
             max_refinements: wanted.max_refinements.min(CEILING.max_refinements),
             max_refine_operations: wanted.max_refine_operations.clamp(1, CEILING.max_refine_operations),
             split_failed_only: wanted.split_failed_only,
@@ -149,6 +180,12 @@ impl OrchestratorSettings {
             writing_reserve_percent: wanted.writing_reserve_percent.min(CEILING.writing_reserve_percent),
             budget: goal.budget.or(&wanted.budget),
             task_budget: wanted.task_budget,
+            // A budget that names a number of calls holds instead.
+            max_calls: if goal.budget.or(&wanted.budget).model_calls.is_some() {
+                0
+            } else {
+                wanted.max_calls
+            },
             max_nesting: wanted.max_nesting.min(CEILING.max_nesting),
             people: People {
                 review: goal.review.unwrap_or(wanted.people.review),
@@ -198,6 +235,7 @@ impl OrchestratorSettings {
             },
             draft_review: goal.draft_review.unwrap_or(wanted.draft_review),
             draft_rounds: wanted.draft_rounds.min(CEILING.draft_rounds),
+            wait_for_role_ms: goal.wait_for_role_ms.unwrap_or(wanted.wait_for_role_ms).min(LONGEST_RUN_MS),
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn follow_agents(office: Arc<Office>, after: Seq) -> Result<(),
     while let Some(signal) = signals.next().await {
         match signal {
             Ok(entry) => dispatch(&office, entry),
-            Err(unreadable) => warn(&office, &unreadable),
+            Err(unreadable) => warn(&office, &unreadable).await,
         }
     }
     Err(BusError::Other {
@@ -41,11 +41,20 @@ fn dispatch(office: &Office, entry: Entry) {
     office.registry.tell(entry.run, Mail::Signal(Box::new(entry)));
 }
 
-/// A run with an entry that cannot be read must not be decided upon: reading its record again finds that out.
-fn warn(office: &Office, unreadable: &Unreadable) {
+/// A run with an entry that cannot be read must not be decided upon: reading its record again finds that out. Nothing
+/// depends on one that names no task; whoever drives the run keeps it among the dead letters.
+async fn warn(office: &Office, unreadable: &Unreadable) {
     tracing::error!(%unreadable, "an agent's entry cannot be read");
-    if let Some(run) = unreadable.subject.split('.').nth(1).and_then(|run| run.parse::<RunId>().ok()) {
-        office.registry.tell(run, Mail::Reload);
+    let Some(run) = unreadable.subject.split('.').nth(1).and_then(|run| run.parse::<RunId>().ok()) else {
+        return;
+    };
+    if !unreadable.of_nobody {
+        return office.registry.tell(run, Mail::Reload);
+    }
+    if office.registry.has(run)
+        && let Err(error) = office.bus.dead().put_entry(unreadable.seq, &unreadable.reason).await
+    {
+        tracing::warn!(%run, %error, "an entry of no task could not be kept among the dead letters");
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_bus::BusError;
 use muster_shared::ids::AgentId;
-use muster_shared::standing::{RunStanding, Standings, Tally};
+use muster_shared::standing::{Identity, RunStanding, Standings, Tally};
 
 use super::office::Office;
 
@@ -30,10 +30,10 @@ impl Standing {
     /// What these agents did, as far as that is known.
     pub(super) fn of_agents<'a>(
         &self,
-        agents: impl Iterator<Item = &'a AgentId>,
+        agents: impl Iterator<Item = (&'a AgentId, Identity)>,
     ) -> BTreeMap<AgentId, Tally> {
         let known = self.lock();
-        agents.filter_map(|agent| Some((agent.clone(), known.of_agent(agent)?))).collect()
+        agents.filter_map(|(agent, who)| Some((agent.clone(), known.of_agent(&who)?))).collect()
     }
 
     /// What to tell about tools that mostly failed, worst first.

@@ -17,13 +17,15 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::book::{Book, ReadError};
-use super::capacity::Holding;
 use super::deaths;
 use super::office::Office;
+use super::pace::Took;
 use super::perform::perform;
+use super::room::{Roomed, decide_with_room};
 use super::run_actor::Mail;
+use super::silence::{self, Heard};
 use super::snapshots;
-use crate::decide::{Decision, Situation, decide, hand_on_again, next_deadline, next_review};
+use crate::decide::{Decision, hand_on_again, next_deadline, next_review};
 
 /// How often a decision is made anew because somebody else wrote first.
 const MOST_ATTEMPTS: u32 = 5;
@@ -59,6 +61,7 @@ pub(super) struct TurnEnd {
     /// What is known of the run now; nothing if the record must be read again.
     pub(super) book: Option<Book>,
     pub(super) fate: Fate,
+    pub(super) took: Took,
 }
 
 /// What becomes of the actor.
@@ -107,17 +110,20 @@ struct Post {
     orders: Vec<Order>,
     wakes: Vec<Input>,
     reload: bool,
+    news: bool,
 }
 
 impl Post {
     fn sort(mail: Vec<Mail>) -> Self {
-        let mut post = Self::default();
+        let mut post = Self { news: mail.iter().any(Mail::is_news), ..Self::default() };
         for mail in mail {
             match mail {
                 Mail::Signal(entry) => post.signals.push(*entry),
                 Mail::Order(order) => post.orders.push(order),
                 Mail::Wake(input) if post.wakes.contains(&input) => {}
                 Mail::Wake(input) => post.wakes.push(input),
+                Mail::Look if post.wakes.contains(&Input::Capacity) => {}
+                Mail::Look => post.wakes.push(Input::Capacity),
                 // Seen to before a turn begins.
                 Mail::Dismiss => {}
                 Mail::Reload => post.reload = true,
@@ -129,7 +135,11 @@ impl Post {
 
 /// Takes one turn.
 pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mail: Vec<Mail>) -> TurnEnd {
-    let Post { signals, orders, wakes, reload } = Post::sort(mail);
+    let Post { signals, orders, wakes, reload, news } = Post::sort(mail);
+    if !news {
+        // Whoever is woken over and over must not keep others from the bus: what they wait for there comes first.
+        tokio::task::yield_now().await;
+    }
     let commands: Vec<Input> = orders.iter().map(|order| order.input.clone()).collect();
     let work = go(&office, id, book.filter(|_| !reload), &signals, commands, wakes);
     // The state of a run is large, and lives on the heap while others are waited for.
@@ -145,12 +155,12 @@ pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mai
         let _gone = order.answer.send(answer.clone());
     }
     match done {
-        Ok(Done { book, wake, more }) => {
+        Ok(Done { book, wake, more, wrote }) => {
             let over = book.run.as_ref().is_none_or(|run| run.status.is_ended());
             let fate = if over { Fate::Ended } else { Fate::GoOn { wake, more } };
-            TurnEnd { book: Some(book), fate }
+            TurnEnd { book: Some(book), fate, took: Took { news, wrote } }
         }
-        Err(trouble) => TurnEnd { book: None, fate: fate_after(trouble) },
+        Err(trouble) => TurnEnd { book: None, fate: fate_after(trouble), took: Took { news, wrote: false } },
     }
 }
 
@@ -169,6 +179,7 @@ struct Done {
     book: Book,
     wake: Option<Millis>,
     more: bool,
+    wrote: bool,
 }
 
 async fn go(
@@ -195,25 +206,28 @@ async fn go(
     };
     let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
     agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
-    let wakes = deaths::witness(office, book.run.as_ref(), fresh, wakes).await?;
+    let mut wakes = deaths::witness(office, book.run.as_ref(), fresh, wakes).await?;
+    if let Some(run) = &book.run {
+        let silent = silence::look(office, run, &mut book.heard).await?;
+        wakes.extend(silent);
+    }
     if let Some(run) = book.run.as_ref().filter(|run| fresh && !run.status.is_ended()) {
         perform(office, id, epoch, hand_on_again(run)).await;
     }
     for _ in 0..MOST_ATTEMPTS {
         let inputs: Vec<Input> = agents.iter().chain(&commands).chain(&wakes).cloned().collect();
         let draft = Draft::make(office, id, book.run.as_ref(), inputs)?;
-        let (wake, more) = (draft.wake(), draft.decision.more);
+        let (wake, more) = (draft.wake(office, &book.heard), draft.decision.more);
         if draft.can_wait(office) {
-            book.deferred =
-                draft.inputs.into_iter().filter(|input| matches!(input, Input::Agent { .. })).collect();
-            return Ok(Done { book, wake, more });
+            book.deferred = draft.inputs.into_iter().filter(is_of_agent).collect();
+            return Ok(Done { book, wake, more, wrote: false });
         }
-        match draft.write(office, id, epoch, &mut book).await? {
+        match Box::pin(draft.write(office, id, epoch, &mut book)).await? {
             Written::Done => {
                 if book.snapshot_is_due(office.settings.snapshot_every) {
                     snapshots::keep(Arc::clone(office), id);
                 }
-                return Ok(Done { book, wake, more });
+                return Ok(Done { book, wake, more, wrote: true });
             }
             Written::Again => {
                 book = read_ours(office, id).await?;
@@ -238,21 +252,29 @@ async fn read_ours(office: &Office, id: RunId) -> Result<Book, Trouble> {
     Ok(book)
 }
 
+/// Whether an input stands in the record as what an agent wrote.
+const fn is_of_agent(input: &Input) -> bool {
+    matches!(input, Input::Agent { .. } | Input::Unreadable { .. })
+}
+
 /// The version of the events of the run that an input begins.
 const fn version_to_begin(input: &Input) -> Option<u32> {
     match input {
         Input::Goal { event_version, .. } | Input::Fork { event_version, .. } => Some(*event_version),
         Input::Refuse { .. } => Some(FIRST_EVENT_VERSION),
         Input::Agent { .. }
+        | Input::Unreadable { .. }
         | Input::Capacity
         | Input::Timer
         | Input::AgentLost { .. }
+        | Input::Silent { .. }
         | Input::Cancel { .. }
         | Input::Pause { .. }
         | Input::Resume { .. }
         | Input::Skip { .. }
         | Input::Redo { .. }
         | Input::ChildEnded { .. }
+        | Input::ContractBroken { .. }
         | Input::Bids { .. }
         | Input::Edit { .. }
         | Input::Answer { .. }
@@ -280,7 +302,7 @@ enum Written {
 }
 
 impl Draft {
-    /// Decides, first to see what would be offered, then with what the queues have room for.
+    /// Decides with what the queues have room for.
     fn make(
         office: &Office,
         id: RunId,
@@ -288,20 +310,10 @@ impl Draft {
         inputs: Vec<Input>,
     ) -> Result<Self, ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
-        let mut capacity = office.capacity.none(run);
-        let specialists = office.capacity.specialists();
-        let placing = &office.capacity;
-        let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
-        let mut decision = decide(run, &inputs, situation)?;
-        if let Some(run) = decision.after.as_ref().filter(|_| !decision.wanted.is_empty()) {
-            office.capacity.rank(id, run.goal.priority);
-        }
-        if !decision.wanted.is_empty() {
-            capacity = office.capacity.lend(id, held(&decision), &decision.wanted);
-            let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing };
-            decision = decide(run, &inputs, situation)?;
-        }
-        wake_others(office, office.capacity.settle(id, held(&decision), &decision.wanted));
+        let inputs = office.capacity.held_to_contracts(run, inputs);
+        let Roomed { decision, capacity, specialists, woken } =
+            decide_with_room(&office.capacity, id, run, &inputs, now)?;
+        wake_others(office, woken);
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
         let specialists = if decision.told_of_specialists { specialists } else { Vec::new() };
         Ok(Self { inputs, now, basis, after, capacity, specialists, decision })
@@ -314,13 +326,14 @@ impl Draft {
     }
 
     fn names_agents(&self) -> bool {
-        self.inputs.iter().any(|input| matches!(input, Input::Agent { .. }))
+        self.inputs.iter().any(is_of_agent)
     }
 
     /// When the run should be looked at again if nothing comes.
-    fn wake(&self) -> Option<Millis> {
+    fn wake(&self, office: &Office, heard: &Heard) -> Option<Millis> {
         let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
-        let at = next_deadline(run).into_iter().chain(next_review(run)).min()?;
+        let silent = silence::next(office, run, heard);
+        let at = next_deadline(run).into_iter().chain(next_review(run)).chain(silent).min()?;
         Some(if at <= self.now { self.now.after(LOOK_AGAIN) } else { at })
     }
 
@@ -345,6 +358,7 @@ impl Draft {
             inputs,
             now,
             basis,
+            after: Some(after),
             capacity,
             offers: 0,
             continues: false,
@@ -386,13 +400,12 @@ fn encoding_of(office: &Office, decision: &Decision) -> Encoding {
     decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding)
 }
 
-fn held(decision: &Decision) -> Holding {
-    decision.after.as_ref().map(Holding::of).unwrap_or_default()
-}
-
-/// Wakes runs whose turn it is to offer something.
+/// Wakes runs whose turn it is to offer something, and those for which there may be another agent now.
 pub(super) fn wake_others(office: &Office, runs: Vec<RunId>) {
     for run in runs {
         office.registry.tell(run, Mail::Wake(Input::Capacity));
+    }
+    for run in office.capacity.may_look_again() {
+        office.registry.tell(run, Mail::Look);
     }
 }

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_shared::flow::Breach;
-use muster_shared::ids::AgentId;
+use muster_shared::ids::{AgentId, Role};
 use muster_shared::plan::tools;
+use serde_json::Value;
 
 use super::terms::Terms;
 use super::{Candidate, Grade, Member, Roster, plain};
@@ -74,13 +75,13 @@ impl Kind {
 }
 
 fn standing(member: &Member) -> Standing {
-    let (is_busy, load) = burden(member, 0);
+    let (is_busy, load) = burden(member, member.taken);
     (is_busy, member.grade, load, member.candidate.agent.clone())
 }
 
-/// Whether an agent has no slot free with so much more to do, and its load in thousandths of its slots.
-fn burden(member: &Member, given: u32) -> (bool, u32) {
-    let (taken, slots) = (member.taken.saturating_add(given), member.candidate.slots);
+/// Whether an agent has no slot free when so many are taken, and its load in thousandths of its slots.
+fn burden(member: &Member, taken: u32) -> (bool, u32) {
+    let slots = member.candidate.slots;
     (taken >= slots, taken.saturating_mul(1_000).checked_div(slots).unwrap_or(1_000))
 }
 
@@ -135,9 +136,28 @@ impl Crew {
         if refusing.len() < self.contracts.len() { refusing } else { HashMap::new() }
     }
 
+    /// What of the data of a result does not fit the contract of an agent of this kind. Of one that has left, only what
+    /// all promise alike is asked.
+    pub(super) fn unkept(&self, kind: Option<usize>, data: Option<&Value>) -> Vec<String> {
+        let own = kind.and_then(|kind| self.kinds.get(kind)).map(|kind| kind.contract);
+        let common = || match self.contracts.keys().collect::<Vec<_>>().as_slice() {
+            [only] => **only,
+            [] | [_, ..] => None,
+        };
+        let terms = own.unwrap_or_else(common).and_then(|at| self.terms.get(at));
+        terms.map(|terms| terms.unkept(data)).unwrap_or_default()
+    }
+
     /// Whether a kind's contract promises a field of data.
     fn promises(&self, kind: &Kind, field: &str) -> bool {
         kind.contract.and_then(|at| self.terms.get(at)).is_some_and(|terms| terms.promises(field))
+    }
+
+    /// How much of what is needed a kind can do.
+    fn covers(&self, kind: &Kind, needs: &[String], tools: &[String], data: &[String]) -> usize {
+        let needs = needs.iter().filter(|need| kind.has_capability(need)).count();
+        let tools = tools.iter().filter(|tool| kind.has_tool(tool)).count();
+        needs + tools + data.iter().filter(|field| self.promises(kind, field)).count()
     }
 
     pub(super) fn insert(&mut self, member: &Member) {
@@ -168,6 +188,11 @@ impl Crew {
 
     pub(super) fn is_empty(&self) -> bool {
         self.grades.is_empty()
+    }
+
+    /// Whether some of it do poorly and others do not.
+    pub(super) fn has_poor(&self) -> bool {
+        self.grades.len() > 1 && self.grades.contains_key(&Grade::Poor)
     }
 
     /// Whether most of its kinds are of nobody any more.
@@ -218,11 +243,34 @@ fn count_down<K: Ord + Clone>(counts: &mut BTreeMap<K, usize>, key: &K) {
     }
 }
 
+/// Whom a task waits for: anybody of a role who can do as much of what it needs as those that can do most of it. Who
+/// should rather not have it is not known ahead: members of a group are to be others than those that have the rest of it,
+/// and these change places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// The role.
+    pub(crate) role: Role,
+    needs: Vec<String>,
+    tools: Vec<String>,
+    data: Vec<String>,
+    covered: usize,
+}
+
+impl Look {
+    /// Whether it may be this one.
+    pub(super) fn fits(&self, crew: &Crew, member: &Member) -> bool {
+        let covers = |kind| crew.covers(kind, &self.needs, &self.tools, &self.data) >= self.covered;
+        member.candidate.role == self.role && crew.kind(member.kind).is_some_and(covers)
+    }
+}
+
 /// What is looked for in a crew, and what makes a difference.
 pub(super) struct Search<'a> {
     roster: &'a Roster,
     crew: &'a Crew,
     pub(super) wanted: &'a Wanted<'a>,
+    /// Slots that are kept for the run that asks: taken for others, free for it.
+    kept: &'a BTreeMap<AgentId, u32>,
     pub(super) needs: Vec<String>,
     pub(super) tools: &'a [String],
     /// Fields of data that its result is expected to hold.
@@ -243,7 +291,12 @@ pub(super) struct Search<'a> {
 pub(super) type Rank<'a> = (bool, Grade, u8, u32, &'a AgentId);
 
 impl<'a> Search<'a> {
-    pub(super) fn new(roster: &'a Roster, crew: &'a Crew, wanted: &'a Wanted<'a>) -> Self {
+    pub(super) fn new(
+        roster: &'a Roster,
+        crew: &'a Crew,
+        wanted: &'a Wanted<'a>,
+        kept: &'a BTreeMap<AgentId, u32>,
+    ) -> Self {
         let mut needs: Vec<String> = wanted.needs.iter().map(|need| plain(need)).collect();
         needs.sort();
         needs.dedup();
@@ -257,6 +310,7 @@ impl<'a> Search<'a> {
             roster,
             crew,
             wanted,
+            kept,
             needs,
             tools,
             data: wanted.substance.as_ref().map_or(&[], |substance| &substance.data),
@@ -318,9 +372,7 @@ impl<'a> Search<'a> {
 
     /// How much of what is needed a kind can do.
     pub(super) fn covers(&self, kind: &Kind) -> usize {
-        let needs = self.needs.iter().filter(|need| kind.has_capability(need)).count();
-        let tools = self.tools.iter().filter(|tool| kind.has_tool(tool)).count();
-        needs + tools + self.data.iter().filter(|field| self.crew.promises(kind, field)).count()
+        self.crew.covers(kind, &self.needs, self.tools, self.data)
     }
 
     /// What of that which is needed a kind lacks.
@@ -347,22 +399,48 @@ impl<'a> Search<'a> {
         self.is_choosy || !self.avoid.is_empty() || self.crew.grades.len() > 1 || self.is_bound_to_host()
     }
 
+    /// Whether one agent is asked, if one is free.
+    fn may_name(&self) -> bool {
+        self.makes_a_difference() || self.wanted.by_name
+    }
+
+    /// Who could be asked; nothing when nobody is asked by name.
+    pub(super) fn look(&self) -> Option<Look> {
+        if !self.may_name() {
+            return None;
+        }
+        Some(Look {
+            role: self.wanted.role.clone(),
+            needs: self.needs.clone(),
+            tools: self.tools.to_vec(),
+            data: self.data.to_vec(),
+            covered: self.covered,
+        })
+    }
+
     /// The agent to ask; nothing when anybody of the role will do.
     pub(super) fn choose(&self) -> Option<AgentId> {
-        if !self.makes_a_difference() {
+        if !self.may_name() {
             return None;
         }
         let best = self.best(true).or_else(|| self.is_choosy.then(|| self.best(false)).flatten());
         let (is_busy, _, _, _, agent) = best?;
-        // Where others could do it as well, nobody is waited for.
-        (!is_busy || self.is_choosy).then(|| agent.clone())
+        // Where others could do it as well, nobody is waited for; but who was asked and did nothing is free, and would take
+        // whatever waits for its role.
+        (!is_busy || self.is_choosy || self.avoids_idle()).then(|| agent.clone())
     }
 
-    /// The best of those that can do it: of each kind its first, and whoever knows what the task builds on.
+    fn avoids_idle(&self) -> bool {
+        self.wanted.avoid.iter().any(|avoided| avoided.idle && self.avoid.contains_key(&avoided.agent))
+    }
+
+    /// The best of those that can do it: of each kind its first, whoever knows what the task builds on, and those that
+    /// are freer than they stand, since something is kept for the run.
     fn best(&self, avoiding: bool) -> Option<Rank<'a>> {
         let firsts = self.able.iter().filter_map(|at| self.first_of(self.crew.kind(*at)?, avoiding));
-        let knowing = self.wanted.knows.iter().filter(|agent| self.may_have(agent, avoiding));
-        firsts.chain(knowing.filter_map(|agent| self.rank(agent))).min()
+        let others = self.wanted.knows.iter().chain(self.kept.keys());
+        let others = others.filter(|agent| self.may_have(agent, avoiding));
+        firsts.chain(others.filter_map(|agent| self.rank(agent))).min()
     }
 
     fn may_have(&self, agent: &AgentId, avoiding: bool) -> bool {
@@ -392,8 +470,15 @@ impl<'a> Search<'a> {
     pub(super) fn rank(&self, agent: &AgentId) -> Option<Rank<'a>> {
         let member = self.roster.member(agent)?;
         let given = self.wanted.given.get(agent).copied().unwrap_or(0);
-        let (is_busy, load) = burden(member, given);
+        let (is_full, load) = burden(member, self.taken(member).saturating_add(given));
+        let is_busy = is_full || self.wanted.alone && load > 0;
         Some((is_busy, member.grade, self.nearness(member), load, &member.candidate.agent))
+    }
+
+    /// How many of an agent's slots others have taken, or the run itself for good.
+    pub(super) fn taken(&self, member: &Member) -> u32 {
+        let kept = self.kept.get(&member.candidate.agent).copied().unwrap_or(0);
+        member.taken.saturating_sub(kept)
     }
 
     /// 0 for who did what the task builds on, 1 for the same machine, 2 for anybody else.

@@ -12,14 +12,17 @@ mod why;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, Role};
-use muster_shared::standing::Tally;
+use muster_shared::standing::{Identity, Tally};
+use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
+use serde_json::Value;
 
-use crate::decide::Wanted;
+use crate::decide::{Wanted, names_in};
+pub(crate) use crew::Look;
 use crew::{Crew, Search};
 
 /// An agent as far as matching goes.
@@ -41,6 +44,12 @@ pub struct Candidate {
     pub host: String,
     /// Its contract as JSON; empty when it has none.
     pub contract: String,
+    /// Its name on its host, which outlives the process; empty when it has none.
+    pub name: String,
+    /// How long it may have nothing to write about a task, in milliseconds; 0 when it does not say.
+    pub quiet_ms: u64,
+    /// When it was started.
+    pub started_at: Millis,
 }
 
 impl Candidate {
@@ -64,7 +73,24 @@ impl Candidate {
             model: profile.model.clone(),
             host: profile.host.clone(),
             contract: contract.unwrap_or_default(),
+            name: profile.name.clone(),
+            quiet_ms: profile.quiet_ms,
+            started_at: Millis(profile.started_at),
         })
+    }
+
+    /// Who it is, whenever it was started.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.agent, &self.name, &self.host)
+    }
+
+    /// Whether it does tasks of plans.
+    const fn does_leaves(&self) -> bool {
+        match self.role {
+            Role::Worker | Role::Researcher | Role::Specialist(_) => true,
+            Role::Planner | Role::Reflector | Role::Refiner | Role::Writer => false,
+        }
     }
 
     /// Most capabilities, and most tools, that are heard of one agent.
@@ -258,8 +284,14 @@ impl Roster {
     /// To whom a task goes, with the reasons; nothing when anybody of its role will do.
     #[must_use]
     pub fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        self.place_with(wanted, &BTreeMap::new())
+    }
+
+    /// The same for a run for which slots are kept that count as taken: these are free for it.
+    #[must_use]
+    pub fn place_with(&self, wanted: &Wanted<'_>, kept: &BTreeMap<AgentId, u32>) -> Option<Placement> {
         let crew = self.crews.get(wanted.role);
-        let search = crew.map(|crew| Search::new(self, crew, wanted));
+        let search = crew.map(|crew| Search::new(self, crew, wanted, kept));
         let takes_it_on = |agent: &AgentId| {
             let member = self.members.get(agent);
             member.is_some_and(|member| search.as_ref().is_none_or(|search| search.suits(member)))
@@ -269,15 +301,67 @@ impl Roster {
             let reasons = vec!["its bid was the best".to_owned()];
             return Some(Placement { task, to, reasons, passed_over: Vec::new() });
         }
+        if let Some(agent) = self.named(wanted, kept).filter(|agent| takes_it_on(agent)) {
+            let (task, to) = (wanted.task.clone(), Queue::Agent(agent.clone()));
+            let reasons = vec!["whoever handed the task back named it".to_owned()];
+            return Some(Placement { task, to, reasons, passed_over: Vec::new() });
+        }
         let (crew, search) = (crew?, search?);
         let chosen = search.choose()?;
         Some(why::placement(self, crew, &search, &chosen))
+    }
+
+    /// Who could be asked for a task once it is free; nothing when nobody is asked by name.
+    pub(crate) fn look(&self, wanted: &Wanted<'_>) -> Option<Look> {
+        let kept = BTreeMap::new();
+        let crew = self.crews.get(wanted.role)?;
+        Search::new(self, crew, wanted, &kept).look()
+    }
+
+    /// Whether an agent is one that is looked for.
+    pub(crate) fn is_looked_for(&self, agent: &AgentId, look: &Look) -> bool {
+        let Some(member) = self.members.get(agent) else { return false };
+        let crew = self.crews.get(&member.candidate.role);
+        crew.is_some_and(|crew| look.fits(crew, member))
+    }
+
+    /// The agent that whoever handed the task back names, if it is there, has room and did not have the task before.
+    fn named(&self, wanted: &Wanted<'_>, kept: &BTreeMap<AgentId, u32>) -> Option<&AgentId> {
+        let words: BTreeSet<String> = names_in(wanted.named?).collect();
+        let is_named = |member: &&Member| {
+            let Candidate { agent, name, .. } = &member.candidate;
+            words.contains(&agent.as_str().to_ascii_lowercase()) || words.contains(&name.to_ascii_lowercase())
+        };
+        let may = |member: &&Member| {
+            let of =
+                |counts: &BTreeMap<AgentId, u32>| counts.get(&member.candidate.agent).copied().unwrap_or(0);
+            let taken = member.taken.saturating_sub(of(kept)).saturating_add(of(wanted.given));
+            member.candidate.does_leaves()
+                && taken < member.candidate.slots
+                && wanted.avoid.iter().all(|avoided| avoided.agent != member.candidate.agent)
+        };
+        let named = self.members.values().filter(is_named).filter(may);
+        named.map(|member| &member.candidate.agent).min()
+    }
+
+    /// Whether some of a role do poorly and others do not.
+    #[must_use]
+    pub fn has_poor(&self, role: &Role) -> bool {
+        self.crews.get(role).is_some_and(Crew::has_poor)
     }
 
     /// Whether agents of the role differ in their contracts: only then are these held against a task.
     #[must_use]
     pub fn weighs_contracts(&self, role: &Role) -> bool {
         self.crews.get(role).is_some_and(Crew::weighs_contracts)
+    }
+
+    /// What of the data of a result does not fit what its agent promises, one line each.
+    #[must_use]
+    pub fn unkept(&self, role: &Role, agent: &AgentId, data: Option<&Value>) -> Vec<String> {
+        let kind =
+            self.members.get(agent).filter(|member| member.candidate.role == *role).map(|member| member.kind);
+        self.crews.get(role).map(|crew| crew.unkept(kind, data)).unwrap_or_default()
     }
 
     /// Whether some of the role would refuse the task by their contracts, and others take it on.

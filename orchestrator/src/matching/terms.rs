@@ -40,6 +40,15 @@ impl Terms {
         self.input.as_ref()?.refuses(given)
     }
 
+    /// What of a result does not fit what is promised, one line each.
+    pub(super) fn unkept(&self, data: Option<&Value>) -> Vec<String> {
+        match (&self.output, data) {
+            (None, _) => Vec::new(),
+            (Some(output), Some(data)) => output.faults("data", data),
+            (Some(_), None) => vec!["`data` is missing: the result is promised as data too".to_owned()],
+        }
+    }
+
     /// Whether results are promised to hold this field of data.
     pub(super) fn promises(&self, field: &str) -> bool {
         self.output.as_ref().is_some_and(|output| output.names(field))

@@ -29,6 +29,9 @@ fn candidate(n: u32, capabilities: &[&str], tools: &[&str]) -> Candidate {
         model: "m".into(),
         host: "here".into(),
         contract: String::new(),
+        name: String::new(),
+        quiet_ms: 0,
+        started_at: muster_shared::time::Millis(0),
     }
 }
 
@@ -53,6 +56,10 @@ struct Ask {
     documents: Option<u32>,
     data: Vec<String>,
     awarded: Option<u32>,
+    idle: Vec<u32>,
+    named: Option<&'static str>,
+    by_name: bool,
+    alone: bool,
     given: BTreeMap<AgentId, u32>,
 }
 
@@ -61,10 +68,16 @@ fn needing(needs: &[&str]) -> Ask {
 }
 
 fn place(roster: &Roster, ask: &Ask) -> Option<Placement> {
-    let avoided = |n: &u32| Avoided { agent: agent(*n), reason: "it failed it".into() };
-    roster.place(&Wanted {
+    place_with(roster, ask, &BTreeMap::new())
+}
+
+fn place_with(roster: &Roster, ask: &Ask, kept: &BTreeMap<AgentId, u32>) -> Option<Placement> {
+    let avoided = |n: &u32| Avoided { agent: agent(*n), reason: "it failed it".into(), idle: false };
+    let idle = |n: &u32| Avoided { idle: true, ..avoided(n) };
+    let task = "1".parse::<TaskId>().unwrap();
+    let wanted = Wanted {
         run: RunId::from_uuid(Uuid::from_u128(1)),
-        task: &"1".parse::<TaskId>().unwrap(),
+        task: &task,
         role: &Role::Worker,
         needs: &ask.needs,
         tools: &ask.tools,
@@ -72,11 +85,16 @@ fn place(roster: &Roster, ask: &Ask) -> Option<Placement> {
             .documents
             .map(|documents| Substance { given: json!({ "documents": documents }), data: ask.data.clone() }),
         awarded: ask.awarded.map(agent),
-        avoid: ask.avoid.iter().map(avoided).collect(),
+        named: ask.named,
+        by_name: ask.by_name,
+        alone: ask.alone,
+        avoid: ask.avoid.iter().map(avoided).chain(ask.idle.iter().map(idle)).collect(),
         knows: ask.knows.iter().copied().map(agent).collect(),
         corpus: ask.corpus,
         given: &ask.given,
-    })
+        stands: None,
+    };
+    roster.place_with(&wanted, kept)
 }
 
 fn bringing(documents: u32, data: &[&str]) -> Ask {
@@ -218,6 +236,20 @@ fn whose_bid_won_does_not_get_what_its_contract_refuses() {
     assert_eq!(chosen(&all, &awarded(0, 1)), Some(agent(2)));
     assert_eq!(chosen(&all, &awarded(1, 1)), Some(agent(1)));
     assert_eq!(chosen(&roster([bound(1, READS)]), &awarded(0, 1)), Some(agent(1)), "there is nobody else");
+}
+
+#[test]
+fn results_are_held_to_what_their_agent_promises() {
+    let mut roster = Roster::default();
+    roster.admit(bound(1, ADDS));
+    let unkept =
+        |roster: &Roster, n, data: Option<Value>| roster.unkept(&Role::Worker, &agent(n), data.as_ref());
+    assert_eq!(unkept(&roster, 1, Some(json!({"total": 3}))), Vec::<String>::new());
+    assert!(unkept(&roster, 1, None)[0].contains("`data` is missing"));
+    assert!(unkept(&roster, 1, Some(json!({})))[0].contains("\"total\" is a required property"));
+    assert!(!unkept(&roster, 9, None).is_empty(), "of one that has left, what all promise is asked");
+    roster.admit(candidate(2, &[], &[]));
+    assert!(unkept(&roster, 2, None).is_empty() && unkept(&roster, 9, None).is_empty());
 }
 
 #[test]
@@ -442,4 +474,55 @@ proptest! {
         let others = able.iter().any(|one| can(one) == own && !is_avoided(&one.agent));
         prop_assert!(!is_avoided(&agent) || !others);
     }
+}
+
+#[test]
+fn somebody_is_asked_by_name_where_that_is_wanted() {
+    let alike = roster((1..=3).map(|n| candidate(n, &[], &[])));
+    assert_eq!(chosen(&alike, &Ask::default()), None);
+    assert_eq!(chosen(&alike, &Ask { by_name: true, ..Ask::default() }), Some(agent(1)));
+    let mut busy = roster((1..=2).map(|n| candidate(n, &[], &[])));
+    busy.take(&agent(1), 2);
+    busy.take(&agent(2), 2);
+    assert_eq!(chosen(&busy, &Ask { by_name: true, ..Ask::default() }), None, "nobody is waited for");
+}
+
+#[test]
+fn a_suspect_goes_to_who_has_nothing_else_in_hand() {
+    let mut some_busy = roster((1..=3).map(|n| candidate(n, &[], &[])));
+    some_busy.take(&agent(1), 1);
+    some_busy.take(&agent(2), 1);
+    let alone = Ask { by_name: true, alone: true, ..Ask::default() };
+    assert_eq!(chosen(&some_busy, &alone), Some(agent(3)));
+    some_busy.take(&agent(3), 1);
+    assert_eq!(chosen(&some_busy, &alone), None, "whoever takes it ends what it has first");
+}
+
+#[test]
+fn who_was_asked_and_did_nothing_is_not_asked_again_while_another_is_busy() {
+    let mut two = roster((1..=2).map(|n| candidate(n, &[], &[])));
+    two.take(&agent(2), 2);
+    assert_eq!(chosen(&two, &Ask { avoid: vec![1], ..Ask::default() }), None, "whoever is free takes it");
+    assert_eq!(chosen(&two, &Ask { idle: vec![1], ..Ask::default() }), Some(agent(2)));
+    assert_eq!(chosen(&two, &Ask { idle: vec![1, 2], ..Ask::default() }), None, "there is nobody else");
+}
+
+#[test]
+fn whoever_hands_a_task_back_may_name_an_agent() {
+    let named = |n: u32, name: &str, role: &str| {
+        let role = role.parse().unwrap();
+        Candidate { name: name.into(), role, ..candidate(n, &[], &[]) }
+    };
+    let mut fleet =
+        roster([named(1, "alpha", "worker"), named(2, "beta", "worker"), named(3, "pat", "planner")]);
+    let asks = |words| Ask { named: Some(words), avoid: vec![1], ..Ask::default() };
+    assert_eq!(chosen(&fleet, &asks("Beta should do it.")), Some(agent(2)));
+    assert_eq!(chosen(&fleet, &asks("worker-00000002 should do it")), Some(agent(2)), "by its id");
+    assert_eq!(chosen(&fleet, &asks("pat should do it")), Some(agent(2)), "a planner does no tasks of plans");
+    assert_eq!(chosen(&fleet, &asks("alpha should do it")), Some(agent(2)), "it handed it back");
+    fleet.take(&agent(2), 2);
+    assert_eq!(chosen(&fleet, &asks("beta should do it")), None, "it has no room, and nobody is waited for");
+    let kept = BTreeMap::from([(agent(2), 1)]);
+    let placed = place_with(&fleet, &asks("beta should do it"), &kept).map(|placement| placement.to);
+    assert_eq!(placed, Some(Queue::Agent(agent(2))), "what is kept for the run is free for it");
 }

@@ -40,7 +40,7 @@ fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
         _ => {}
     }
     let slots = chosen.candidate.slots;
-    reasons.push(format!("{} of its {slots} slots free", slots.saturating_sub(chosen.taken)));
+    reasons.push(format!("{} of its {slots} slots free", slots.saturating_sub(search.taken(chosen))));
     reasons
 }
 

@@ -217,6 +217,11 @@ fn profile(agent: &AgentId, role: &Role, slots: u32) -> Profile {
         resident_bytes: 0,
         specialist: None,
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     }
 }
 

@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::expression::{Expression, Kind};
 use super::names::{Field, Path, RESERVED, hint, is_name};
 use super::template::{Piece, paths, pieces};
 use super::{
-    Blueprint, BlueprintStep, MAX_FALLBACK, MAX_PARAMS, MAX_STEPS, MAX_TEMPLATE_BYTES, Param, ParamKind,
+    Blueprint, BlueprintStep, Filled, MAX_FALLBACK, MAX_PARAMS, MAX_STEPS, MAX_TEMPLATE_BYTES, Param,
+    ParamKind,
 };
 use crate::flow::{Pattern, RunLimits};
 use crate::ids::Role;
 use crate::plan::normal;
 
 use super::fill::fits;
-use super::layout::Layout;
+use super::layout::{Layout, least_tasks};
 
 /// Most references to results in one text.
 const MAX_REFERENCES: usize = 8;
@@ -60,6 +63,41 @@ pub fn check_limits(blueprint: &Blueprint, limits: &RunLimits, roles: &[Role]) -
         }
     }
     problems
+}
+
+/// The lists among the values that a run with these limits has no room for. Steps with a condition are left out: whether
+/// they are done is not known yet. What a list holds that steps give is not known either.
+#[must_use]
+pub fn check_lists(filled: &Filled, limits: &RunLimits) -> Vec<Problem> {
+    let layout = Layout::of(&filled.blueprint, limits);
+    let steps = || filled.blueprint.steps.iter().zip(1..);
+    let given = |step: &BlueprintStep| match Path::read(step.for_each.as_deref()?.trim()) {
+        Ok(Path::Param(name)) => match filled.params.get(&name) {
+            Some(Value::Array(items)) => {
+                let items = items.iter().filter_map(Value::as_str);
+                Some(items.map(|item| normal(item.trim())).collect::<BTreeSet<_>>().len())
+            }
+            Some(_) | None => None,
+        },
+        Ok(Path::Item | Path::Step(..)) | Err(_) => None,
+    };
+    let lists = steps().filter(|(step, _)| step.condition.is_none());
+    let lists = lists.filter_map(|(step, n)| Some((step, n, given(step)?)));
+    let mut planned = layout.parts();
+    let problems = lists.filter_map(|(step, n, items)| {
+        let others = steps().filter(|(other, _)| other.id != step.id).map(|(other, _)| least_tasks(other));
+        let arranged = layout.arrange(step, items, planned, others.sum());
+        planned += items.saturating_sub(1);
+        (arranged.items < items).then(|| Problem {
+            at: format!("steps[{n}].for_each"),
+            why: format!(
+                "its list has {items} items, and there is room for {}: raise limits.max_tasks ({}), limits.max_width \
+                 ({}) or limits.max_depth ({}), or give a shorter list",
+                arranged.items, limits.max_tasks, limits.max_width, limits.max_depth
+            ),
+        })
+    });
+    problems.collect()
 }
 
 fn named_roles(blueprint: &Blueprint) -> impl Iterator<Item = (String, &str)> {

@@ -10,7 +10,17 @@ use crate::ids::TaskIndex;
 pub(super) struct Layout {
     steps: usize,
     width: usize,
+    depth: usize,
     tasks: usize,
+}
+
+/// How the items of a list are laid out below their step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arrangement {
+    /// How many items there is room for.
+    pub(super) items: usize,
+    /// How many stand in a batch; nothing when they stand beside each other.
+    pub(super) batch: Option<usize>,
 }
 
 impl Layout {
@@ -18,6 +28,7 @@ impl Layout {
         Self {
             steps: blueprint.steps.len(),
             width: usize::from(limits.max_width.max(1)),
+            depth: usize::from(limits.max_depth.max(1)),
             tasks: usize::from(limits.max_tasks.max(1)),
         }
     }
@@ -25,7 +36,7 @@ impl Layout {
     /// Why the blueprint does not fit the limits of a run.
     pub(super) fn problem(blueprint: &Blueprint, limits: &RunLimits) -> Option<String> {
         let layout = Self::of(blueprint, limits);
-        let Self { steps, width, tasks } = layout;
+        let Self { steps, width, tasks, .. } = layout;
         if steps > width * width {
             return Some(format!(
                 "{steps} steps are too many for limits.max_width = {width}: leave some out, or raise it"
@@ -66,7 +77,7 @@ impl Layout {
     }
 
     /// How many tasks only hold others together.
-    fn parts(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         if self.has_parts() { self.steps.div_ceil(self.width) } else { 0 }
     }
 
@@ -76,6 +87,33 @@ impl Layout {
         let beside = self.width.saturating_sub(step.fallback.len());
         let kept = to_come + self.parts() + 1 + step.fallback.len();
         beside.min(self.tasks.saturating_sub(planned).saturating_sub(kept)).max(1)
+    }
+
+    /// How so many items of a list are laid out: beside each other where the width allows it, else in batches one level
+    /// lower, where the depth allows that.
+    pub(super) fn arrange(
+        &self,
+        step: &BlueprintStep,
+        items: usize,
+        planned: usize,
+        to_come: usize,
+    ) -> Arrangement {
+        let flat = Arrangement { items: self.items(step, planned, to_come).min(items), batch: None };
+        let levels = 3 + usize::from(self.has_parts());
+        if flat.items >= items || levels > self.depth {
+            return flat;
+        }
+        let beside = self.width.saturating_sub(step.fallback.len()).max(1);
+        let kept = to_come + self.parts() + 1 + step.fallback.len();
+        let free = self.tasks.saturating_sub(planned).saturating_sub(kept);
+        let fits = |many: &usize| many + many.div_ceil(self.width) <= free;
+        let most = (1..=items.min(beside * self.width)).rev().find(fits).unwrap_or(0);
+        if most <= flat.items {
+            return flat;
+        }
+        // As even as they come: 8 items of at most 5 are 4 and 4.
+        let batches = most.div_ceil(self.width);
+        Arrangement { items: most, batch: Some(most.div_ceil(batches)) }
     }
 }
 

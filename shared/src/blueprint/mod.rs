@@ -26,11 +26,11 @@ use serde_json::Value;
 
 use crate::ids::TaskIndex;
 
-pub use check::{Problem, check, check_limits};
+pub use check::{Problem, check, check_limits, check_lists};
 pub use fill::{FillError, fill, fill_text, missing, schema};
 pub use parse::{Located, MAX_FILE_BYTES, parse, write};
 pub use render::{REPORT_PARTS, missing_parts};
-pub use save::{SaveError, save};
+pub use save::{SaveError, Saved, save};
 pub use shipped::{shipped, shipped_names};
 pub use unfold::{Ended, Question, Standing, Unfolded, unfold};
 
@@ -129,6 +129,11 @@ const fn yes() -> bool {
     true
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// A step: a task of the run, or one task for each item of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -225,6 +230,9 @@ pub enum Fate {
         /// What was left out of it, and why.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
+        /// How many items of its list were left out.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left_out: u32,
     },
     /// It is not done.
     LeftOut {

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::names::is_name;
 use super::render::{cut, harmless};
 use super::{
-    Blueprint, BlueprintStep, MAX_TEMPLATE_BYTES, MAX_VALUE_BYTES, Param, ParamKind, Problem, check,
+    Blueprint, BlueprintStep, Fate, Filled, MAX_TEMPLATE_BYTES, MAX_VALUE_BYTES, Param, ParamKind, Problem,
+    check,
 };
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{Role, TaskIndex};
@@ -28,15 +29,56 @@ pub enum SaveError {
     Unfit(Problem),
 }
 
-/// The plan of a run as a blueprint: a step for each task that gave a result. Its goal becomes a parameter, with the
-/// run's own goal for a default.
+/// A blueprint made of a run, and what of the run it does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    /// The blueprint.
+    pub blueprint: Blueprint,
+    /// What could not be kept, and why, one line each.
+    pub lost: Vec<String>,
+}
+
+/// The plan of a run as a blueprint. Of a run that was worked on by one it is that blueprint, with its conditions, loops,
+/// gates and failure blocks, and with the run's values for defaults. Of others it has a step for each task that gave a
+/// result; the goal becomes a parameter, with the run's own goal for a default.
 ///
 /// # Errors
 /// When the run did not end well, or its plan does not make a blueprint.
-pub fn save(run: &RunState, name: &str) -> Result<Blueprint, SaveError> {
+pub fn save(run: &RunState, name: &str) -> Result<Saved, SaveError> {
     let Some(plan) = run.plan.as_ref().filter(|_| run.status == RunStatus::Completed) else {
         return Err(SaveError::NotCompleted);
     };
+    let saved = match &run.goal.blueprint {
+        Some(filled) => of_blueprint(run, plan, filled, name),
+        None => of_plan(run, plan, name)?,
+    };
+    match check(&saved.blueprint).into_iter().next() {
+        None => Ok(saved),
+        Some(problem) => Err(SaveError::Unfit(problem)),
+    }
+}
+
+fn of_blueprint(run: &RunState, plan: &Plan, filled: &Filled, name: &str) -> Saved {
+    let mut blueprint = Blueprint { name: name.to_owned(), ..filled.blueprint.clone() };
+    for (param, value) in &filled.params {
+        if let Some(param) = blueprint.params.get_mut(param) {
+            param.default = Some(value.clone());
+        }
+    }
+    let is_of_a_step = |index: &TaskIndex| {
+        run.unfolding.values().any(|fate| match fate {
+            Fate::Placed { tasks, fallback, .. } => tasks.contains(index) || fallback.contains(index),
+            Fate::LeftOut { .. } => false,
+        })
+    };
+    let added = plan.leaves().filter(|(index, _)| !is_of_a_step(index));
+    let lost = added.map(|(index, task)| {
+        format!("{index} {}: it was added while the run went on, and is no step of its blueprint", task.name)
+    });
+    Saved { lost: lost.collect(), blueprint }
+}
+
+fn of_plan(run: &RunState, plan: &Plan, name: &str) -> Result<Saved, SaveError> {
     let gave =
         |index: &TaskIndex| run.planned(index).is_some_and(|task| task.status == TaskStatus::Completed);
     let leaves: Vec<(&TaskIndex, &PlanTask)> = plan.leaves().filter(|(index, _)| gave(index)).collect();
@@ -63,10 +105,35 @@ pub fn save(run: &RunState, name: &str) -> Result<Blueprint, SaveError> {
         output: BTreeMap::new(),
         steps,
     };
-    match check(&blueprint).into_iter().next() {
-        None => Ok(blueprint),
-        Some(problem) => Err(SaveError::Unfit(problem)),
+    let without = plan.leaves().filter(|(index, _)| !gave(index));
+    let without = without.map(|(index, task)| format!("{index} {}: it gave no result", task.name));
+    let parts = leaves.iter().flat_map(|(index, task)| lost_of(index, task));
+    Ok(Saved { lost: without.chain(parts).collect(), blueprint })
+}
+
+/// What a step cannot say of a task.
+fn lost_of(index: &TaskIndex, task: &PlanTask) -> Vec<String> {
+    let PlanTask { name, goal, expected_output, tools, max_steps, blueprint, priority, .. } = task;
+    let mut lost = Vec::new();
+    let mut say = |what: &str| lost.push(format!("{index} {name}: {what}, which steps cannot say"));
+    if !tools.is_empty() {
+        say(&format!("that it needs the tools {}", tools.join(", ")));
     }
+    if let Some(steps) = max_steps {
+        say(&format!("that it has {steps} steps at most"));
+    }
+    if let Some(call) = blueprint {
+        say(&format!("that it is done by the blueprint {}", call.name));
+    }
+    if *priority != 0 {
+        say(&format!("its priority {priority}"));
+    }
+    if goal.len() > MAX_TEMPLATE_BYTES || expected_output.len() > MAX_TEMPLATE_BYTES {
+        lost.push(format!(
+            "{index} {name}: the end of its words, of which a step holds {MAX_TEMPLATE_BYTES} bytes"
+        ));
+    }
+    lost
 }
 
 fn ids(leaves: &[(&TaskIndex, &PlanTask)]) -> BTreeMap<TaskIndex, String> {

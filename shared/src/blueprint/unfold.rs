@@ -6,16 +6,19 @@ use serde_json::Value;
 
 use super::check::{needs, reads, used};
 use super::expression::{Datum, Expression};
-use super::layout::{Layout, is_group, least_tasks, number};
+use super::layout::{Arrangement, Layout, is_group, least_tasks, number};
 use super::names::{Field, Path};
 use super::render::{self, cut, harmless};
-use super::{BlueprintStep, Fate, Filled};
+use super::{BlueprintStep, Fate, Filled, MAX_VALUE_BYTES};
 use crate::flow::{Plan, PlanTask, RunLimits, TaskResult};
 use crate::ids::{Role, TaskIndex};
 use crate::plan::{MAX_NAME_BYTES, normal};
 
-/// Longest item of a list, in bytes.
+/// Longest item of a list in runs of before items were done in batches, in bytes.
 const MAX_ITEM_BYTES: usize = 600;
+
+/// Most items that are named where there is no room for them.
+const MOST_NAMED: usize = 10;
 
 /// Longest reason in a text, in bytes.
 const MAX_REASON_BYTES: usize = 150;
@@ -44,6 +47,8 @@ pub struct Standing<'a> {
     pub ended: &'a BTreeMap<TaskIndex, Ended>,
     /// What was said to questions, by step.
     pub approvals: &'a BTreeMap<String, bool>,
+    /// Whether items that cannot stand beside each other are done in batches. They were left out once.
+    pub in_batches: bool,
 }
 
 /// A question that a person has to say yes to before a step begins.
@@ -261,7 +266,8 @@ impl Work<'_> {
             Datum::Number(_) | Datum::Flag(_) | Datum::Nothing => Vec::new(),
         };
         let mut seen = BTreeSet::new();
-        let items = raw.into_iter().map(|item| cut(item.trim(), MAX_ITEM_BYTES));
+        let most = if self.standing.in_batches { MAX_VALUE_BYTES } else { MAX_ITEM_BYTES };
+        let items = raw.into_iter().map(|item| cut(item.trim(), most));
         items.filter(|item| !item.is_empty() && seen.insert(normal(item))).collect()
     }
 
@@ -286,42 +292,88 @@ impl Work<'_> {
             self.add(place.clone(), task, step);
             return self.settle(
                 step,
-                Fate::Placed { tasks: vec![place], fallback: Vec::new(), note: String::new() },
+                Fate::Placed { tasks: vec![place], fallback: Vec::new(), note: String::new(), left_out: 0 },
             );
         }
         let critical = step.critical && step.fallback.is_empty();
         let mut items: Vec<Option<String>> =
             items.map_or_else(|| vec![None], |items| items.into_iter().map(Some).collect());
-        let mut note = String::new();
-        let most = self.layout.items(step, self.plan.tasks.len(), self.to_come(step));
-        if items.len() > most {
-            note = format!(
-                "{} of {} items are left out: limits.max_width and limits.max_tasks allow no more",
-                items.len() - most,
-                items.len()
-            );
-            items.truncate(most);
-        }
+        let Arrangement { items: most, batch } = self.arrangement(step, items.len());
+        let (note, left_out) = self.left_out(&items, most);
+        items.truncate(most);
         self.insert(place.clone(), holder(&title));
         let mut tasks = Vec::new();
         for (item, at) in items.iter().zip(0..) {
-            let index = place.child(number(at));
+            let index = match batch {
+                None => place.child(number(at)),
+                Some(size) => self.batch(&place, &title, at / size).child(number(at % size)),
+            };
             let task = task(self, item.as_deref(), critical);
             self.add(index.clone(), task, step);
             tasks.push(index);
         }
-        self.settle(step, Fate::Placed { tasks, fallback: Vec::new(), note });
+        self.settle(step, Fate::Placed { tasks, fallback: Vec::new(), note, left_out });
+    }
+
+    /// How the items of a step are laid out.
+    fn arrangement(&self, step: &BlueprintStep, items: usize) -> Arrangement {
+        let (planned, to_come) = (self.plan.tasks.len(), self.to_come(step));
+        if self.standing.in_batches {
+            self.layout.arrange(step, items, planned, to_come)
+        } else {
+            Arrangement { items: self.layout.items(step, planned, to_come), batch: None }
+        }
+    }
+
+    /// What is said of the items that there is no room for, and how many they are.
+    fn left_out(&self, items: &[Option<String>], most: usize) -> (String, u32) {
+        let without = items.get(most..).unwrap_or_default();
+        if without.is_empty() {
+            return (String::new(), 0);
+        }
+        let (number, all) = (without.len(), items.len());
+        if !self.standing.in_batches {
+            let note = format!(
+                "{number} of {all} items are left out: limits.max_width and limits.max_tasks allow no more"
+            );
+            return (note, 0);
+        }
+        let named: Vec<String> = without
+            .iter()
+            .flatten()
+            .take(MOST_NAMED)
+            .map(|item| format!("{:?}", cut(&harmless(item), MAX_REASON_BYTES)))
+            .collect();
+        let more = if number > named.len() { ", …" } else { "" };
+        let note = format!(
+            "{number} of {all} items are left out: limits.max_width, limits.max_depth and limits.max_tasks allow no more. \
+             They are {}{more}",
+            named.join(", ")
+        );
+        (note, u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
+    /// The place of a batch of items, made ready.
+    fn batch(&mut self, place: &TaskIndex, title: &str, position: usize) -> TaskIndex {
+        let index = place.child(number(position));
+        if !self.plan.tasks.contains_key(&index) {
+            self.insert(index.clone(), holder(&format!("{title}, batch {}", number(position))));
+        }
+        index
     }
 
     /// Places the failure block of a step that gave nothing.
     fn fall_back(&mut self, position: usize, step: &BlueprintStep) -> bool {
-        let Some(Fate::Placed { tasks, fallback, note }) = self.fates.get(&step.id).cloned() else {
+        let Some(Fate::Placed { tasks, fallback, note, left_out }) = self.fates.get(&step.id).cloned() else {
             return false;
         };
         if !fallback.is_empty() || !self.needs_fallback(&step.id) {
             return false;
         }
         let place = self.layout.place(position);
+        // Batches count as one each.
+        let below = |leaf: &TaskIndex| leaf.positions().get(place.depth()).copied();
+        let taken = tasks.iter().filter_map(below).collect::<BTreeSet<u16>>().len();
         let why: Vec<&str> = tasks
             .iter()
             .filter_map(|leaf| self.standing.ended.get(leaf))
@@ -331,7 +383,7 @@ impl Work<'_> {
         let why = cut(&harmless(&why.join("; ")), MAX_REASON_BYTES * 2);
         let depends_on = self.dependencies(step);
         let mut placed: Vec<TaskIndex> = Vec::new();
-        for (other, at) in step.fallback.iter().zip(tasks.len()..) {
+        for (other, at) in step.fallback.iter().zip(taken..) {
             let index = place.child(number(at));
             let title = if other.name.trim().is_empty() {
                 format!("{} in another way", self.title(step))
@@ -350,13 +402,13 @@ impl Work<'_> {
                 role: role(other.role.as_deref()),
                 expected_output: self.text(&other.expected_output, None),
                 depends_on: depends_on.iter().chain(placed.last()).cloned().collect(),
-                critical: step.critical && at + 1 == tasks.len() + step.fallback.len(),
+                critical: step.critical && at + 1 == taken + step.fallback.len(),
                 ..holder(&title)
             };
             self.add(index.clone(), task, step);
             placed.push(index);
         }
-        self.settle(step, Fate::Placed { tasks, fallback: placed, note });
+        self.settle(step, Fate::Placed { tasks, fallback: placed, note, left_out });
         true
     }
 

@@ -1,8 +1,8 @@
 //! Whether two values claimed of one subject agree.
 
 use super::read::read_value;
-use super::subject::{Subject, words};
-use super::unit::{self, Dimension};
+use super::subject::{Subject, Wording, words};
+use super::unit::{self, Dimension, Unit};
 use crate::flow::{ClaimValue, Finite};
 
 /// How two values stand to each other.
@@ -21,11 +21,21 @@ pub enum Comparison {
 pub struct Tolerance {
     /// Of the larger of the two, in percent; in percent points where both are percentages.
     pub percent: u8,
+    /// How claims are read.
+    pub wording: Wording,
+}
+
+impl Tolerance {
+    /// So many percent, of claims that are read by what they mean.
+    #[must_use]
+    pub const fn of(percent: u8) -> Self {
+        Self { percent, wording: Wording::Meant }
+    }
 }
 
 impl Default for Tolerance {
     fn default() -> Self {
-        Self { percent: 5 }
+        Self::of(5)
     }
 }
 
@@ -88,6 +98,17 @@ fn numbers(
     tolerance: Tolerance,
 ) -> Comparison {
     let (unit_a, unit_b) = (unit::read(of_a), unit::read(of_b));
+    if tolerance.wording == Wording::Meant {
+        match (&unit_a.dimension, &unit_b.dimension) {
+            (Dimension::None, other) if *other != Dimension::None => {
+                return bare_number(subject, unit_a.in_base(a.get()), (b, &unit_b), tolerance);
+            }
+            (other, Dimension::None) if *other != Dimension::None => {
+                return bare_number(subject, unit_b.in_base(b.get()), (a, &unit_a), tolerance);
+            }
+            (_, _) => {}
+        }
+    }
     let (a, b) = (unit_a.in_base(a.get()), unit_b.in_base(b.get()));
     let percent = f64::from(tolerance.percent);
     let exact = ROUNDING * a.abs().max(b.abs()).max(1.0);
@@ -122,6 +143,38 @@ fn numbers(
             _,
         ) => Comparison::Unclear,
     }
+}
+
+/// A number without a unit is meant in the unit of the other, or is a share of a whole where that is a percentage.
+fn bare_number(
+    subject: &Subject,
+    bare: f64,
+    (value, unit): (Finite, &Unit),
+    tolerance: Tolerance,
+) -> Comparison {
+    let (percent, base) = (f64::from(tolerance.percent), unit.in_base(value.get()));
+    let same_unit = unit.in_base(bare);
+    let readings = match &unit.dimension {
+        Dimension::Percent if is_share(bare) && base >= 1.0 => vec![bare * 100.0],
+        Dimension::Percent if (0.0..=1.0).contains(&bare) => vec![bare, bare * 100.0],
+        // A year beside a span of years is another thing.
+        Dimension::Of("s") if is_year(bare) && subject.is_dated() => return Comparison::Unclear,
+        Dimension::Percent
+        | Dimension::Temperature
+        | Dimension::Of(_)
+        | Dimension::Other(_)
+        | Dimension::None => vec![bare, same_unit],
+    };
+    let most = |reading: f64| match &unit.dimension {
+        Dimension::Percent => percent,
+        Dimension::Temperature => percent * DEGREES,
+        Dimension::Of(_) | Dimension::Other(_) | Dimension::None => {
+            percent / 100.0 * reading.abs().max(base.abs())
+        }
+    };
+    let exact = |reading: f64| ROUNDING * reading.abs().max(base.abs()).max(1.0);
+    let is_near = |reading: &f64| (reading - base).abs() <= most(*reading).max(exact(*reading));
+    when(readings.iter().any(is_near))
 }
 
 /// Whether a number without a unit may be a part of a whole.

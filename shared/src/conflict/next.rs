@@ -63,6 +63,11 @@ pub fn next(sides: &[Side], known: &Known<'_>) -> Next {
     Next::Unsettled
 }
 
+/// Whether all sides are of one task, which found them in different documents: it has looked at both already.
+fn are_of_one(sides: &[Side]) -> bool {
+    sides.iter().all(|side| sides.first().is_some_and(|first| first.task == side.task))
+}
+
 enum Taken {
     Verdict(Verdict),
     ToAsk,
@@ -78,7 +83,7 @@ fn take(sides: &[Side], step: ConflictStep, known: &Known<'_>) -> Taken {
         ConflictStep::Methods => match known.answers.get(&step) {
             Some(Answer::Words(words)) => by_methods(sides, words, tolerance),
             Some(Answer::Value(_)) => None,
-            None if sides.iter().all(|side| !side.claim.method.is_empty()) => None,
+            None if sides.iter().all(|side| !side.claim.method.is_empty()) || are_of_one(sides) => None,
             None => return Taken::ToAsk,
         },
         ConflictStep::Arbiter | ConflictStep::Verify | ConflictStep::Person => match known.answers.get(&step)

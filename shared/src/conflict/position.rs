@@ -53,6 +53,6 @@ pub(super) fn agree(one: &Side, other: &Side, tolerance: Tolerance) -> bool {
 
 /// Whether a side claims this value.
 pub(super) fn says(side: &Side, value: &ClaimValue, tolerance: Tolerance) -> bool {
-    Subject::of(&side.claim.subject)
+    Subject::read(&side.claim.subject, tolerance.wording)
         .is_some_and(|subject| compare(&subject, &side.claim.value, value, tolerance) == Comparison::Agree)
 }

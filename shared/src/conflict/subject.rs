@@ -1,6 +1,7 @@
 //! What a claim is about, by its words.
 
 use super::calendar::{DAYS, MONTHS};
+use super::meant;
 
 /// Words that tell nothing about which subject is meant.
 const STOP: [&str; 21] = [
@@ -31,6 +32,16 @@ const DATED: [&str; 15] = [
     "since",
 ];
 
+/// How claims are read: since there were repairs by what their words mean, before by the words alone. A run keeps to one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wording {
+    /// By their words.
+    Exact,
+    /// By what is usually meant by them.
+    #[default]
+    Meant,
+}
+
 /// The subject of a claim in a form by which it is compared: two claims are about the same only where all of their
 /// telling words are the same. Words in common are not enough: the chance of rain on Saturday is not that on Sunday.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,11 +54,26 @@ impl Subject {
     /// The subject that these words name; nothing when no word of them tells anything.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        let mut words: Vec<String> = words(text).filter(|word| !STOP.contains(&word.as_str())).collect();
+        Self::read(text, Wording::Meant)
+    }
+
+    /// The same, by how a run reads claims.
+    #[must_use]
+    pub fn read(text: &str, wording: Wording) -> Option<Self> {
+        let plain = || words(text).filter(|word| !STOP.contains(&word.as_str()));
+        let dated = plain().any(|word| DATED.contains(&word.as_str()));
+        let words: Vec<String> = match wording {
+            Wording::Exact => plain().collect(),
+            Wording::Meant => meant::words(text),
+        };
+        let dated = dated || wording == Wording::Meant && words.iter().any(|word| meant::is_dated(word));
+        Self::made(words, dated)
+    }
+
+    fn made(mut words: Vec<String>, dated: bool) -> Option<Self> {
         if words.is_empty() {
             return None;
         }
-        let dated = words.iter().any(|word| DATED.contains(&word.as_str()));
         if !words.iter().any(|word| DIRECTIONS.contains(&word.as_str())) {
             words.sort();
             words.dedup();
@@ -65,6 +91,17 @@ impl Subject {
     #[must_use]
     pub const fn is_dated(&self) -> bool {
         self.dated
+    }
+
+    /// The words it is compared by, one by one.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.key.split(' ')
+    }
+
+    /// The same without some of its words; nothing when none is left.
+    pub(super) fn without(&self, is_left_out: impl Fn(&str) -> bool) -> Option<Self> {
+        let words = self.words().filter(|word| !is_left_out(word)).map(str::to_owned).collect();
+        Self::made(words, self.dated)
     }
 }
 

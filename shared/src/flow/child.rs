@@ -16,4 +16,65 @@ pub struct Parent {
     /// What is being worked on above: the goals of those runs and of their tasks. None of them is a goal again.
     #[serde(default)]
     pub goals: Vec<String>,
+    /// What the run is told of the work that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<Background>>,
+}
+
+/// What a run within a run is told of the work that it is a part of. Each of its texts, and how many there are, is bounded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Background {
+    /// What the person asked, in their words.
+    pub asked: String,
+    /// The goals of the tasks above, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<String>,
+    /// What the task that it was begun for builds on: the name of each task, and what it came to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<(String, String)>,
+    /// What was learnt on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<String>,
+}
+
+impl Background {
+    /// Most tasks above that are told.
+    pub const MOST_ABOVE: usize = 20;
+    /// Most results that are told.
+    pub const MOST_RESULTS: usize = 8;
+    /// Most lessons that are told.
+    pub const MOST_LESSONS: usize = 8;
+    /// Longest goal of the person, in characters.
+    pub const LONGEST_ASKED: usize = 4_000;
+    /// Longest of the other texts, in characters.
+    pub const LONGEST: usize = 600;
+
+    /// The same with no more, and nothing longer, than is told. What is nearest to the run is kept.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        fn last<T>(mut all: Vec<T>, most: usize) -> Vec<T> {
+            let surplus = all.len().saturating_sub(most);
+            all.split_off(surplus)
+        }
+        let texts =
+            |all: Vec<String>, most| last(all, most).iter().map(|text| cut(text, Self::LONGEST)).collect();
+        let results = last(self.results, Self::MOST_RESULTS);
+        Self {
+            asked: cut(&self.asked, Self::LONGEST_ASKED),
+            above: texts(self.above, Self::MOST_ABOVE),
+            results: results
+                .iter()
+                .map(|(name, came_to)| (cut(name, Self::LONGEST), cut(came_to, Self::LONGEST)))
+                .collect(),
+            lessons: texts(self.lessons, Self::MOST_LESSONS),
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

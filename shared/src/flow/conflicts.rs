@@ -20,6 +20,8 @@ pub struct Conflicts {
     pub arbiter: Role,
     /// Whether a model compares claims that are words.
     pub compare_texts: bool,
+    /// Whether a model is asked, once in a run, which claims in other words contradict each other.
+    pub compare_near: bool,
     /// How often a task may be done again because it lost.
     pub max_redos: u32,
     /// Most conflicts of one run that are settled; further ones are only said in the report.
@@ -42,6 +44,7 @@ impl Conflicts {
         authority: Vec::new(),
         arbiter: Role::Worker,
         compare_texts: false,
+        compare_near: true,
         max_redos: 1,
         max_conflicts: 20,
         settle_within_ms: 10 * 60 * 1000,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::auction::AuctionRules;
 use super::blueprints::{BlueprintBrief, MAX_TOLD_BYTES, MOST_TOLD};
@@ -48,6 +49,10 @@ pub struct Goal {
     /// Limits of this run instead of the fleet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<RunLimits>,
+    /// Single limits of this run, by the names that they have in [`RunLimits`]; where nothing is named, the limits hold
+    /// that the run would have without.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub set_limits: Map<String, Value>,
     /// The most that this run may use; where it says nothing, the limits' own budget holds.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
@@ -57,6 +62,12 @@ pub struct Goal {
     /// The blueprint that it is worked on by, with its values (R7); a planner makes the plan when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blueprint: Option<Box<Filled>>,
+    /// Documents that were given and could not be read, with the reason; empty when all were.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unread: String,
+    /// Whether somebody watches the run and can be asked, whatever its limits say of people.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attended: bool,
     /// The task of another run that it was begun for (R6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Box<Parent>>,
@@ -78,6 +89,9 @@ pub struct Goal {
     /// Whether the report's draft is reviewed; as the limits have it when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft_review: Option<DraftReviewPolicy>,
+    /// How long tasks wait for a role that nobody has, in milliseconds; as the limits have it when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_for_role_ms: Option<u64>,
     /// The domain whose orchestrators see to it (O11); any orchestrator when absent, or where none is of the domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
@@ -157,6 +171,12 @@ pub enum GoalError {
         /// How much is said of them, in bytes.
         bytes: usize,
     },
+    /// A limit that is set is none, or its value is no value of it.
+    #[error("the limits that the goal sets cannot be read: {reason}")]
+    NoLimits {
+        /// What is wrong.
+        reason: String,
+    },
     /// More of a conversation was sent than is kept.
     #[error("the goal brings {bytes} bytes of earlier runs, {} is the most", super::conversation::MAX_BYTES)]
     ConversationTooLong {
@@ -177,6 +197,7 @@ impl Goal {
             asked_by: String::new(),
             encoding: Encoding::default(),
             limits: None,
+            set_limits: Map::new(),
             budget: Budget::UNLIMITED,
             review: None,
             blueprint: None,
@@ -186,8 +207,11 @@ impl Goal {
             conversation: Vec::new(),
             priority: 0,
             draft_review: None,
+            wait_for_role_ms: None,
             blueprints: Vec::new(),
             domain: None,
+            unread: String::new(),
+            attended: false,
             parent: None,
         }
     }
@@ -208,6 +232,9 @@ impl Goal {
         }
         if let Some(name) = self.domain.as_ref().filter(|name| !is_domain(name)) {
             return Err(GoalError::NoDomain { name: name.chars().take(MAX_DOMAIN_BYTES).collect() });
+        }
+        if let Err(reason) = RunLimits::default().with(&self.set_limits) {
+            return Err(GoalError::NoLimits { reason });
         }
         let (count, bytes) = (self.blueprints.len(), self.blueprints.iter().map(BlueprintBrief::bytes).sum());
         if count > MOST_TOLD || bytes > MAX_TOLD_BYTES {
@@ -241,6 +268,29 @@ const fn is_usual_deaths(deaths: &u32) -> bool {
     *deaths == MAX_DEATHS
 }
 
+/// How long an offer may lie before it goes to another, unless a run says otherwise.
+const START_WITHIN_MS: u64 = 5_000;
+/// How long whoever has a task may write nothing about it, unless a run says otherwise.
+const SILENCE_MS: u64 = 60_000;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_start(millis: &u64) -> bool {
+    *millis == START_WITHIN_MS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_silence(millis: &u64) -> bool {
+    *millis == SILENCE_MS
+}
+
+/// Model calls of a run unless it says otherwise.
+const MAX_CALLS: u64 = 5_000;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_calls(calls: &u64) -> bool {
+    *calls == MAX_CALLS
+}
+
 /// How deep runs may stand within runs unless a run says otherwise.
 const MAX_NESTING: u32 = 3;
 
@@ -267,6 +317,14 @@ pub struct RunLimits {
     /// any more; 0 for any number.
     #[serde(skip_serializing_if = "is_usual_deaths")]
     pub max_deaths: u32,
+    /// How long an offer may lie where it could be started before it goes to another agent, in milliseconds. Doubles with
+    /// each offer of a task that goes to whoever is free.
+    #[serde(skip_serializing_if = "is_usual_start")]
+    pub start_within_ms: u64,
+    /// How long whoever has a task may write nothing about it before it goes to another agent, in milliseconds; 0 for as
+    /// long as its time lasts. Doubles with each try. An agent may ask for more (`quiet_ms` of its profile).
+    #[serde(skip_serializing_if = "is_usual_silence")]
+    pub silence_ms: u64,
     /// Most refinements of the plan (P5).
     pub max_refinements: u32,
     /// Most operations in one refinement (P4).
@@ -305,6 +363,10 @@ pub struct RunLimits {
     /// The most that one task may use.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub task_budget: Budget,
+    /// Model calls of the run, answered or not, after which nothing more is begun and the report is written from what
+    /// there is; 0 for any number. More than any run needs in which all is well.
+    #[serde(skip_serializing_if = "is_usual_calls")]
+    pub max_calls: u64,
     /// How deep runs may stand within runs (R6); 0 for none.
     #[serde(skip_serializing_if = "is_usual_nesting")]
     pub max_nesting: u32,
@@ -365,6 +427,9 @@ pub struct RunLimits {
     /// Most times that the report is written again upon what a reviewer says.
     #[serde(skip_serializing_if = "is_usual_rounds")]
     pub draft_rounds: u8,
+    /// How long tasks wait for a role that a user defined and that nobody has, in milliseconds.
+    #[serde(skip_serializing_if = "is_usual_wait")]
+    pub wait_for_role_ms: u64,
 }
 
 /// How large the tasks of a plan are to be (P3).
@@ -431,6 +496,14 @@ const fn is_usual_rounds(rounds: &u8) -> bool {
     *rounds == DraftReviewPolicy::USUAL_ROUNDS
 }
 
+/// See [`RunLimits::wait_for_role_ms`]: longer than a process takes to be started anew.
+const WAIT_FOR_ROLE_MS: u64 = 30_000;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_wait(wait: &u64) -> bool {
+    *wait == WAIT_FOR_ROLE_MS
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 const fn is_usual_milestones(milestones: &u16) -> bool {
     *milestones == MAX_MILESTONES
@@ -445,6 +518,8 @@ impl Default for RunLimits {
             max_steps: 10,
             max_generations: 3,
             max_deaths: MAX_DEATHS,
+            start_within_ms: START_WITHIN_MS,
+            silence_ms: SILENCE_MS,
             max_refinements: 3,
             max_refine_operations: 4,
             split_failed_only: false,
@@ -459,6 +534,7 @@ impl Default for RunLimits {
             writing_reserve_percent: 10,
             budget: Budget::UNLIMITED,
             task_budget: Budget::UNLIMITED,
+            max_calls: MAX_CALLS,
             max_nesting: MAX_NESTING,
             people: People::default(),
             peers: Peers::USUAL,
@@ -479,6 +555,7 @@ impl Default for RunLimits {
             conflicts: Conflicts::default(),
             draft_review: DraftReviewPolicy::Off,
             draft_rounds: DraftReviewPolicy::USUAL_ROUNDS,
+            wait_for_role_ms: WAIT_FOR_ROLE_MS,
         }
     }
 }
@@ -506,7 +583,33 @@ const fn is_zero(percent: &u8) -> bool {
     *percent == 0
 }
 
+/// Puts values into an object, one by one where they are objects themselves.
+fn put(all: &mut Value, changes: &Map<String, Value>) {
+    if !all.is_object() {
+        *all = Value::Object(Map::new());
+    }
+    for (name, value) in changes {
+        match (value, &mut all[name]) {
+            (Value::Object(inner), within) => put(within, inner),
+            (plain, within) => *within = plain.clone(),
+        }
+    }
+}
+
 impl RunLimits {
+    /// These limits with single ones set to something else, by their names.
+    ///
+    /// # Errors
+    /// When there is no limit of a name, or a value is none that it can have.
+    pub fn with(&self, changes: &Map<String, Value>) -> Result<Self, String> {
+        if changes.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut all = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        put(&mut all, changes);
+        serde_json::from_value(all).map_err(|error| error.to_string())
+    }
+
     /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
     #[must_use]
     pub fn for_planners(&self) -> Self {

@@ -35,6 +35,13 @@ pub enum Note {
         /// What did not hold; nothing when all did.
         faults: Vec<Fault>,
     },
+    /// The model was asked to look at something, twice, and gave no verdict that can be read: that is no yes.
+    NotChecked {
+        /// What it was to look at.
+        what: Unchecked,
+        /// Why there is no verdict.
+        why: String,
+    },
     /// Whether the task's goal is reached was asked of the model before this step (W5).
     GoalChecked {
         /// Its verdict.
@@ -65,6 +72,16 @@ pub enum Verifier {
     Rules,
     /// The model, asked apart from the conversation.
     Model,
+}
+
+/// What a model was to look at and gave no verdict on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unchecked {
+    /// Whether a result holds.
+    Result,
+    /// Whether the goal of the task is reached.
+    Goal,
 }
 
 /// A link of the chain of verification.
@@ -124,21 +141,31 @@ impl std::fmt::Display for Note {
                     SpinLevel::SameKind => "same kind of action",
                     SpinLevel::SameReasoning => "same reasoning",
                 };
-                write!(f, "spin: {level}, {} in a row", counted(*times))
+                match times {
+                    1 => write!(f, "spin: {level}, noticed once"),
+                    times => write!(f, "spin: {level}, {times} times in a row"),
+                }
             }
             Self::Reconsidered => f.write_str("not a spin: the reasoning is another"),
             Self::Closed { gate } => write!(f, "gate: this role may not {}", gate.as_words()),
             Self::Declined { times } => write!(f, "refusal: the model declined {}", counted(*times)),
             Self::Verified { by, faults } => {
-                let by = match by {
-                    Verifier::Rules => "by rule",
-                    Verifier::Model => "by the model",
+                let (by, good) = match by {
+                    // What a rule cannot tell, it does not vouch for.
+                    Verifier::Rules => ("by rule", "all that a rule can check holds"),
+                    Verifier::Model => ("by the model", "all checks hold"),
                 };
                 if faults.is_empty() {
-                    return write!(f, "verified {by}: all checks hold");
+                    return write!(f, "verified {by}: {good}");
                 }
                 let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
                 write!(f, "verified {by}: {}", faults.join("; "))
+            }
+            Self::NotChecked { what: Unchecked::Result, why } => {
+                write!(f, "not checked by the model whether the result holds: {why}")
+            }
+            Self::NotChecked { what: Unchecked::Goal, why } => {
+                write!(f, "not checked by the model whether the goal is reached: {why}")
             }
             Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
             Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
@@ -162,9 +189,13 @@ mod tests {
                 Note::Spin { level: SpinLevel::SameKind, times: 2 },
                 "spin: same kind of action, 2 times in a row",
             ),
+            (Note::Spin { level: SpinLevel::SameAction, times: 1 }, "spin: same action, noticed once"),
             (Note::Closed { gate: Gate::People }, "gate: this role may not ask people"),
             (Note::Declined { times: 1 }, "refusal: the model declined once"),
-            (Note::Verified { by: Verifier::Rules, faults: Vec::new() }, "verified by rule: all checks hold"),
+            (
+                Note::Verified { by: Verifier::Rules, faults: Vec::new() },
+                "verified by rule: all that a rule can check holds",
+            ),
             (
                 Note::Verified { by: Verifier::Model, faults },
                 "verified by the model: completeness: half is missing",

@@ -38,6 +38,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// What an entry counts as that was to end a task and cannot be read. The decision that names it says why: what a
+    /// reader makes of it may differ from build to build, the state may not.
+    #[must_use]
+    pub fn of_fault() -> Self {
+        Self {
+            ending: Ending::AgentFailed,
+            reason: "its agent wrote what cannot be read".to_owned(),
+            product: None,
+            last_step: None,
+            steps: Vec::new(),
+            usage: Usage::default(),
+            breach: None,
+        }
+    }
+
     /// Whether its product counts: it ended well, or what it was allowed to use did not suffice and it says how far
     /// it came.
     #[must_use]

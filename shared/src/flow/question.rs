@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::verdict::{self, Verdict};
 use crate::ids::{QuestionId, TaskId, TaskIndex};
 
 /// Longest text of a question or an answer, in bytes.
@@ -45,11 +46,47 @@ impl Question {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The answer that a text gives: one of the choices by its number or its words where there are choices.
+    /// The answer that a text gives. Where there are choices, it is the one that is meant: by its number, by its words,
+    /// or by any wording of yes or no where these are to be chosen from.
     ///
     /// # Errors
     /// What is wrong with it, and what to say instead.
     pub fn read(&self, text: &str) -> Result<String, String> {
+        self.read_exactly(text).or_else(|wrong| self.meant(text).ok_or(wrong))
+    }
+
+    /// The choice that is meant by a text, if it is clear which.
+    fn meant(&self, text: &str) -> Option<String> {
+        let number = text.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']);
+        let by_number = number.parse::<usize>().ok().and_then(|n| self.choices.get(n.checked_sub(1)?));
+        let same = |wanted: &str| {
+            let mut found = self.choices.iter().filter(|choice| verdict::plain(choice) == wanted);
+            found.next().filter(|_| found.next().is_none())
+        };
+        // `1890` for `1890 (1, 2)`: where results contradict each other, choices name who says so.
+        let begins_so = |wanted: &str| {
+            let begins = |choice: &&String| {
+                let choice = verdict::plain(choice);
+                choice.strip_prefix(wanted).is_some_and(|rest| rest.starts_with(' '))
+            };
+            let mut found = self.choices.iter().filter(begins);
+            found.next().filter(|_| !wanted.is_empty() && found.next().is_none())
+        };
+        let wanted = verdict::plain(text);
+        let by_words = || same(&wanted).or_else(|| begins_so(&wanted));
+        let by_verdict = || match verdict::read(text) {
+            Verdict::Yes => same("yes"),
+            Verdict::No => same("no"),
+            Verdict::Stop | Verdict::Change(_) | Verdict::Unclear => None,
+        };
+        by_number.or_else(by_words).or_else(by_verdict).cloned()
+    }
+
+    /// The answer that a text gives: one of the choices by its number or its very words where there are choices.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what to say instead.
+    pub fn read_exactly(&self, text: &str) -> Result<String, String> {
         let text = text.trim();
         if text.is_empty() {
             return Err("the answer is empty".to_owned());
@@ -94,6 +131,15 @@ pub enum About {
 }
 
 impl About {
+    /// Whether it is a question of going on or not, which is approved or rejected.
+    #[must_use]
+    pub const fn is_approved(&self) -> bool {
+        match self {
+            Self::Plan | Self::Milestone(_) | Self::Confidence(_) | Self::Failure(_) | Self::Step(_) => true,
+            Self::Task(_) | Self::Goal | Self::Conflict(_) => false,
+        }
+    }
+
     /// Whether nothing more is offered until it is answered.
     #[must_use]
     pub const fn holds_the_run(&self) -> bool {

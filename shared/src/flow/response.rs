@@ -11,6 +11,8 @@ use super::step::ObservationStatus;
 
 /// Said by an agent of a model whose answers it could not read.
 pub const NO_ANSWER_USABLE: &str = "no answer could be used";
+/// What the reason of a result says that a model was to verify and gave no verdict on.
+pub const NOT_CHECKED: &str = "whether it holds was not checked";
 /// Said by an agent of a question that is longer than the model's window.
 pub const TOO_LONG: &str = "longer than the model's window";
 /// Said by an agent of a model that declines.
@@ -62,8 +64,12 @@ pub enum FailureKind {
     AgentsDied,
     /// Its time was up.
     TimeUp,
+    /// Whoever had it wrote nothing about it for too long.
+    FellSilent,
     /// Nobody took it.
     NobodyTookIt,
+    /// Nobody of its role was there, for as long as that is waited for.
+    NobodyThere,
     /// The result breaks the contract of its role.
     ContractBroken,
     /// The result is not what was asked for.
@@ -82,7 +88,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::ModelUnavailable,
         Self::ModelDeclined,
         Self::AnswersUnusable,
@@ -100,7 +106,9 @@ impl FailureKind {
         Self::AgentFault,
         Self::AgentsDied,
         Self::TimeUp,
+        Self::FellSilent,
         Self::NobodyTookIt,
+        Self::NobodyThere,
         Self::ContractBroken,
         Self::NotAccepted,
         Self::WrongProduct,
@@ -137,6 +145,39 @@ impl FailureKind {
         }
     }
 
+    /// Whether no model gave an answer that could be used: what fails so will fail again, whatever the task.
+    #[must_use]
+    pub const fn is_of_the_model(self) -> bool {
+        match self {
+            Self::ModelUnavailable | Self::AnswersUnusable => true,
+            Self::ModelDeclined
+            | Self::QuestionTooLong
+            | Self::WentInCircles
+            | Self::OutOfSteps
+            | Self::GaveUp
+            | Self::ToolFailed
+            | Self::ToolTimedOut
+            | Self::ToolRefused
+            | Self::EffectUnknown
+            | Self::Blocked
+            | Self::InputUnfit
+            | Self::HandedBack
+            | Self::AgentFault
+            | Self::AgentsDied
+            | Self::TimeUp
+            | Self::FellSilent
+            | Self::NobodyTookIt
+            | Self::NobodyThere
+            | Self::ContractBroken
+            | Self::NotAccepted
+            | Self::WrongProduct
+            | Self::PlanRefused
+            | Self::NeedsPerson
+            | Self::BudgetUsedUp
+            | Self::Cancelled => false,
+        }
+    }
+
     /// In words, as part of a sentence.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
@@ -158,7 +199,9 @@ impl FailureKind {
             Self::AgentFault => "the agent failed",
             Self::AgentsDied => "agents died of it",
             Self::TimeUp => "its time was up",
+            Self::FellSilent => "its agent fell silent",
             Self::NobodyTookIt => "nobody took it",
+            Self::NobodyThere => "nobody of its role is there",
             Self::ContractBroken => "the result broke its contract",
             Self::NotAccepted => "the result was not accepted",
             Self::WrongProduct => "the wrong thing was sent",
@@ -260,6 +303,14 @@ pub enum Acceptance {
     Off,
 }
 
+/// See [`Responses::model_failures`].
+const MODEL_FAILURES: u32 = 8;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_usual_model_failures(failures: &u32) -> bool {
+    *failures == MODEL_FAILURES
+}
+
 /// What is done when something goes wrong. Part of a run's limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -268,6 +319,10 @@ pub struct Responses {
     pub stronger_models: Vec<String>,
     /// Failures of all kinds that a run may have before it goes on with what it has, or asks a person; 0 for any number.
     pub error_budget: u32,
+    /// Tries that may fail one after the other because no model gives an answer that can be used, before the run goes on
+    /// with what it has, or asks a person; 0 for any number.
+    #[serde(skip_serializing_if = "is_usual_model_failures")]
+    pub model_failures: u32,
     /// How results are checked before they count.
     pub acceptance: Acceptance,
     /// How long a task that was begun may keep others waiting, in milliseconds; 0 for as long as it takes.
@@ -279,6 +334,7 @@ impl Responses {
     pub const USUAL: Self = Self {
         stronger_models: Vec::new(),
         error_budget: 50,
+        model_failures: MODEL_FAILURES,
         acceptance: Acceptance::Rules,
         blocked_after_ms: 0,
     };

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blueprints::BlueprintBrief;
 use super::budget::Budget;
+use super::child::Background;
 use super::conversation::Turn;
 use super::draft_review::{DraftReview, Revision};
 use super::goal::{CorpusRef, RunLimits};
@@ -152,6 +153,12 @@ pub struct TaskOffered {
     /// Tools that failed it before: whoever does it sees them only where it has no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
+    /// Whether whoever does it should have nothing else in hand: agents died of it, or of what they did beside it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
+    /// What the run is told of the work that it is a part of, if it belongs to a task of another run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Box<Background>>,
     /// Guards fences in prompts: unguessable to documents, the same for every step and attempt.
     pub nonce: String,
     /// How events of this run are encoded.

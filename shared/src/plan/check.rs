@@ -171,6 +171,16 @@ pub enum PlanProblem {
         /// What stands there.
         text: String,
     },
+    /// A reference by a name that no task has, or more than one.
+    #[error("task {task}: {text} names no task of the plan, or more than one{}; an index does as well", near(.nearest))]
+    UnknownName {
+        /// The task in whose goal it stands.
+        task: TaskIndex,
+        /// What stands there.
+        text: String,
+        /// The names that are nearest to it.
+        nearest: Vec<String>,
+    },
     /// A reference to a task that need not have ended.
     #[error("task {task} refers to {reference} but does not depend on it")]
     ReferenceWithoutDependency {
@@ -396,6 +406,10 @@ fn at(parent: Option<&TaskIndex>) -> String {
 
 fn list(tasks: &[TaskIndex]) -> String {
     tasks.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn near(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; nearest to it: {}", names.join(", ")) }
 }
 
 fn known_roles(known: &[String]) -> String {

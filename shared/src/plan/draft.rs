@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::PlanProblem;
+use super::reference::{self, Reference};
 use crate::flow::{Pattern, Plan, PlanDraft, PlanTask, TaskDraft};
 use crate::ids::{Role, TaskIndex};
 
@@ -58,36 +59,116 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
 
 /// What tasks may be called in a dependency: their index, or their name where only one has it.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeMap<String, Vec<TaskIndex>>);
+pub(super) struct Names {
+    as_written: BTreeMap<String, Vec<TaskIndex>>,
+    /// By their words alone: `iteration-limits` is "Iteration limits".
+    by_words: BTreeMap<String, Vec<TaskIndex>>,
+    shown: Vec<String>,
+}
+
+/// Most names that are told of as nearest to one that is none.
+const MOST_NEAREST: usize = 3;
 
 impl Names {
     pub(super) fn new<'a>(tasks: impl Iterator<Item = (&'a TaskIndex, &'a str)>) -> Self {
         let mut names = Self::default();
         for (index, name) in tasks {
-            names.add(index.to_string(), index);
-            names.add(normal(name), index);
+            add(&mut names.as_written, index.to_string(), index);
+            add(&mut names.as_written, normal(name), index);
+            add(&mut names.by_words, in_words(name), index);
+            names.shown.push(name.trim().to_owned());
         }
         names
     }
 
     /// Later names come on top: a new task may be called by a name that an old one has.
     pub(super) fn prefer(&mut self, name: &str, index: &TaskIndex) {
-        self.0.insert(normal(name), vec![index.clone()]);
-    }
-
-    fn add(&mut self, name: String, index: &TaskIndex) {
-        let indices = self.0.entry(name).or_default();
-        if !indices.contains(index) {
-            indices.push(index.clone());
-        }
+        self.as_written.insert(normal(name), vec![index.clone()]);
+        self.by_words.insert(in_words(name), vec![index.clone()]);
+        self.shown.push(name.trim().to_owned());
     }
 
     fn find(&self, text: &str) -> Option<&TaskIndex> {
-        match self.0.get(&normal(text)).map(Vec::as_slice) {
+        let named = self.as_written.get(&normal(text)).or_else(|| self.by_words.get(&in_words(text)));
+        match named.map(Vec::as_slice) {
             Some([index]) => Some(index),
             Some(_) | None => None,
         }
     }
+
+    /// A goal with references by index in place of those by name, and those that name no task or more than one.
+    pub(super) fn with_indices(&self, goal: &str) -> (String, Vec<String>) {
+        let mut unknown = Vec::new();
+        let text = reference::with_names(goal, |name, field, whole| match self.find(name) {
+            Some(index) => Some(Reference { task: index.clone(), field }.to_string()),
+            None => {
+                unknown.push(whole.to_owned());
+                None
+            }
+        });
+        (text, unknown)
+    }
+
+    /// The names that are most like a text.
+    fn nearest(&self, text: &str) -> Vec<String> {
+        let mut names: Vec<(u32, &String)> =
+            self.shown.iter().map(|name| (likeness(&in_words(name), &in_words(text)), name)).collect();
+        names.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+        names.dedup_by(|one, other| one.1 == other.1);
+        names
+            .into_iter()
+            .filter(|(likeness, _)| *likeness > 0)
+            .take(MOST_NEAREST)
+            .map(|(_, name)| name.clone())
+            .collect()
+    }
+}
+
+fn add(names: &mut BTreeMap<String, Vec<TaskIndex>>, name: String, index: &TaskIndex) {
+    let indices = names.entry(name).or_default();
+    if !indices.contains(index) {
+        indices.push(index.clone());
+    }
+}
+
+/// A name as its words alone, in lower case.
+fn in_words(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// How many pairs of letters in a row two texts have in common, in percent of all.
+fn likeness(one: &str, other: &str) -> u32 {
+    let pairs = |text: &str| -> Vec<(char, char)> { text.chars().zip(text.chars().skip(1)).collect() };
+    let (one, mut left) = (pairs(one), pairs(other));
+    let all = one.len() + left.len();
+    let mut shared = 0;
+    for pair in one {
+        if let Some(at) = left.iter().position(|other| *other == pair) {
+            left.swap_remove(at);
+            shared += 2;
+        }
+    }
+    u32::try_from(shared * 100 / all.max(1)).unwrap_or(0)
+}
+
+/// The text of a goal with references by index in place of those by name, as somebody writes it for a plan that is there.
+///
+/// # Errors
+/// What names no task, or more than one.
+pub fn goal_with_indices(plan: &Plan, at: &TaskIndex, goal: &str) -> Result<String, PlanProblem> {
+    let names = Names::new(plan.tasks.iter().map(|(index, task)| (index, task.name.as_str())));
+    let (goal, unknown) = names.with_indices(goal);
+    match unknown.into_iter().next() {
+        Some(text) => Err(PlanProblem::UnknownName { task: at.clone(), nearest: names.nearest(&text), text }),
+        None => Ok(goal),
+    }
+}
+
+/// A draft in which nothing is wrong, as a plan. Nothing of it is changed.
+#[must_use]
+pub fn as_given(draft: &PlanDraft) -> Plan {
+    read(draft).0
 }
 
 /// One task of a draft as a task of a plan at `index`.
@@ -107,9 +188,15 @@ pub(super) fn plan_task(
     }
     depends_on.sort();
     depends_on.dedup();
+    let (goal, unknown) = names.with_indices(task.goal.trim());
+    problems.extend(unknown.into_iter().map(|text| PlanProblem::UnknownName {
+        task: index.clone(),
+        nearest: names.nearest(&text),
+        text,
+    }));
     PlanTask {
         name: task.name.trim().to_owned(),
-        goal: task.goal.trim().to_owned(),
+        goal,
         role: role(index, task, problems),
         criticism: task.criticism.trim().to_owned(),
         milestones: task.milestones.clone(),
@@ -175,4 +262,66 @@ fn flatten<'a>(
         flat.extend(below);
     }
     flat
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(goals: [&str; 3]) -> (Plan, Vec<PlanProblem>) {
+        let names = ["Iteration limits", "token-budget", "sum"];
+        let tasks = names.iter().zip(goals).map(|(name, goal)| TaskDraft {
+            name: (*name).into(),
+            goal: goal.into(),
+            depends_on: if *name == "sum" { vec!["1".into(), "2".into()] } else { Vec::new() },
+            ..TaskDraft::default()
+        });
+        read(&PlanDraft { goal: "g".into(), tasks: tasks.collect(), questions: Vec::new() })
+    }
+
+    #[test]
+    fn references_by_name_are_read_as_references_by_index() {
+        for (goal, read) in [
+            ("Use {{Iteration limits.result}}.", "Use {{1.result}}."),
+            ("Use {{ iteration-limits.findings }}.", "Use {{1.findings}}."),
+            ("Use {{token_budget.result}} and {{1.result}}.", "Use {{2.result}} and {{1.result}}."),
+            ("Use {{context.limit}} and {{other}}.", "Use {{context.limit}} and {{other}}."),
+        ] {
+            let (plan, problems) = plan(["a", "b", goal]);
+            assert_eq!(problems, [], "{goal}");
+            assert_eq!(plan.tasks[&TaskIndex::top(3)].goal, read);
+        }
+    }
+
+    #[test]
+    fn a_planner_that_insists_has_the_name_made_words() {
+        let tasks = ["a", "Use {{nobody.result}} and {{A.result}}."].map(|goal| TaskDraft {
+            name: goal.chars().take(1).collect(),
+            goal: goal.into(),
+            depends_on: if goal == "a" { Vec::new() } else { vec!["a".into()] },
+            ..TaskDraft::default()
+        });
+        let draft = PlanDraft { goal: "g".into(), tasks: tasks.to_vec(), questions: Vec::new() };
+        let limits = crate::flow::RunLimits::default();
+        assert!(!crate::plan::check(&draft, &limits, &[Role::Worker]).is_empty());
+        let (plan, notes) = crate::plan::repair(&draft, &limits, &[Role::Worker]);
+        let goal = &plan.tasks[&TaskIndex::top(2)].goal;
+        assert_eq!(goal, "Use “nobody.result” and {{1.result}}.");
+        assert!(notes.iter().any(|note| note.contains("{{nobody.result}}")), "{notes:?}");
+    }
+
+    #[test]
+    fn a_name_that_no_task_has_is_told_with_the_nearest() {
+        let (plan, problems) = plan(["a", "b", "Use {{iteration limit.result}}."]);
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(
+            said[0].contains("{{iteration limit.result}}")
+                && said[0].contains("nearest to it: Iteration limits"),
+            "{said:?}"
+        );
+        let index = TaskIndex::top(3);
+        assert!(goal_with_indices(&plan, &index, "Use {{zzz.result}}.").is_err());
+        let good = goal_with_indices(&plan, &index, "Use {{token budget.result}}.");
+        assert_eq!(good.as_deref(), Ok("Use {{2.result}}."));
+    }
 }

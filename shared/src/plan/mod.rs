@@ -20,8 +20,8 @@ mod draft;
 mod tree;
 
 pub use check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check, check_plan};
-pub use draft::as_draft;
 pub(crate) use draft::normal;
+pub use draft::{as_draft, as_given, goal_with_indices};
 pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
 pub use refine::{Refined, refine};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
-use crate::run::{Group, RunState, Statuses, TaskState};
+use crate::run::{Group, REPAIRS_SINCE, RunState, Statuses, TaskState};
 
 /// One line of the progress tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,9 +67,11 @@ pub enum Detail {
 pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
     let Some(plan) = &state.plan else { return Vec::new() };
     let statuses = statuses(state, detail);
+    // What prompts of runs of before were told stays as it was.
+    let is_old = detail == Detail::Decided && state.event_version < REPAIRS_SINCE;
     let line = |(index, task): (&TaskIndex, &PlanTask)| ProgressLine {
         depth: index.depth().saturating_sub(1),
-        mark: mark(plan, &statuses, index),
+        mark: mark(plan, &statuses, index, is_old),
         index: index.clone(),
         name: one_line(&task.name),
         note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
@@ -88,7 +90,7 @@ fn members(state: &RunState, index: &TaskIndex, detail: Detail) -> Vec<ProgressL
     let line = |member: &TaskIndex| {
         let found = state.planned(member)?;
         let id = TaskId::Leaf(member.clone());
-        let status = if state.seen_with(&id).is_some() { TaskStatus::Processing } else { found.status };
+        let status = seen(state, &id).unwrap_or(found.status);
         let counts = group?.verdict.as_ref().is_some_and(|verdict| verdict.counts == *member);
         let is_chair = group?.chair.as_ref() == Some(member);
         Some(ProgressLine {
@@ -109,13 +111,27 @@ fn statuses(state: &RunState, detail: Detail) -> Statuses {
         Detail::Decided => {}
         Detail::Seen => {
             for (index, status) in &mut statuses {
-                if state.seen_with(&TaskId::Leaf(index.clone())).is_some() {
-                    *status = TaskStatus::Processing;
+                if let Some(seen) = seen(state, &TaskId::Leaf(index.clone())) {
+                    *status = seen;
                 }
             }
         }
     }
     statuses
+}
+
+/// The state that a task was seen in, where that is further than what was decided. For people.
+#[must_use]
+pub fn seen(state: &RunState, task: &TaskId) -> Option<TaskStatus> {
+    // Of a group, its members are seen.
+    if state.tasks.get(task).is_some_and(|found| found.status.is_ended()) {
+        return None;
+    }
+    match state.seen_ended(task) {
+        Some(true) => Some(TaskStatus::Completed),
+        Some(false) => Some(TaskStatus::Failed),
+        None => state.seen_with(task).map(|_| TaskStatus::Processing),
+    }
 }
 
 /// The progress tree as plain text, one line per task, each ended by a line feed.
@@ -124,9 +140,10 @@ pub fn render(lines: &[ProgressLine]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// How far a task is, by the leaves it stands for.
+/// How far a task is, by the leaves it stands for. Before there were repairs (`is_old`), one half of which had ended counted
+/// as ended otherwise.
 #[must_use]
-pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex) -> Mark {
+pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex, is_old: bool) -> Mark {
     let marks: Vec<Mark> = plan
         .leaves_of(index)
         .map(|leaf| leaf_mark(statuses.get(leaf).copied().unwrap_or(TaskStatus::Created)))
@@ -138,8 +155,11 @@ pub fn mark(plan: &Plan, statuses: &Statuses, index: &TaskIndex) -> Mark {
         Mark::NotStarted
     } else if all(Mark::Done) {
         Mark::Done
-    } else {
+    } else if is_old || marks.iter().all(|mark| matches!(mark, Mark::Done | Mark::Partly)) {
         Mark::Partly
+    } else {
+        // Some of it has ended, and the rest is to come.
+        Mark::InWork
     }
 }
 
@@ -166,6 +186,10 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
         Some(reason) => format!("{word}: {}", one_line(reason)),
         None => word.to_owned(),
     };
+    let ended = state.seen_ended(&TaskId::Leaf(index.clone())).filter(|_| detail == Detail::Seen);
+    if let Some(well) = ended {
+        return if well { String::new() } else { "not done: what follows is not decided yet".to_owned() };
+    }
     match task.status {
         TaskStatus::Created if task.continues.is_some() => "put down, to go on later".to_owned(),
         TaskStatus::Created => {

@@ -98,6 +98,26 @@ pub fn find_context(text: &str) -> impl Iterator<Item = (Range<usize>, Result<&s
     })
 }
 
+/// The text with references to results and findings by a name, `{{Iteration limits.result}}`, replaced where something is
+/// given for the name, the field and the whole. References by index, and those to the shared context, stay.
+pub fn with_names(text: &str, mut by: impl FnMut(&str, Field, &str) -> Option<String>) -> String {
+    let (mut new, mut from) = (String::with_capacity(text.len()), 0);
+    for found in NAMED.captures_iter(text) {
+        let whole = found.get_match();
+        let name = found["name"].trim();
+        let is_other = REFERENCE.is_match(whole.as_str()) || CONTEXT.is_match(whole.as_str());
+        let field = if &found["field"] == "result" { Field::Result } else { Field::Findings };
+        if let Some(words) = Some(name).filter(|_| !is_other).and_then(|name| by(name, field, whole.as_str()))
+        {
+            new.push_str(&text[from..whole.start()]);
+            new.push_str(&words);
+            from = whole.end();
+        }
+    }
+    new.push_str(&text[from..]);
+    new
+}
+
 /// The text with malformed references to the shared context written so that they are none.
 #[must_use]
 pub fn without_malformed_context(text: &str) -> String {
@@ -186,3 +206,8 @@ static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
 #[expect(clippy::expect_used, reason = "a constant pattern, used by tests")]
 static CONTEXT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{\{\s*context\b(?<rest>[^{}]*)\}\}").expect("a pattern"));
+
+#[expect(clippy::expect_used, reason = "a constant pattern, used by tests")]
+static NAMED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{\s*(?<name>[^{}]*[^{}\s.])\s*\.\s*(?<field>result|findings)\s*\}\}").expect("a pattern")
+});

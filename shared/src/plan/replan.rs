@@ -142,16 +142,19 @@ impl Past<'_> {
     /// References to the past become words that no rule about references touches.
     fn detach_references(&mut self, task: &TaskDraft, needs: &mut Vec<(String, TaskIndex)>) -> String {
         let (mut goal, mut from) = (String::new(), 0);
-        for (range, found) in reference::find(&task.goal) {
+        let written = reference::with_names(&task.goal, |name, field, _| {
+            self.find(name).map(|task| Reference { task, field }.to_string())
+        });
+        for (range, found) in reference::find(&written) {
             let known = found.ok().filter(|found| self.find(&found.task.to_string()).is_some());
             if let Some(Reference { task: index, field }) = known {
                 self.need(task, &index, needs);
-                goal.push_str(&task.goal[from..range.start]);
+                goal.push_str(&written[from..range.start]);
                 goal.push_str(&format!("{OPEN}{index}.{field}{CLOSE}"));
                 from = range.end;
             }
         }
-        goal.push_str(&task.goal[from..]);
+        goal.push_str(&written[from..]);
         goal
     }
 

@@ -322,7 +322,9 @@ pub(super) fn words(name: &str) -> String {
 }
 
 fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<Piece> {
-    let goal = &reference::without_malformed_context(goal);
+    let goal = reference::without_malformed_context(goal);
+    // A name that stands for no task by now is words.
+    let goal = &reference::with_names(&goal, |_, _, whole| Some(words(whole)));
     let (mut pieces, mut from) = (Vec::new(), 0);
     for (range, reference) in reference::find(goal) {
         pieces.push(Piece::Text(goal[from..range.start].to_owned()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::conflict::{Side, Subject, Verdict};
+use crate::conflict::{Side, Subject, Verdict, Wording};
 use crate::flow::{ConflictStep, PlanTask};
 use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
@@ -46,8 +46,16 @@ impl ConflictState {
 
     /// What it is about, in the form in which subjects are compared.
     #[must_use]
-    pub fn subject(&self) -> Option<Subject> {
-        Subject::of(&self.subject)
+    pub fn subject(&self, wording: Wording) -> Option<Subject> {
+        Subject::read(&self.subject, wording)
+    }
+
+    /// Whether a subject is what it is about, in the words of any of its sides.
+    #[must_use]
+    pub fn is_about(&self, subject: &Subject, wording: Wording) -> bool {
+        let of_side = |side: &Side| Subject::read(&side.claim.subject, wording);
+        self.subject(wording).as_ref() == Some(subject)
+            || self.sides.iter().any(|side| of_side(side).as_ref() == Some(subject))
     }
 
     /// The side of a task.
@@ -106,6 +114,19 @@ pub enum SettlingFor {
     Method(TaskIndex),
     /// To judge which side is right.
     Arbiter,
+    /// To say of all these conflicts, each between two claims in other words, whether the claims contradict each other.
+    Near(Vec<u32>),
+}
+
+impl Settling {
+    /// Whether it helps to settle this conflict.
+    #[must_use]
+    pub fn is_for(&self, id: u32) -> bool {
+        match &self.purpose {
+            SettlingFor::Near(all) => all.contains(&id),
+            SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => self.conflict == id,
+        }
+    }
 }
 
 /// How often an agent was right and wrong where results contradicted each other.

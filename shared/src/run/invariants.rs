@@ -109,6 +109,7 @@ fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) ->
     for event in events(entry) {
         if let RunEvent::TaskCompleted { task, generation, .. }
         | RunEvent::TaskRetried { task, generation, .. }
+        | RunEvent::TaskTakenBack { task, generation, .. }
         | RunEvent::TaskFailed { task, generation, .. }
         | RunEvent::TaskQuarantined { task, generation, .. } = event
         {

@@ -7,9 +7,11 @@
 pub mod apply;
 pub mod conflicts;
 pub mod conversation;
+pub mod count;
 pub mod drafts;
 pub mod event;
 pub mod fork;
+pub mod gaps;
 pub mod group;
 pub mod invariants;
 pub mod peers;
@@ -21,12 +23,14 @@ pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Settling, SettlingFor};
+pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, shortfalls};
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
-    Released, Request, RunEvent, Started, StopReason, ToolStarted,
+    Released, Request, RunEvent, Started, StopReason, ToolStarted, Unreadable,
 };
 pub use fork::{Inherited, Origin};
+pub use gaps::{Gap, gaps};
 pub use group::Group;
 pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
@@ -38,7 +42,7 @@ pub use state::{
 };
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 3;
+pub const EVENT_VERSION: u32 = 4;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -65,6 +69,9 @@ pub const GRANULARITY_SINCE: u32 = 3;
 pub const SUMMARIES_SINCE: u32 = 3;
 /// The first version of events in which reports are held against the person's own words.
 pub const REPORTS_CHECKED_SINCE: u32 = 3;
+/// The first version of events in which an entry that cannot be read counts as a failure of its task, and what is
+/// missing, failed or left out is told by rule.
+pub const REPAIRS_SINCE: u32 = 4;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

@@ -18,6 +18,9 @@ pub struct ResponseHistory {
     /// Whether the error budget is used up: nothing more is begun, and the report is written from what there is.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub used_up: bool,
+    /// Tries that failed one after the other for want of a model that gives usable answers, in the whole run.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub model_failures: u32,
     /// What was tried for each task that failed since it was last opened.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tasks: BTreeMap<TaskId, Answers>,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::conflicts::{ConflictState, Settling};
 use super::drafts::DraftHistory;
-use super::event::{AgentEvent, AgentKey, StopReason};
+use super::event::{AgentEvent, AgentKey, Input, StopReason};
 use super::fork::Origin;
 use super::group::Group;
 use super::peers::PeerTalk;
@@ -182,6 +182,11 @@ impl RunState {
     /// Most agents whose work is counted.
     pub const MOST_TALLIES: usize = 512;
 
+    /// What agents wrote that no decision has named, as inputs of one.
+    pub fn undecided(&self) -> impl Iterator<Item = Input> {
+        self.pending.iter().map(|(seq, (_, event))| Input::of_agent(*seq, event))
+    }
+
     /// What the work of an agent came to, to be counted on; nothing when too many agents are counted already.
     pub fn tally(&mut self, agent: &AgentId) -> Option<&mut Tally> {
         if !self.tallies.contains_key(agent) && self.tallies.len() >= Self::MOST_TALLIES {
@@ -213,6 +218,30 @@ impl RunState {
         let offered = self.tasks.get(task).filter(|state| state.status == TaskStatus::Queued)?;
         let seen = self.seen.get(task).filter(|seen| seen.generation == offered.generation)?;
         seen.agent.as_ref()
+    }
+
+    /// Whether a task that no decision has ended yet is done all the same, by the outcome in the record, and whether it
+    /// went well. For people only.
+    #[must_use]
+    pub fn seen_ended(&self, task: &TaskId) -> Option<bool> {
+        let open = |state: &&TaskState| matches!(state.status, TaskStatus::Queued | TaskStatus::Processing);
+        let state = self.tasks.get(task).filter(open)?;
+        let seen = self.seen.get(task).filter(|seen| seen.generation == state.generation && seen.ended)?;
+        Some(seen.well)
+    }
+
+    /// What ended tasks used, and what those that no decision has ended yet were seen to use. The one figure that people
+    /// are told.
+    #[must_use]
+    pub fn used(&self) -> Usage {
+        let mut used = self.usage;
+        for (task, seen) in &self.seen {
+            let in_work = self.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Processing);
+            if in_work || self.seen_with(task).is_some() {
+                used += seen.usage;
+            }
+        }
+        used
     }
 
     /// The questions that wait for an answer.
@@ -288,6 +317,12 @@ pub struct TaskState {
     /// Agents that it should rather not go to again, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<Avoided>,
+    /// Whether the newest offer is to be done by an agent that has nothing else in hand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
+    /// Whether it was a person who left it out, when it was left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped_by_person: bool,
 }
 
 impl TaskState {
@@ -296,11 +331,48 @@ impl TaskState {
 
     /// Remembers that the task should rather not go to this agent again, and why. Of many, the latest are kept.
     pub fn avoid(&mut self, agent: AgentId, reason: &str) {
-        self.avoid.retain(|known| known.agent != agent);
+        self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: false });
+    }
+
+    /// The same of an agent that was asked and did nothing: rather than to it, the task goes to one that is busy.
+    pub fn avoid_idle(&mut self, agent: AgentId, reason: &str) {
+        self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: true });
+    }
+
+    fn keep_from(&mut self, avoided: Avoided) {
+        self.avoid.retain(|known| known.agent != avoided.agent);
         if self.avoid.len() >= Self::MOST_AVOIDED {
             self.avoid.remove(0);
         }
-        self.avoid.push(Avoided { agent, reason: reason.to_owned() });
+        self.avoid.push(avoided);
+    }
+
+    /// Whether agents died of it so often that it is to be tried alone: some of them had other tasks in hand, and only
+    /// then is it certain which of all it was.
+    #[must_use]
+    pub fn is_suspect(&self, limits: &RunLimits) -> bool {
+        let enough = usize::try_from(limits.max_deaths.saturating_sub(1).max(1)).unwrap_or(usize::MAX);
+        limits.max_deaths > 0 && self.deaths.len() >= enough && self.deaths.iter().any(Death::had_company)
+    }
+
+    /// Whether it is certain that agents die of it: as many died as may, and the last of them, or all but one, had nothing
+    /// else in hand. Where it cannot be tried alone, twice as many are proof enough.
+    #[must_use]
+    pub fn is_deadly(&self, limits: &RunLimits) -> bool {
+        let most = usize::try_from(limits.max_deaths).unwrap_or(usize::MAX);
+        let alone = |death: &Death| !death.had_company();
+        let count = self.deaths.iter().filter(|death| alone(death)).count();
+        let proven = self.deaths.last().is_some_and(alone)
+            || count >= self.deaths.len().saturating_sub(1).max(1)
+            || self.deaths.len() >= most.saturating_mul(2);
+        most > 0 && self.deaths.len() >= most && proven
+    }
+
+    /// Whether it waits for somebody who has nothing else in hand and was not offered so yet.
+    #[must_use]
+    pub fn is_to_be_alone(&self, limits: &RunLimits) -> bool {
+        let handed_on = self.status == TaskStatus::Queued && self.attempt > Attempt(0);
+        handed_on && !self.alone && self.is_suspect(limits)
     }
 
     /// Whether it was offered or has ended, so that there is something to do again.
@@ -337,6 +409,8 @@ impl TaskState {
             answered: None,
             ended_by: None,
             avoid: Vec::new(),
+            alone: false,
+            skipped_by_person: false,
         }
     }
 }
@@ -348,6 +422,9 @@ pub struct Avoided {
     pub agent: AgentId,
     /// Why, in a few words: `it failed it`.
     pub reason: String,
+    /// Whether it was asked and did nothing: it is free, and whoever is free takes what waits for its role.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub idle: bool,
 }
 
 /// What a task waits for.
@@ -450,6 +527,22 @@ pub struct Death {
     pub attempt: Attempt,
     /// The last step in the record when it was lost, as far as that is known.
     pub step: u32,
+    /// How many other tasks the agent had in hand: any of them may have been its death.
+    #[serde(default, skip_serializing_if = "is_none_beside")]
+    pub beside: u32,
+}
+
+impl Death {
+    /// Whether the agent had other tasks in hand.
+    #[must_use]
+    pub const fn had_company(&self) -> bool {
+        self.beside > 0
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_none_beside(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Default for TaskState {
@@ -484,4 +577,7 @@ pub struct Seen {
     pub doing: String,
     /// Whether the outcome is in the record.
     pub ended: bool,
+    /// Whether it went well then.
+    #[serde(default)]
+    pub well: bool,
 }

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::fault::at_fault;
+
 /// Deepest nesting that is accepted in anything that comes in.
 pub const MAX_DEPTH: usize = 64;
 
@@ -80,6 +82,14 @@ pub enum CodecError {
     /// Nested deeper than is accepted.
     #[error("the message is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// A part of it is not what the schema has.
+    #[error("field {field}: {reason}")]
+    Field {
+        /// The way to it from the outside, such as `body.content.usage.steps`.
+        field: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The bytes are not what they claim to be.
     #[error("the message is not valid {encoding}: {reason}")]
     Malformed {
@@ -125,21 +135,31 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding) -> Result<T
 /// # Errors
 /// When the bytes are nested too deep, or not such a value.
 pub fn decode_unbounded<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
-    let malformed = |reason: String| CodecError::Malformed { encoding, reason };
     match encoding {
         Encoding::Json => {
             check_json_depth(bytes)?;
-            serde_json::from_slice(bytes).map_err(|e| malformed(e.to_string()))
+            serde_json::from_slice(bytes).map_err(|error| faulty::<T>(bytes, encoding, error.to_string()))
         }
-        Encoding::MessagePack => {
-            let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
-            deserializer.set_max_depth(MAX_DEPTH);
-            T::deserialize(&mut deserializer).map_err(|error| match error {
-                rmp_serde::decode::Error::DepthLimitExceeded => CodecError::TooDeep,
-                other => malformed(other.to_string()),
-            })
-        }
+        Encoding::MessagePack => from_message_pack(bytes).map_err(|error| match error {
+            rmp_serde::decode::Error::DepthLimitExceeded => CodecError::TooDeep,
+            other => faulty::<T>(bytes, encoding, other.to_string()),
+        }),
     }
+}
+
+fn from_message_pack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
+    let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
+    deserializer.set_max_depth(MAX_DEPTH);
+    T::deserialize(&mut deserializer)
+}
+
+/// What is wrong with bytes that are no such value: the field, where it can be told.
+fn faulty<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding, reason: String) -> CodecError {
+    let value: Option<serde_json::Value> = match encoding {
+        Encoding::Json => serde_json::from_slice(bytes).ok(),
+        Encoding::MessagePack => from_message_pack(bytes).ok(),
+    };
+    value.and_then(at_fault::<T>).unwrap_or(CodecError::Malformed { encoding, reason })
 }
 
 /// Counts brackets outside strings: cheaper than parsing, and no recursion.

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::ask::{Accepted, Ask, Refused};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
-use crate::ids::{AgentId, RunId, TaskId};
+use crate::ids::{AgentId, Attempt, RunId, TaskId};
 use crate::run::{Decided, Released, Started, ToolStarted};
 use crate::time::Millis;
 
@@ -43,6 +44,9 @@ pub struct Envelope {
     /// The task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
+    /// Which try of the task, from 1, where the message begins one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
     /// W3C trace context; the `traceparent` header carries the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
@@ -64,6 +68,7 @@ impl Envelope {
             correlation: None,
             run: None,
             task: None,
+            attempt: None,
             trace: None,
             body,
         }
@@ -130,6 +135,12 @@ pub enum Body {
     Call(CallForProposals),
     /// An agent bids for a task.
     Bid(Bid),
+    /// A request to the fleet, which is answered.
+    Ask(Ask),
+    /// The answer to a request that is granted.
+    Accepted(Accepted),
+    /// Something that was sent is of no use to anybody.
+    Error(Refused),
     /// A body above the inline limit: it lies in the object store, encoded as this envelope is.
     Stored(StoredBody),
 }
@@ -168,12 +179,15 @@ pub enum MessageKind {
     Context,
     Call,
     Bid,
+    Ask,
+    Accepted,
+    Error,
     Stored,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Decided,
         Self::Offered,
         Self::Started,
@@ -189,6 +203,9 @@ impl MessageKind {
         Self::Context,
         Self::Call,
         Self::Bid,
+        Self::Ask,
+        Self::Accepted,
+        Self::Error,
         Self::Stored,
     ];
 
@@ -211,6 +228,9 @@ impl MessageKind {
             Self::Context => "context",
             Self::Call => "call",
             Self::Bid => "bid",
+            Self::Ask => "ask",
+            Self::Accepted => "accepted",
+            Self::Error => "error",
             Self::Stored => "stored",
         }
     }
@@ -236,6 +256,9 @@ impl Body {
             Self::Context(_) => MessageKind::Context,
             Self::Call(_) => MessageKind::Call,
             Self::Bid(_) => MessageKind::Bid,
+            Self::Ask(_) => MessageKind::Ask,
+            Self::Accepted(_) => MessageKind::Accepted,
+            Self::Error(_) => MessageKind::Error,
             Self::Stored(_) => MessageKind::Stored,
         }
     }

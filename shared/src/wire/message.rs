@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::codec::Encoding;
-use crate::flow::{ContextAuthor, ContractSchemas, Goal, Information, PlanDraft, Usage};
+use crate::flow::{
+    AgentState, ContextAuthor, ContractSchemas, Goal, Information, PlanDraft, Presence, Usage,
+};
 use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
 use crate::run::{ChildEnd, Origin};
 
@@ -340,6 +342,75 @@ pub struct Profile {
     /// How it wants its offers written. One that reads JSON only says `json`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub encoding: Encoding,
+    /// Its name on its host, which stays the same when it is started again; the id of the process when it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// How long it may have nothing to write about a task that it works on, in milliseconds; what limits of runs say when
+    /// it says nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quiet_ms: u64,
+    /// Of an orchestrator: some of the runs that it leaves alone for now, with the reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
+    /// Of an orchestrator: how often it left a run alone since it started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub times_set_aside: u64,
+    /// What its slots do, what its role can do, and what that costs.
+    #[serde(default, skip_serializing_if = "Presence::is_empty")]
+    pub presence: Presence,
+}
+
+impl Profile {
+    /// Most tasks that one process may say it does at the same time.
+    pub const MAX_SLOTS: u32 = 1024;
+    /// Longest name, and longest host, in bytes.
+    pub const MAX_NAME: usize = 256;
+    /// Most tools that one process may name.
+    pub const MAX_TOOLS: usize = 1024;
+
+    /// What no process can mean, in words; nothing when all of it is plausible.
+    #[must_use]
+    pub fn implausible(&self) -> Option<String> {
+        let Self { slots, name, host, tools, model, version, .. } = self;
+        if !(1..=Self::MAX_SLOTS).contains(slots) && self.role != Self::ORCHESTRATOR {
+            return Some(format!("it claims {slots} slots: 1 to {} are allowed", Self::MAX_SLOTS));
+        }
+        let texts = [("name", name), ("host", host), ("model", model), ("version", version)];
+        if let Some((what, text)) = texts.into_iter().find(|(_, text)| text.len() > Self::MAX_NAME) {
+            return Some(format!("its {what} has {} bytes: {} are the most", text.len(), Self::MAX_NAME));
+        }
+        let many = tools.len() > Self::MAX_TOOLS;
+        many.then(|| format!("it names {} tools: {} are the most", tools.len(), Self::MAX_TOOLS))
+    }
+
+    /// Most runs that are left alone and told of.
+    pub const MOST_SET_ASIDE: usize = 8;
+
+    /// The role under which orchestrators announce themselves; they take no tasks.
+    pub const ORCHESTRATOR: &'static str = "orchestrator";
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// A run that its orchestrator leaves alone for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SetAside {
+    /// The run.
+    pub run: RunId,
+    /// Why.
+    #[serde(default)]
+    pub reason: String,
+    /// Until when, in UTC milliseconds.
+    #[serde(default)]
+    pub until: u64,
+}
+
+impl SetAside {
+    /// Longest reason, in characters.
+    pub const MAX_REASON: usize = 400;
 }
 
 const fn one() -> u32 {
@@ -419,6 +490,9 @@ pub enum ControlMessage {
         generation: Generation,
         /// What it is told.
         information: Vec<Information>,
+        /// The progress tree as it stands now, where it has changed since; empty otherwise.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        progress: String,
     },
     /// Hand everything over and leave.
     Shutdown,
@@ -501,6 +575,9 @@ pub struct Heartbeat {
     /// See [`Profile::slots`].
     #[serde(default = "one")]
     pub slots: u32,
+    /// What those slots do that have a task; the others are idle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<AgentState>,
 }
 
 /// What is happening right now: `live.<run>.<role>.<agent>.<task>`. May be lost; the record has what counts.
@@ -519,6 +596,9 @@ pub struct Live {
     /// What it is.
     pub kind: LiveKind,
 }
+
+/// How a status begins that tells of a model that has not answered for a while.
+pub const UNANSWERED: &str = "no answer from ";
 
 /// What is watched live (W13).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

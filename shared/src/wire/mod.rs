@@ -1,7 +1,9 @@
 //! What travels on the bus: envelopes, their encoding, and the messages that are not part of the record.
 
+pub mod ask;
 pub mod codec;
 pub mod envelope;
+mod fault;
 pub mod message;
 pub mod schema;
 
@@ -9,5 +11,5 @@ pub use codec::{CodecError, Encoding, decode, encode};
 pub use envelope::{Body, Envelope, MessageKind, StoredBody, TraceContext};
 pub use message::{
     Advertised, Command, ContextUpdate, ControlMessage, Heartbeat, Live, LiveKind, OwnerAnswer, OwnerMessage,
-    Profile,
+    Profile, SetAside, UNANSWERED,
 };

@@ -1,12 +1,15 @@
 //! The published schema of everything that travels (F7), generated from the types: JSON Schema for every
 //! message, and an AsyncAPI document of the subjects.
 
+mod examples;
+
 use std::collections::BTreeMap;
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
+use super::ask::{Accepted, Ask, Refused};
 use super::codec::Encoding;
 use super::envelope::{Envelope, MessageKind, StoredBody};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
@@ -48,16 +51,10 @@ pub fn asyncapi(version: &str) -> Value {
     for kind in MessageKind::ALL {
         let content = reference_of(kind)(&mut generator);
         for encoding in [Encoding::MessagePack, Encoding::Json] {
-            let message = json!({
+            let mut message = json!({
                 "name": name(kind),
                 "contentType": encoding.content_type(),
-                "headers": {
-                    "type": "object",
-                    "properties": {
-                        "Content-Type": { "const": encoding.content_type() },
-                        "traceparent": { "type": "string", "description": "W3C trace context" },
-                    },
-                },
+                "headers": headers(kind, encoding),
                 "payload": {
                     "allOf": [envelope.clone(), { "properties": { "body": {
                         "type": "object",
@@ -65,6 +62,11 @@ pub fn asyncapi(version: &str) -> Value {
                     } } }],
                 },
             });
+            let examples: Vec<Value> =
+                examples::of(kind).into_iter().map(|payload| json!({ "payload": payload })).collect();
+            if encoding == Encoding::Json && !examples.is_empty() {
+                message["examples"] = Value::Array(examples);
+            }
             messages.insert(message_id(kind, encoding), message);
         }
     }
@@ -82,6 +84,55 @@ pub fn asyncapi(version: &str) -> Value {
         "operations": CHANNELS.iter().flat_map(Channel::operations).collect::<Map<_, _>>(),
         "components": { "messages": messages, "schemas": definitions },
     })
+}
+
+/// The headers of a message. What the broker goes by is described with the kinds that need it.
+fn headers(kind: MessageKind, encoding: Encoding) -> Value {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let mut properties = Map::from_iter([
+        ("Content-Type".to_owned(), json!({ "const": encoding.content_type() })),
+        ("traceparent".to_owned(), text("W3C trace context")),
+        ("Muster-Type".to_owned(), text("The type of the body, for whoever does not open it")),
+    ]);
+    let mut required = Vec::new();
+    let mut add = |name: &str, description: &str, is_required: bool| {
+        properties.insert(name.to_owned(), text(description));
+        if is_required {
+            required.push(name.to_owned());
+        }
+    };
+    match kind {
+        MessageKind::Started
+        | MessageKind::ToolStarted
+        | MessageKind::Step
+        | MessageKind::Released
+        | MessageKind::Outcome => {
+            let fence = "The filter evt.<run>.*.*.<task>.<gen>.>, byte for byte";
+            add(
+                "Nats-Expected-Last-Subject-Sequence",
+                "The last sequence that its author saw there; 0 for none",
+                true,
+            );
+            add("Nats-Expected-Last-Subject-Sequence-Subject", fence, true);
+        }
+        MessageKind::Profile => add("Nats-TTL", "How long the entry in AGENTS stays: 15s", true),
+        MessageKind::Command => {
+            add("Nats-Msg-Id", "Names the command: sent twice within ten minutes, it counts once", false);
+        }
+        MessageKind::Decided
+        | MessageKind::Offered
+        | MessageKind::Heartbeat
+        | MessageKind::Live
+        | MessageKind::Control
+        | MessageKind::Context
+        | MessageKind::Call
+        | MessageKind::Bid
+        | MessageKind::Ask
+        | MessageKind::Accepted
+        | MessageKind::Error
+        | MessageKind::Stored => {}
+    }
+    json!({ "type": "object", "properties": properties, "required": required })
 }
 
 /// A subject and what travels on it.
@@ -102,13 +153,34 @@ enum Action {
 
 const BOTH: &[Action] = &[Action::Send, Action::Receive];
 
-const CHANNELS: [Channel; 13] = [
+const CHANNELS: [Channel; 20] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
         description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run. `cancel`, `pause`, `resume`, `skip`, `redo` and `edit` work on a run that goes on; each may carry an id, which tells it from others like it.",
         kinds: &[MessageKind::Command],
         fleet: &[Action::Receive],
+    },
+    Channel {
+        id: "asks",
+        address: "ask.{request}",
+        description: "Requests that are answered (NATS request and reply; the reply subject begins with `_INBOX.`). `ask.submit` takes a goal: the answer is `accepted` with the run, or `error` with the reason, in the encoding of the request and with its `id` as `correlation`. Asked again with the same `id` of the asker, or the same `run`, it is the same run. Any orchestrator answers.",
+        kinds: &[MessageKind::Ask],
+        fleet: &[Action::Receive],
+    },
+    Channel {
+        id: "answers",
+        address: "_INBOX.{inbox}",
+        description: "The answers to requests, on the subject that the asker chose for it.",
+        kinds: &[MessageKind::Accepted, MessageKind::Error],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "errors",
+        address: "err.{agent}",
+        description: "Word to a process that something it sent cannot be read: `subject` says where it came in, `reason` which field is wrong. May be lost; the dead letters keep it.",
+        kinds: &[MessageKind::Error],
+        fleet: &[Action::Send],
     },
     Channel {
         id: "decisions",
@@ -201,6 +273,34 @@ const CHANNELS: [Channel; 13] = [
         kinds: &[MessageKind::Bid],
         fleet: BOTH,
     },
+    Channel {
+        id: "registry",
+        address: "$KV.AGENTS.{agent}",
+        description: "The bucket AGENTS (stream KV_AGENTS): the profile of each agent, written anew every 5 s with `Nats-TTL: 15s`. Who is silent is forgotten.",
+        kinds: &[MessageKind::Profile],
+        fleet: BOTH,
+    },
+    Channel {
+        id: "context_kept",
+        address: "$KV.BB.{run}.{key}",
+        description: "The bucket BB (stream KV_BB): the newest version of each value of a run's shared context, for a day.",
+        kinds: &[MessageKind::Context],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "dead_letters",
+        address: "dlq.{origin}",
+        description: "The stream DLQ: what could not be processed, byte for byte as it came, of any kind or none. Headers: `Muster-Dead-Reason`, `Muster-Dead-Subject` (where it came in), `Muster-Dead-At` (UTC milliseconds), `Muster-Dead-Object` (the object that has the payload, where it is above 128 KiB).",
+        kinds: &[],
+        fleet: &[Action::Send],
+    },
+    Channel {
+        id: "objects",
+        address: "$O.MUSTER.M.{object}",
+        description: "The object store MUSTER (stream OBJ_MUSTER), in the layout of NATS: documents, files of runs, snapshots, and bodies above 128 KiB, which messages name by `stored` with their SHA-256 (`hash`). The object is the body, `{\"type\": …, \"content\": …}`, in the encoding of the message that names it.",
+        kinds: &[],
+        fleet: BOTH,
+    },
 ];
 
 impl Channel {
@@ -250,6 +350,10 @@ fn parameter(name: &str) -> &'static str {
         "gen" => "Which offer of the task, from 1",
         "kind" => "started, tool, step, released or outcome",
         "key" => "The name of the value",
+        "origin" => "Where it came in, see Muster-Dead-Subject",
+        "object" => "The name of the object in base64 for URLs",
+        "request" => "The request: submit",
+        "inbox" => "What the asker's client chose",
         _ => "",
     }
 }
@@ -294,6 +398,9 @@ macro_rules! by_kind {
                 MessageKind::Context => $how::<ContextUpdate>,
                 MessageKind::Call => $how::<CallForProposals>,
                 MessageKind::Bid => $how::<Bid>,
+                MessageKind::Ask => $how::<Ask>,
+                MessageKind::Accepted => $how::<Accepted>,
+                MessageKind::Error => $how::<Refused>,
                 MessageKind::Stored => $how::<StoredBody>,
             }
         }

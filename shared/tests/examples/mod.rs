@@ -23,6 +23,7 @@ use muster_shared::run::{
 };
 use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
+use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
     OwnerMessage, Profile, StoredBody, TraceContext,
@@ -37,6 +38,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided", Body::Decided(decided()));
     add("decided_offering", Body::Decided(offering()));
     add("decided_loss", Body::Decided(loss()));
+    add("decided_silence", Body::Decided(silence()));
     add("decided_forked", Body::Decided(forked()));
     for (name, work) in works() {
         add(&format!("offered_{name}"), Body::Offered(offered(work)));
@@ -57,6 +59,13 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     for (name, product) in products() {
         add(&format!("outcome_{name}"), Body::Outcome(outcome(product)));
     }
+    let id = Some("invoice 4711".to_owned());
+    add("ask_submit", Body::Ask(Ask::Submit { goal: Box::new(goal()), id, run: None }));
+    add("accepted", Body::Accepted(Accepted { run: run(), queued: false }));
+    let subject = "evt.0190a1b2c3d4700080000000000000aa.worker.worker-00000001.1-2.1.outcome".to_owned();
+    let reason = "field body.content.ending: unknown variant `success`".to_owned();
+    add("error", Body::Error(Refused { reason, run: Some(run()), later: true, subject }));
+    add("decided_unreadable", Body::Decided(unreadable()));
     add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
     add(
         "command_cancel",
@@ -92,8 +101,10 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("offered_heard", Body::Offered(heard()));
     add("decided_by_members", Body::Decided(by_members()));
     add("offered_answered", Body::Offered(going_on()));
-    add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8 }));
+    add("heartbeat", Body::Heartbeat(Heartbeat { agent: agent(), busy: 1, slots: 8, states: Vec::new() }));
     add("profile", Body::Profile(profile()));
+    let (name, quiet_ms) = ("worker-1".to_owned(), 600_000);
+    add("profile_named", Body::Profile(Profile { name, quiet_ms, ..profile() }));
     for (name, kind) in live() {
         add(&format!("live_{name}"), Body::Live(kind));
     }
@@ -146,7 +157,7 @@ fn child() -> RunId {
 
 fn child_goal() -> Goal {
     let goals = vec![goal().text];
-    let parent = Parent { run: run(), task: TaskId::Leaf(index("1-2")), depth: 1, goals };
+    let parent = Parent { run: run(), task: TaskId::Leaf(index("1-2")), depth: 1, goals, background: None };
     Goal { text: "Look into the hops.".to_owned(), parent: Some(Box::new(parent)), ..goal() }
 }
 
@@ -190,7 +201,7 @@ fn unfolded() -> Decided {
         lessons: Vec::new(),
     };
     let (tasks, note) = (vec![index("1-1")], "1 of 2 items are left out".to_owned());
-    let placed = Fate::Placed { tasks, fallback: vec![index("1-2")], note };
+    let placed = Fate::Placed { tasks, fallback: vec![index("1-2")], note, left_out: 0 };
     let left_out = Fate::LeftOut { reason: "it was not approved".to_owned() };
     let fates = BTreeMap::from([("tickets".to_owned(), placed), ("action".to_owned(), left_out)]);
     Decided {
@@ -617,6 +628,7 @@ fn envelope(body: Body) -> Envelope {
         receiver: Some("researcher-00000002".parse().unwrap()),
         expires: Some(Millis(1_700_000_060_000)),
         correlation: Some(Uuid::from_u128(2)),
+        attempt: None,
         trace: Some(trace),
         ..Envelope::new(Uuid::from_u128(1), agent(), Millis(1_700_000_000_000), body)
             .about_task(run(), TaskId::Leaf(index("1-2")))
@@ -647,6 +659,7 @@ fn goal() -> Goal {
         model: Some("openai/gpt-x".to_owned()),
         asked_by: "ada".to_owned(),
         encoding: Encoding::Json,
+        set_limits: serde_json::Map::new(),
         limits: Some(limits()),
         budget: muster_shared::flow::Budget::UNLIMITED,
         review: None,
@@ -656,9 +669,12 @@ fn goal() -> Goal {
         role_name: String::new(),
         priority: 0,
         draft_review: None,
+        wait_for_role_ms: None,
         blueprints: Vec::new(),
         domain: None,
         conversation: Vec::new(),
+        unread: String::new(),
+        attended: false,
         parent: None,
     }
 }
@@ -984,8 +1000,10 @@ fn offered(work: Work) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        background: None,
         chain: Vec::new(),
         withheld: Vec::new(),
+        alone: false,
         nonce: "0011223344556677".to_owned(),
         encoding: Encoding::Json,
     }
@@ -1017,6 +1035,7 @@ fn decided() -> Decided {
         ],
         now: Millis(1_700_000_000_000),
         basis: Seq(42),
+        after: None,
         capacity: BTreeMap::from([(Queue::Role(Role::Worker), 3), (Queue::Agent(agent()), 1)]),
         offers: 2,
         continues: true,
@@ -1049,6 +1068,20 @@ fn forked() -> Decided {
     }
 }
 
+fn unreadable() -> Decided {
+    let (task, generation) = (TaskId::Leaf(index("1-2")), Generation(1));
+    let why = "field body.content.ending: unknown variant `success`".to_owned();
+    let reason = format!("its agent wrote what cannot be read (outcome): {why}");
+    Decided {
+        inputs: vec![Input::Unreadable { seq: Seq(41), why }],
+        after: Some(Seq(40)),
+        offers: 0,
+        continues: false,
+        events: vec![RunEvent::TaskRetried { task, generation, outcome: Some(Seq(41)), reason }],
+        ..decided()
+    }
+}
+
 fn offering() -> Decided {
     let (leaf, generation) = (TaskId::Leaf(index("1-1")), Generation(1));
     let decided = Decided {
@@ -1074,6 +1107,7 @@ fn loss() -> Decided {
             agent: agent.clone(),
             reason: reason.clone(),
             steps: BTreeMap::from([(task.clone(), 5)]),
+            elsewhere: 0,
         }],
         events: vec![
             RunEvent::TaskStarted {
@@ -1097,6 +1131,7 @@ fn loss() -> Decided {
                 agent,
                 reason,
                 last_step: 5,
+                beside: 0,
             },
             RunEvent::TaskQuarantined { task, generation, evidence },
         ],
@@ -1106,6 +1141,43 @@ fn loss() -> Decided {
         placements: Vec::new(),
         ..decided()
     }
+}
+
+/// An agent fell silent, and others were lost with several tasks in hand.
+fn silence() -> Decided {
+    let (task, generation, agent) = (TaskId::Leaf(index("1-2")), Generation(1), agent());
+    let reason = "worker-1 wrote nothing about it for 61 s".to_owned();
+    let (_, execute) = works().into_iter().find(|(name, _)| *name == "execute").unwrap();
+    let decided = Decided {
+        inputs: vec![
+            Input::Silent { task: task.clone(), generation, agent: agent.clone(), for_ms: 61_000 },
+            Input::AgentLost {
+                agent: agent.clone(),
+                reason: reason.clone(),
+                steps: BTreeMap::new(),
+                elsewhere: 3,
+            },
+        ],
+        events: vec![
+            RunEvent::TaskTakenBack {
+                task: task.clone(),
+                generation,
+                agent: agent.clone(),
+                reason: reason.clone(),
+            },
+            RunEvent::TaskOrphaned {
+                task,
+                generation,
+                attempt: Attempt(3),
+                agent,
+                reason,
+                last_step: 5,
+                beside: 2,
+            },
+        ],
+        ..decided()
+    };
+    decided.with_offers(vec![TaskOffered { alone: true, ..offered(execute) }]).0
 }
 
 fn origin() -> Origin {
@@ -1163,7 +1235,7 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         },
         RunEvent::TaskBlocked { task: index("1-2"), reason: reason() },
         RunEvent::TaskAborted { task: TaskId::Refine(1), reason: reason() },
-        RunEvent::TaskSkipped { task: index("1-2"), reason: reason() },
+        RunEvent::TaskSkipped { task: index("1-2"), reason: reason(), by_person: false },
         RunEvent::Reflected { task: index("1-2"), reflection: reflection() },
         RunEvent::RefinementWanted { number: 1, reason: reason() },
         RunEvent::PlanRefined { number: 1, changes: vec![reason()], refused, plan: plan() },
@@ -1190,6 +1262,11 @@ fn profile() -> Profile {
         resident_bytes: 9_000_000,
         specialist: None,
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     }
 }
 
@@ -1224,7 +1301,16 @@ fn controls() -> Vec<(&'static str, ControlMessage)> {
         ),
         ("park_run", ControlMessage::ParkRun { run: run(), reason: reason.clone() }),
         ("park_task", ControlMessage::ParkTask { run: run(), task: task.clone(), generation, reason }),
-        ("inform", ControlMessage::Inform { run: run(), task, generation, information: vec![information()] }),
+        (
+            "inform",
+            ControlMessage::Inform {
+                run: run(),
+                task,
+                generation,
+                information: vec![information()],
+                progress: String::new(),
+            },
+        ),
         ("shutdown", ControlMessage::Shutdown),
         ("order", ControlMessage::Owners(order())),
         ("due", ControlMessage::Owners(OwnerMessage::Due { run: run() })),

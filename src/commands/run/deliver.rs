@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use muster_shared::run::{RunState, RunStatus, StopReason};
+use muster_shared::flow::Report;
+use muster_shared::run::{RunState, RunStatus, StopReason, count, is_completed_in_part, shortfalls};
 use serde_json::json;
 
 use super::screen::Screen;
@@ -10,7 +11,7 @@ use super::watch::Watched;
 use crate::app::{App, now};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::{figures, progress, runs};
+use crate::render::{figures, progress, runs, safe};
 
 /// In what form the end of a run is wanted.
 #[derive(Debug, Clone)]
@@ -59,9 +60,14 @@ pub(super) fn deliver(
             }
             return Ok(Exit::Stopped);
         }
+        Watched::Moved(url) => {
+            return Err(
+                Failure::bus(format!("the fleet is at {url} now")).help("`muster runs` lists its runs")
+            );
+        }
     };
     if let (Some(file), Some(report)) = (&wanted.output, &state.report) {
-        write(file, &report.body, "the report")
+        write(file, &safe::report(&report.body), "the report")
             .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))?;
     }
     if wanted.json {
@@ -69,11 +75,12 @@ pub(super) fn deliver(
     } else {
         tell(app, wanted, screen, state)?;
     }
-    Ok(exit(state.status))
+    Ok(exit(state))
 }
 
-const fn exit(status: RunStatus) -> Exit {
-    match status {
+fn exit(state: &RunState) -> Exit {
+    match state.status {
+        RunStatus::Completed if is_completed_in_part(state) => Exit::InPart,
         RunStatus::Completed => Exit::Completed,
         RunStatus::Aborted(StopReason::Refused) => Exit::Refused,
         RunStatus::Aborted(_) => Exit::Stopped,
@@ -94,6 +101,13 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
         // The tree on a terminal ends with this line already.
         output::note(&progress::summary(state, now()));
     }
+    if is_completed_in_part(state) {
+        let counted = count(state).map(|count| count.in_words()).unwrap_or_default();
+        output::note(&format!(
+            "not the whole answer: {counted}; what is missing stands at the end of the report, and in `muster show {}`",
+            state.id.short()
+        ));
+    }
     match (&wanted.output, &state.report) {
         (Some(file), Some(report)) => {
             if !wanted.quiet {
@@ -107,11 +121,11 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
         {
             let (width, _) = termimad::terminal_size();
             let text = termimad::MadSkin::default()
-                .text(&figures::harmless(&report.body), Some(width.into()))
+                .text(&safe::report(&report.body), Some(width.into()))
                 .to_string();
             output::text(&format!("\n{text}"))
         }
-        (None, Some(report)) => output::text(&figures::harmless(&report.body)),
+        (None, Some(report)) => output::text(&safe::report(&report.body)),
         (_, None) => Ok(()),
     }
 }
@@ -131,10 +145,13 @@ fn summary(state: &RunState) -> serde_json::Value {
     json!({
         "run": state.id,
         "status": state.status,
+        "complete": super::super::runs::is_complete(state),
+        "count": count(state),
+        "missing": shortfalls(state),
         "goal": state.goal.text,
         "reason": state.reason,
-        "report": state.report,
-        "usage": state.usage,
+        "report": state.report.as_ref().map(|report| Report { body: safe::report(&report.body), ..report.clone() }),
+        "usage": state.used(),
         "created_at": state.created_at,
         "ended_at": state.ended_at,
     })

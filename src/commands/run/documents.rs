@@ -22,7 +22,7 @@ pub(super) fn check(folders: &[PathBuf]) -> Result<(), Failure> {
         let readable = if folder.is_dir() {
             std::fs::read_dir(folder).map(|_| ())
         } else {
-            std::fs::File::open(folder).map(|_| ())
+            muster_agents::input::open(folder).map(|_| ())
         };
         readable.map_err(|error| cannot_read(folder, &error))?;
     }
@@ -34,13 +34,13 @@ fn cannot_read(folder: &Path, error: &std::io::Error) -> Failure {
         .help("give a folder (or file) that exists and that you may read")
 }
 
-/// Reads, sends and indexes the documents.
+/// Reads, sends and indexes the documents. Says also which of them could not be read.
 pub(super) async fn send(
     app: &App,
     bus: &Bus,
     folders: &[PathBuf],
     screen: &Screen,
-) -> Result<CorpusRef, Failure> {
+) -> Result<(CorpusRef, String), Failure> {
     let (teller, mut told) = tokio::sync::watch::channel(None);
     let redactor = Arc::clone(&app.redactor);
     let mut options = CorpusOptions::new(app.beside_fleet(&app.settings().agent.cache_dir), folders.to_vec());
@@ -62,7 +62,14 @@ pub(super) async fn send(
         }
     };
     screen.say(&summary(&opened));
-    Ok(CorpusRef { id: opened.corpus.id().as_str().to_owned(), files: opened.documents, bytes: opened.bytes })
+    let corpus = CorpusRef {
+        id: opened.corpus.id().as_str().to_owned(),
+        files: opened.documents,
+        bytes: opened.bytes,
+    };
+    let missed = opened.skipped.missed();
+    let unread = if missed.total() == 0 { String::new() } else { missed.to_string() };
+    Ok((corpus, app.redactor.redact(&unread).into_owned()))
 }
 
 fn failure(error: &CorpusError) -> Failure {
@@ -92,7 +99,7 @@ fn summary(opened: &Opened) -> String {
     let mut text =
         format!("documents: {}, {}", figures::plural(opened.documents, "file"), figures::bytes(opened.bytes));
     if opened.skipped.total() > 0 {
-        text.push_str(&format!("; left out: {}", opened.skipped));
+        text.push_str(&format!("; {}", opened.skipped));
     }
     text
 }

@@ -9,6 +9,7 @@ use super::super::blueprint;
 use crate::app::App;
 use crate::args::RunArgs;
 use crate::exit::Failure;
+use crate::render::figures;
 
 /// The blueprint that was asked for, filled.
 pub(super) fn filled(app: &App, args: &RunArgs) -> Result<Option<Box<Filled>>, Failure> {
@@ -30,9 +31,10 @@ pub(super) fn filled(app: &App, args: &RunArgs) -> Result<Option<Box<Filled>>, F
                 .unwrap_or_default();
             Err(Failure::usage(format!("{} cannot be filled:\n{}", found.name, lines.join("\n"))).help(
                 format!(
-                    "give values with --param NAME=VALUE or --params FILE; it takes {}. `muster blueprint show {wanted}` \
+                    "give values with --param NAME=VALUE or --params FILE; it takes {}. `muster blueprint show {}` \
                      tells what they mean",
-                    if takes.is_empty() { "none".to_owned() } else { takes.join(", ") }
+                    if takes.is_empty() { "none".to_owned() } else { takes.join(", ") },
+                    figures::quoted(wanted)
                 ),
             ))
         }
@@ -45,11 +47,7 @@ fn from_file(args: &RunArgs) -> Result<Map<String, Value>, Failure> {
         Failure::usage(format!("cannot take values from {}: {why}", path.display()))
             .help("write a JSON object or a TOML table of names and values")
     };
-    let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-    if size > MAX_FILE_BYTES as u64 {
-        return Err(wrong(format!("it has {size} bytes, {MAX_FILE_BYTES} is the most")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = muster_agents::input::text(path, MAX_FILE_BYTES as u64).map_err(wrong)?;
     if path.extension().is_some_and(|end| end == "toml") {
         return toml::from_str(&text).map_err(|error| wrong(error.to_string()));
     }

@@ -10,12 +10,15 @@ use crate::render::figures;
 use crate::render::live::Frame;
 use crate::render::paint::Paint;
 use crate::render::progress::{self, Doing, Told};
+use crate::render::safe;
 use crate::{logging, output};
 
 /// The screen of one run. Everything goes to standard error.
 pub(crate) struct Screen {
     kind: Kind,
     paint: Paint,
+    /// What the run lacks, below its tree.
+    waits: RefCell<Vec<String>>,
 }
 
 enum Kind {
@@ -34,7 +37,7 @@ impl Screen {
         } else {
             Kind::Plain(RefCell::new(Told::default()))
         };
-        Self { kind, paint }
+        Self { kind, paint, waits: RefCell::default() }
     }
 
     /// Whether a tree is redrawn in place.
@@ -54,7 +57,11 @@ impl Screen {
             Kind::Terminal(live) => {
                 let (columns, rows) = size();
                 // One column stays free: some terminals wrap a full line.
-                let tree = progress::tree(state, doing, now, columns - 1, self.paint);
+                let mut tree = progress::tree(state, doing, now, columns - 1, self.paint);
+                for line in self.waits.borrow().iter() {
+                    let line = figures::cut(&format!("waiting for {line}"), columns - 1);
+                    tree = format!("{tree}\n{}", self.paint.warn(&line));
+                }
                 live.borrow_mut().put("", tree, columns, rows);
             }
         }
@@ -77,6 +84,21 @@ impl Screen {
         }
     }
 
+    /// Says what has to be known also where no progress is shown.
+    pub(super) fn warn(&self, text: &str) {
+        match &self.kind {
+            Kind::Quiet => output::note(text),
+            Kind::Plain(_) | Kind::Terminal(_) => self.say(text),
+        }
+    }
+
+    /// What is lacking is shown below the tree.
+    pub(super) fn waits(&self, lines: &[String]) {
+        if *self.waits.borrow() != lines {
+            self.waits.replace(lines.to_vec());
+        }
+    }
+
     /// Leaves what is shown as it is.
     pub(super) fn end(&self) {
         if let Kind::Terminal(live) = &self.kind {
@@ -95,7 +117,7 @@ struct Live {
 impl Live {
     fn put(&mut self, said: &str, tree: String, columns: usize, rows: usize) {
         logging::hold();
-        let said = format!("{}{said}", logging::take_held());
+        let said = format!("{}{}", logging::take_held(), safe::painted(said));
         if !said.is_empty() || tree != self.tree {
             write(&self.frame.next(&said, &tree, columns, rows));
             self.tree = tree;

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, IsTerminal};
 
+use muster_shared::flow::question::MAX_QUESTION_BYTES;
 use muster_shared::ids::QuestionId;
 use muster_shared::run::{QuestionState, RunState};
 use muster_shared::wire::Command;
@@ -10,9 +11,6 @@ use tokio::sync::mpsc;
 
 /// Most lines that wait to be looked at.
 const MOST_WAITING: usize = 16;
-
-/// Longest answer that is taken, in characters.
-const LONGEST: usize = 4_000;
 
 /// What a person types.
 pub(super) struct Typed {
@@ -46,9 +44,9 @@ impl Typed {
         self.is_open
     }
 
-    /// Whether somebody may be typing an answer.
-    pub(super) fn is_awaited(&self, state: &RunState) -> bool {
-        self.lines.is_some() && state.open_questions().next().is_some()
+    /// Whether somebody may be typing an answer to one of these runs.
+    pub(super) fn is_awaited<'a>(&self, mut runs: impl Iterator<Item = &'a RunState>) -> bool {
+        self.lines.is_some() && runs.any(|run| run.open_questions().next().is_some())
     }
 
     /// The next line; never, when nobody types.
@@ -81,14 +79,18 @@ pub(super) enum Said {
     Nothing(&'static str),
 }
 
-/// Takes a line for the answer to the oldest question that is open.
-pub(super) fn understand(state: &RunState, line: &str) -> Said {
-    let text: String = line.trim().chars().take(LONGEST).collect();
-    let Some((question, _)) = state.open_questions().next() else {
+/// Takes a line for the answer to the oldest question that is open, of the run or of those within it.
+pub(super) fn understand<'a>(runs: impl Iterator<Item = &'a RunState>, line: &str) -> Said {
+    let text = line.trim().to_owned();
+    let open = runs.flat_map(|run| run.open_questions().map(move |(id, asked)| (asked.asked_at, run.id, id)));
+    let Some((_, run, question)) = open.min() else {
         return Said::Nothing("nothing is asked at present");
     };
     if text.is_empty() {
         return Said::Nothing("that is no answer: type one, or leave it to `muster answer`");
     }
-    Said::Answer(question, Box::new(Command::Answer { run: state.id, question, text, id: None }))
+    if text.len() > MAX_QUESTION_BYTES {
+        return Said::Nothing("that is longer than an answer may be, and was not sent");
+    }
+    Said::Answer(question, Box::new(Command::Answer { run, question, text, id: None }))
 }

@@ -6,18 +6,22 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::{Bus, RecordFilter};
-use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{RunState, apply};
+use muster_shared::flow::Parent;
+use muster_shared::ids::{QuestionId, RunId, Seq};
+use muster_shared::run::{RecordEvent, RunEvent, RunState, RunStatus, apply};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
-use super::fleet::{RunFleet, news};
+use super::fleet::RunFleet;
+use super::lacking::Lacking;
+use super::outages::Outages;
 use super::screen::Screen;
 use super::typed::{self, Said, Typed};
+use super::within::Within;
 use crate::app::{App, bus_failure, now};
 use crate::exit::{Exit, Failure};
-use crate::fleet::member::Change;
+use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
 use crate::render::{self, figures};
 use crate::signals::StopSignals;
@@ -42,6 +46,8 @@ pub(super) enum Watched {
         /// Whether there is still a fleet that works on it.
         goes_on: bool,
     },
+    /// The fleet is up at another address: the run is to be followed there.
+    Moved(String),
 }
 
 /// Follows a run until it ends or the person leaves.
@@ -56,9 +62,14 @@ pub(super) async fn watch(
     let ask = &app.settings().ask;
     let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
     let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
+    let mut crew = bus.registry().watch().await.map_err(bus_failure)?;
+    let mut lacking = Lacking::default();
+    let mut outages = Outages::follow(bus).await;
     let mut state: Option<RunState> = None;
     let mut doing = Doing::new();
     let mut told = BTreeSet::new();
+    let mut sent = BTreeSet::new();
+    let mut within = Within::default();
     let mut typed = Typed::new(screen.is_live());
     let mut interrupts = 0_u32;
     let mut patience = Instant::now() + ask.accept_limit;
@@ -67,7 +78,13 @@ pub(super) async fn watch(
     loop {
         tokio::select! {
             entry = record.next() => {
-                let entry = entry.ok_or_else(|| lost(run))?.map_err(|error| bus_failure(error.into()))?;
+                let entry = match entry.ok_or_else(|| cut_off(run))? {
+                    Err(stray) if stray.of_nobody => continue,
+                    entry => entry.map_err(|error| bus_failure(error.into()))?,
+                };
+                if let Some(text) = render::trace::unreadable(&entry) {
+                    screen.say(&text);
+                }
                 let deadline = state.as_ref().map(|state| state.deadline);
                 apply(&mut state, &entry).map_err(|error| cannot_follow(run, &error))?;
                 if let Some(state) = &state {
@@ -76,44 +93,59 @@ pub(super) async fn watch(
                         patience = Instant::now() + left(state) + ask.grace;
                     }
                     screen.show(state, &doing, now());
-                    for (id, asked) in state.open_questions() {
-                        if told.insert((id, asked.passed_on)) {
-                            screen.say(&render::questions::news(state, id, asked));
-                            if typed.listen() {
-                                screen.say(&typed::hint(asked));
-                            }
-                        }
-                    }
+                    tell_questions(state, None, &mut told, screen, &mut typed);
+                    tell_refusals(&entry.event, &sent, screen);
+                    within.follow(bus, state).await;
                     if state.status.is_ended() {
                         break;
                     }
                 }
             }
-            Some(happening) = live.next() => note(&mut doing, happening),
+            Some((child, entry)) = within.next() => {
+                if let Some(child) = within.take_in(child, &entry) {
+                    tell_questions(child, child.goal.parent.as_deref(), &mut told, screen, &mut typed);
+                    tell_refusals(&entry.event, &sent, screen);
+                }
+                within.follow_children(bus, child).await;
+            }
+            Some(change) = crew.next() => lacking.take(change),
+            () = lacking.look() => {
+                for line in lacking.news(state.as_ref(), std::time::Instant::now()) {
+                    screen.warn(&line);
+                }
+                screen.waits(lacking.lines());
+            }
+            Some(happening) = live.next() => {
+                if let Some(line) = outages.silence(&happening).filter(|_| !screen.is_live()) {
+                    screen.say(&line);
+                }
+                note(&mut doing, happening);
+            }
+            line = outages.next() => screen.say(&line),
             line = typed.next() => if let Some(state) = &state {
-                answer(app, bus, screen, state, &line).await?;
+                let all = std::iter::once(state).chain(within.states());
+                sent.extend(answer(app, bus, screen, all, &line).await?);
             },
             _ = redraw.tick(), if screen.is_live() => {
                 if let Some(state) = &state {
                     // What somebody is typing is not written over.
-                    if !typed.is_awaited(state) {
+                    if !typed.is_awaited(std::iter::once(state).chain(within.states())) {
                         screen.show(state, &doing, now());
                     }
                 } else {
                     screen.stage("waiting for an orchestrator to take up the goal …");
                 }
             }
-            change = fleet.change() => match change {
-                Some(change) => {
-                    if let Some(text) = news(&change) {
-                        screen.say(&text);
-                    }
-                    if let (name, Change::GivenUp { how }) = &change && is_needed(name) {
-                        return Err(Failure::failed(format!("{name} {how}, and too often; without it the run cannot go on"))
-                            .help(format!("see why in {}", app.fleet.log(name).display())));
-                    }
+            news = fleet.news(bus) => match news {
+                News::Said(text) => screen.say(&text),
+                News::Warned(text) => screen.warn(&text),
+                // In a fleet that stays somebody may start another one; that it lacks is told.
+                News::Crippled { name, how } => if fleet.is_for_runs() {
+                    return Err(Failure::failed(format!("{name} {how}, and too often; without it the run cannot go on"))
+                        .help(format!("see why in {}", app.fleet.log(&name).display())));
                 }
-                None => return Err(Failure::failed("the fleet of this run has ended before the run")),
+                News::Moved(url) => return Ok(Watched::Moved(url)),
+                News::Lost(why) => return Err(lost(run, &why)),
             },
             () = stop.wait() => {
                 interrupts += 1;
@@ -123,29 +155,72 @@ pub(super) async fn watch(
                 cancel(bus, run, screen, fleet.stays()).await?;
                 patience = Instant::now() + ask.grace;
             }
-            () = tokio::time::sleep_until(patience) => return Err(too_late(run, state.as_ref())),
+            () = tokio::time::sleep_until(patience) => return Err(too_late(run, state.as_ref(), lacking.lines())),
             error = bus.failed() => return Err(bus_failure(error)),
         }
     }
-    state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| lost(run))
-}
-
-/// Sends what a person typed as the answer to what is asked.
-async fn answer(app: &App, bus: &Bus, screen: &Screen, state: &RunState, line: &str) -> Result<(), Failure> {
-    match typed::understand(state, &app.redactor.redact(line)) {
-        Said::Answer(question, command) => {
-            let command = command.with_id(Uuid::now_v7());
-            bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
-            screen.say(&format!("sent as the answer to question {question}"));
+    if state.as_ref().is_some_and(|state| state.status != RunStatus::Completed) {
+        for line in lacking.lines() {
+            screen.warn(&format!("at its end it still waited for {line}"));
         }
-        Said::Nothing(why) => screen.say(why),
     }
-    Ok(())
+    state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| cut_off(run))
 }
 
-/// Processes without which no run can end.
-fn is_needed(name: &str) -> bool {
-    name.starts_with("orchestrator") || name.starts_with("nats-server")
+/// Says what is asked and was not told before; of a run within, for which task.
+fn tell_questions(
+    state: &RunState,
+    within: Option<&Parent>,
+    told: &mut BTreeSet<(RunId, QuestionId, u32)>,
+    screen: &Screen,
+    typed: &mut Typed,
+) {
+    for (id, asked) in state.open_questions() {
+        if told.insert((state.id, id, asked.passed_on)) {
+            let news = render::questions::news(state, id, asked);
+            screen.say(&match within {
+                Some(parent) => format!("within {}: {news}", parent.task),
+                None => news,
+            });
+            if typed.listen() {
+                screen.say(&typed::hint(asked));
+            }
+        }
+    }
+}
+
+/// Says which of the answers typed here were refused, and why: the question waits on.
+fn tell_refusals(event: &RecordEvent, sent: &BTreeSet<Uuid>, screen: &Screen) {
+    let RecordEvent::Decided(decided) = event else { return };
+    for event in &decided.events {
+        if let RunEvent::RequestRefused { id, reason } = event
+            && sent.contains(id)
+        {
+            screen.say(&format!("not taken: {}", figures::one_line(reason, 400)));
+        }
+    }
+}
+
+/// Sends what a person typed as the answer to what is asked. Gives the id that it was sent by.
+async fn answer<'a>(
+    app: &App,
+    bus: &Bus,
+    screen: &Screen,
+    runs: impl Iterator<Item = &'a RunState>,
+    line: &str,
+) -> Result<Option<Uuid>, Failure> {
+    match typed::understand(runs, &app.redactor.redact(line)) {
+        Said::Answer(question, command) => {
+            let id = Uuid::now_v7();
+            bus.commands().send(&command.with_id(id), Encoding::default()).await.map_err(bus_failure)?;
+            screen.say(&format!("sent as the answer to question {question}"));
+            Ok(Some(id))
+        }
+        Said::Nothing(why) => {
+            screen.say(why);
+            Ok(None)
+        }
+    }
 }
 
 /// The time that the run has, counted by the clock that set its deadline.
@@ -190,15 +265,30 @@ fn cannot_follow(run: RunId, error: &muster_shared::run::ApplyError) -> Failure 
         .help("a newer muster may have written it; `muster trace` shows it entry by entry")
 }
 
-fn lost(run: RunId) -> Failure {
+fn lost(run: RunId, why: &str) -> Failure {
+    let short = run.short();
+    Failure::bus(format!("{why}, and run {short} has not ended"))
+        .help(format!("`muster up` brings the fleet back, and the run goes on where it stood; `muster show {short}` tells how far it is"))
+}
+
+fn cut_off(run: RunId) -> Failure {
     Failure::bus(format!("the connection to the bus was lost while run {} went on", run.short()))
         .help(format!("it goes on without us: `muster show {}` tells how far it is", run.short()))
 }
 
-fn too_late(run: RunId, state: Option<&RunState>) -> Failure {
+fn too_late(run: RunId, state: Option<&RunState>, lacking: &[String]) -> Failure {
     match state {
-        None => Failure::new(Exit::BusUnreachable, "no orchestrator has taken up the goal")
-            .help("`muster ps` lists the processes of the fleet: start one with `muster orchestrator`, or a whole fleet with `muster up`"),
+        None => Failure::new(Exit::BusUnreachable, format!("no orchestrator has taken up the goal so far; it stays queued as run {}", run.short()))
+            .help(format!(
+                "it begins as soon as an orchestrator is there: `muster ps` lists the processes of the fleet, `muster \
+                 orchestrator` starts one, `muster up` a whole fleet. `muster runs` lists it then, and asking again with \
+                 --run-id {} follows it without beginning a second one",
+                run.as_uuid()
+            )),
+        Some(_) if !lacking.is_empty() => {
+            Failure::failed(format!("run {} should have ended by now; it waits for {}", run.short(), lacking.join("; ")))
+                .help(format!("`muster show {}` tells how far it is", run.short()))
+        }
         Some(_) => Failure::failed(format!("run {} should have ended by now and has not", run.short()))
             .help(format!("`muster show {}` tells how far it is, `muster ps` whether anybody works", run.short())),
     }

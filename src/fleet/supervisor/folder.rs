@@ -79,14 +79,8 @@ impl Watcher {
         let name = format!("{role}-{}", self.specialists.started);
         let file = absolute(path).display().to_string();
         let member = member(&self.app, &program, &self.state.url, &name, &["agent", &file]);
-        self.state.members.push(MemberState {
-            name,
-            process: None,
-            restarts: 0,
-            given_up: false,
-            resident_bytes: 0,
-            file: Some(path.to_owned()),
-        });
+        let state = MemberState { file: Some(path.to_owned()), ..MemberState::new(name, None) };
+        self.state.members.push(state);
         Some(member)
     }
 }

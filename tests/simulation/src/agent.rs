@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use muster_shared::flow::{Ending, ObservationStatus, Outcome, Usage};
 use muster_shared::ids::{AgentId, Queue, Role, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, Entry, Released, ToolStarted};
-use muster_shared::wire::ControlMessage;
+use muster_shared::run::{AgentEvent, AgentKey, Entry, EventKind, Released, ToolStarted, Unreadable};
+use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::Sabotage;
 use crate::agenda::Time;
@@ -28,6 +28,8 @@ const PATIENCE: Time = 30_000;
 const OPENINGS: u32 = 3;
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN: Time = 2_000;
+/// Until when those that are deaf take nothing that is offered to them by name: faults end about then too.
+const DEAF: Time = 90_000;
 /// Longest wait for a task before asking again.
 const POLL: Time = 20_000;
 
@@ -36,6 +38,8 @@ pub(crate) struct Agent {
     seed: u64,
     me: AgentId,
     role: Role,
+    /// Whether it takes nothing that is offered to it by name for a while.
+    is_deaf: bool,
     slots: Vec<Option<Job>>,
     /// Which slot an answer or an alarm is for.
     calls: BTreeMap<u64, usize>,
@@ -43,13 +47,15 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(seed: u64, me: AgentId, role: Role, slots: usize) -> Self {
+    pub(crate) fn new(seed: u64, me: AgentId, role: Role, slots: usize, is_deaf: bool) -> Self {
         let slots = (0..slots).map(|_| None).collect();
-        Self { seed, me, role, slots, calls: BTreeMap::new(), stopping: false }
+        Self { seed, me, role, is_deaf, slots, calls: BTreeMap::new(), stopping: false }
     }
 
-    fn line(&self) -> Line {
-        Line::Tasks(Queue::Role(self.role.clone()))
+    /// Its own queue comes first.
+    fn lines(&self, now: Time) -> Vec<Line> {
+        let own = (!self.is_deaf || now >= DEAF).then(|| Queue::Agent(self.me.clone()));
+        own.into_iter().chain([Queue::Role(self.role.clone())]).map(Line::Tasks).collect()
     }
 
     fn take(&mut self, slot: usize, io: &mut Io<'_>) {
@@ -59,7 +65,7 @@ impl Agent {
             }
             return;
         }
-        let call = io.ask(Request::Take { line: self.line(), wait: POLL });
+        let call = io.ask(Request::Take { lines: self.lines(io.time), wait: POLL });
         self.calls.insert(call, slot);
     }
 
@@ -178,7 +184,7 @@ impl Agent {
                 io.ask(Request::Back { line, item: job.item, after: 0 });
                 self.free(slot, io);
             }
-            AgentEvent::Outcome(_) => self.settle(slot, io),
+            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => self.settle(slot, io),
         }
     }
 
@@ -235,6 +241,10 @@ impl Agent {
             return self.write(slot, AgentEvent::Released(waits), io);
         }
         if step > products::steps(self.seed, &job.offer) {
+            if products::is_nonsense(self.seed, &job.offer) {
+                let nonsense = Unreadable { kind: EventKind::Outcome, why: "it is nonsense".to_owned() };
+                return self.write(slot, AgentEvent::Unreadable(nonsense), io);
+            }
             let outcome = products::outcome(self.seed, &job.offer, job.journal.steps);
             return self.write(slot, AgentEvent::Outcome(outcome), io);
         }
@@ -287,7 +297,7 @@ impl Agent {
             Stage::Opening => true,
             Stage::Writing { event, .. } => match event {
                 // These are written to the end, and end the task themselves.
-                AgentEvent::Outcome(_) | AgentEvent::Released(_) => return,
+                AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) | AgentEvent::Released(_) => return,
                 AgentEvent::Started(_) => true,
                 AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => false,
             },
@@ -410,6 +420,10 @@ impl Process for Agent {
             }
         }
     }
+
+    fn came(&mut self, _: &Profile, _: &mut Io<'_>) {}
+
+    fn left(&mut self, _: &AgentId, _: &mut Io<'_>) {}
 
     fn lost(&mut self, _: &AgentId, _: &mut Io<'_>) {}
 

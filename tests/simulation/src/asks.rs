@@ -65,7 +65,10 @@ impl Asks {
             _ if course.holder.as_ref() != Some(&key.agent) => {
                 wrong("nothing is written by whom does not own", format!("writes {}", event.kind()));
             }
-            AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Outcome(_) => {}
+            AgentEvent::ToolStarted(_)
+            | AgentEvent::Step(_)
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_) => {}
             AgentEvent::Released(released) => {
                 course.holder = None;
                 course.closed |= released.parked;
@@ -82,7 +85,7 @@ impl Asks {
                 course.steps = step.number;
                 course.journaled.entry(step.number).or_insert((entry.seq, now));
             }
-            AgentEvent::Outcome(_) => course.closed = true,
+            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => course.closed = true,
             AgentEvent::Started(_) | AgentEvent::Released(_) => {}
         }
         broken

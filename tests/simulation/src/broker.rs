@@ -89,8 +89,10 @@ impl Broker {
                 self.leases.remove(&from);
                 Handled::done()
             }
-            Request::Take { line, wait } => {
-                self.line(line).wait(from, call, now + wait);
+            Request::Take { lines, wait } => {
+                for line in lines {
+                    self.line(line).wait(from, call, now + wait);
+                }
                 Handled::default()
             }
             Request::Done { line, item } => {
@@ -132,8 +134,21 @@ impl Broker {
 
     /// Gives out what is due to those who wait.
     pub(crate) fn give_out(&mut self, now: Time) -> Vec<(Waiting, Taken)> {
-        let lines = self.lines.values_mut();
-        lines.flat_map(|line| std::iter::from_fn(|| line.give(now)).collect::<Vec<_>>()).collect()
+        let mut given = Vec::new();
+        let lines: Vec<Line> = self
+            .lines
+            .iter()
+            .filter(|(_, line)| line.is_waited_for())
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in lines {
+            while let Some((waiting, taken)) = self.lines.get_mut(&name).and_then(|line| line.give(now)) {
+                // Whoever waits at several takes one thing.
+                self.lines.values_mut().for_each(|line| line.leave(waiting.call));
+                given.push((waiting, taken));
+            }
+        }
+        given
     }
 
     /// When time will bring something about.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use muster_orchestrator::decide::{Recorded, Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
+use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, gaps, invariants};
 
 use crate::accord::Accord;
 use crate::agenda::Time;
@@ -15,6 +15,10 @@ use crate::family::Family;
 use crate::folds;
 use crate::io::Note;
 use crate::random::Random;
+
+/// In so many turns after the last fault every run has ended. While something is overdue that cannot be helped, a run is
+/// looked at once a second.
+const MOST_LATE_TURNS: u64 = 3_000;
 
 /// The rules, and what they need to know.
 #[derive(Debug, Default)]
@@ -25,6 +29,10 @@ pub(crate) struct Checks {
     family: Family,
     accord: Accord,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
+    /// How often orchestrators decided.
+    turns: u64,
+    /// How often they decided about each run after the last fault.
+    late_turns: BTreeMap<RunId, u64>,
     broken: Vec<String>,
 }
 
@@ -93,8 +101,12 @@ impl Checks {
         }
     }
 
-    pub(crate) fn noted(&mut self, note: &Note, now: Time) {
+    pub(crate) fn noted(&mut self, note: &Note, now: Time, is_rough: bool) {
         let broken = match note {
+            Note::Decides(run) => self.decides(*run, is_rough),
+            Note::Circles(run, wanted) => Some(format!(
+                "no orchestrator decides more often than inputs arrive: {run}, which wants {wanted}"
+            )),
             Note::Asked { run, task, generation, step, known } => {
                 self.asks.asked(&(*run, task.clone(), *generation), *step, *known, now)
             }
@@ -102,6 +114,22 @@ impl Checks {
             Note::Refused(how) => Some(format!("what is in the record can be decided upon: {how}")),
         };
         self.broken.extend(broken);
+    }
+
+    /// How often orchestrators decided, and how often at most about one run after the last fault.
+    pub(crate) fn turns(&self) -> (u64, u64) {
+        (self.turns, self.late_turns.values().copied().max().unwrap_or(0))
+    }
+
+    fn decides(&mut self, run: RunId, is_rough: bool) -> Option<String> {
+        self.turns += 1;
+        if is_rough {
+            return None;
+        }
+        let late = self.late_turns.entry(run).or_default();
+        *late += 1;
+        (*late > MOST_LATE_TURNS)
+            .then(|| format!("every run ends within {MOST_LATE_TURNS} turns of the last fault: {run}"))
     }
 
     /// Looks at the whole history.
@@ -119,7 +147,15 @@ impl Checks {
                 self.broken.push(format!("every run ends once faults stop: {run} {how}"));
             }
             let entries: Vec<Rc<Entry>> = log.iter().filter(|entry| entry.run == *run).cloned().collect();
+            self.is_whole(*run, &entries);
             self.folds_agree(*run, &entries, random);
+        }
+    }
+
+    /// What entries name is there.
+    fn is_whole(&mut self, run: RunId, entries: &[Rc<Entry>]) {
+        for gap in gaps(entries.iter().map(|entry| &**entry)) {
+            self.break_rule(format!("nothing is missing from a record: {run}: {gap}"));
         }
     }
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Effect, in_work};
-use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{Queue, RunId, TaskId};
+use muster_orchestrator::decide::Effect;
+use muster_shared::flow::{Bid, CallForProposals, TaskOffered};
+use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::{Decided, Input, Request as Asked};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Command, ControlMessage};
@@ -23,6 +23,10 @@ use crate::turn::{Book, Draft, Mail, Ticket, Turn};
 const MOST_TRIES: u32 = 5;
 /// After how long a command is given out again that cannot be dealt with now.
 const LATER: Time = 250;
+/// How often in a row a run may decide in vain: what woke it may have gone to another when it has its turn.
+const MOST_IN_VAIN: u32 = 8;
+/// Longest time after which a bid comes in.
+const BIDDING: Time = 300;
 /// How often a command for a run that does not exist is given out before it is dropped.
 const UNKNOWN_TRIES: u32 = 8;
 
@@ -36,10 +40,8 @@ pub(crate) struct Driver {
     pub(crate) awaited: u64,
     failures: u32,
     pub(crate) alarm: Option<u64>,
-    held: BTreeMap<Queue, u32>,
-    pub(crate) wants: bool,
-    /// Whether its last decision left room in a queue for other runs.
-    freed: bool,
+    /// How often in a row it decided in vain: nothing new had come, and nothing was written.
+    in_vain: u32,
 }
 
 #[derive(Default)]
@@ -110,13 +112,17 @@ impl Owner {
         if turn.tries > MOST_TRIES {
             return self.retry(run, &turn, io);
         }
-        let (others, holds) = (self.held_by_others(run), self.holds(io.time));
+        let holds = self.holds(io.time);
+        io.note(Note::Decides(run));
         let Some(driver) = self.runs.get_mut(&run) else { return };
         let Some(book) = driver.book.as_mut() else { return };
         let again = io.is_sabotaged(Sabotage::GoalsDecidedTwice) && turn.begins_run();
         let state = book.run.as_ref().filter(|_| !again);
-        let draft = match Draft::make(run, state, turn.inputs(), io.clock, &self.slots, &others) {
-            Ok(mut draft) => {
+        let draft = match Draft::make(&self.fleet, run, state, turn.inputs(), io.clock, io.sabotage) {
+            Ok((mut draft, woken)) => {
+                let woken = woken.into_iter().map(|run| (run, Mail::Wake(Input::Capacity)));
+                let looking = self.fleet.may_look_again().into_iter().map(|run| (run, Mail::Look));
+                self.woken.extend(woken.chain(looking));
                 // So that the broker takes it.
                 draft.after = book.run.as_ref().map_or(draft.after, |run| run.decided);
                 draft
@@ -126,16 +132,19 @@ impl Owner {
                 return self.retry(run, &turn, io);
             }
         };
-        let held = draft.decision.after.as_ref().map(in_work).unwrap_or_default();
-        let before = std::mem::replace(&mut driver.held, held);
-        driver.freed =
-            before.iter().any(|(queue, count)| driver.held.get(queue).is_none_or(|now| now < count));
-        driver.wants = !draft.decision.wanted.is_empty();
         if draft.can_wait() {
-            let agents = draft.inputs.iter().filter(|input| matches!(input, Input::Agent { .. }));
+            let of_agent = |input: &&Input| matches!(input, Input::Agent { .. } | Input::Unreadable { .. });
+            let agents = draft.inputs.iter().filter(of_agent);
             book.deferred = agents.cloned().collect();
+            driver.in_vain = if turn.news { 0 } else { driver.in_vain + 1 };
+            if driver.in_vain > MOST_IN_VAIN {
+                let wanted: Vec<String> = draft.decision.wanted.keys().map(ToString::to_string).collect();
+                driver.stage = Stage::Pausing;
+                return io.note(Note::Circles(run, wanted.join(", ")));
+            }
             return self.end_turn(run, &turn, &draft, io);
         }
+        driver.in_vain = 0;
         if !holds {
             return self.close(run, &turn, io);
         }
@@ -148,16 +157,7 @@ impl Owner {
         let after = draft.after;
         driver.stage = Stage::Writing(turn, Box::new((draft, decided, offers)));
         self.ask(run, Request::Decide { run, after, decided: sent, offers: with }, io);
-    }
-
-    fn held_by_others(&self, run: RunId) -> BTreeMap<Queue, u32> {
-        let mut held: BTreeMap<Queue, u32> = BTreeMap::new();
-        for (_, driver) in self.runs.iter().filter(|(other, _)| **other != run) {
-            for (queue, count) in &driver.held {
-                *held.entry(queue.clone()).or_default() += count;
-            }
-        }
-        held
+        self.tell_woken(io);
     }
 
     /// The next part of a turn, now that an answer is there.
@@ -225,14 +225,15 @@ impl Owner {
     }
 
     /// A lost lease stops all effects.
-    fn perform(&self, run: RunId, draft: &Draft, io: &mut Io<'_>) {
+    fn perform(&mut self, run: RunId, draft: &Draft, io: &mut Io<'_>) {
         if !self.holds(io.time) {
             return;
         }
         for effect in &draft.decision.effects {
             match effect {
-                // Nobody bids here: the task is given out as any other when the time is up.
-                Effect::CallForProposals { .. } => {}
+                // Dead letters are for people.
+                Effect::BuryEntry { .. } => {}
+                Effect::CallForProposals { call, .. } => self.call_for_bids(call, io),
                 Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
                 Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
                 Effect::CancelTask { task, generation, reason, .. } => {
@@ -284,7 +285,7 @@ impl Owner {
         driver.failures = 0;
         let state = driver.book.as_ref().and_then(|book| book.run.as_ref());
         let (exists, over) = (state.is_some(), state.is_none_or(|run| run.status.is_ended()));
-        let (wake, more, freed) = (draft.wake(), draft.decision.more, driver.freed);
+        let (wake, more) = (draft.wake(), draft.decision.more);
         for ticket in &turn.tickets {
             answer(ticket, exists, io);
         }
@@ -293,21 +294,35 @@ impl Owner {
         } else {
             self.rest(run, wake, more, io);
         }
-        if freed {
-            self.wake_others(run, io);
-        }
+        self.tell_woken(io);
     }
 
-    fn wake_others(&mut self, run: RunId, io: &mut Io<'_>) {
-        let waiting: Vec<RunId> = self
-            .runs
-            .iter()
-            .filter(|(other, driver)| **other != run && driver.wants)
-            .map(|(run, _)| *run)
-            .collect();
-        for other in waiting {
-            self.tell(other, Mail::Wake(Input::Capacity), io);
+    /// Some of those that are there bid, and sometimes nobody; whoever takes nothing that is offered to it by name bids
+    /// like any other.
+    fn call_for_bids(&mut self, call: &CallForProposals, io: &mut Io<'_>) {
+        let role = call.role.to_string();
+        let mut bids = Vec::new();
+        let nobody = io.random.chance(100);
+        for agent in self.agents.iter().filter(|(_, of)| **of == role).map(|(agent, _)| agent) {
+            if nobody || !io.random.chance(600) {
+                continue;
+            }
+            bids.push(Bid {
+                agent: agent.clone(),
+                run: call.run,
+                task: call.task.clone(),
+                number: call.number,
+                millis: io.random.between(100, 5_000),
+                cost_micros: 0,
+                confidence: 90,
+                note: String::new(),
+            });
         }
+        let Some(task) = call.task.leaf().cloned() else { return };
+        let (number, standings) = (call.number, BTreeMap::new());
+        let bids = Input::Bids { task, number, bids, standings };
+        let after = io.random.between(1, BIDDING);
+        self.wake(Call::Bids(call.run, Box::new(bids)), after, io);
     }
 
     /// Goes on at once if there is something to do, else sets an alarm.
@@ -348,7 +363,9 @@ impl Owner {
     fn forget(&mut self, run: RunId, io: &mut Io<'_>) {
         let inbox = self.runs.remove(&run).map(|driver| driver.inbox).unwrap_or_default();
         later(&Turn::sort(inbox), io);
-        self.wake_others(run, io);
+        let woken = self.fleet.forget(run);
+        self.note_woken(woken);
+        self.tell_woken(io);
     }
 }
 

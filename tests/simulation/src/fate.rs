@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use muster_shared::ids::Seq;
+use muster_shared::ids::{Role, Seq};
 use muster_shared::wire::ControlMessage;
 
 use crate::agenda::Time;
@@ -30,6 +30,7 @@ impl World {
         let who = Life { place, number: here.life };
         self.tell(|world| format!("{} starts", world.name(who)));
         self.turn_of(who, Event::Due, |process, io| process.begin(io));
+        self.comes(who);
     }
 
     pub(crate) fn thaws(&mut self, who: Life) {
@@ -41,6 +42,50 @@ impl World {
         for event in waiting {
             self.happen(event);
         }
+        self.back(who);
+    }
+
+    /// Orchestrators learn of an agent that comes, and one that comes learns of all agents there are.
+    fn comes(&mut self, who: Life) {
+        if self.scenario.is_orchestrator(who.place) {
+            for profile in self.registry.values().cloned().collect::<Vec<_>>() {
+                self.agenda.enter(self.now, Event::Came { who, profile });
+            }
+            return;
+        }
+        let is_told = self.scenario.is_told;
+        let Some(profile) = self.scenario.profile(who.place, who.number).filter(|_| is_told) else { return };
+        let profile = Rc::new(profile);
+        self.registry.insert(profile.agent.clone(), Rc::clone(&profile));
+        for owner in self.orchestrators() {
+            let at = self.now + self.random.between(1, 200);
+            self.agenda.enter(at, Event::Came { who: owner, profile: Rc::clone(&profile) });
+        }
+    }
+
+    /// One that was silent, and was perhaps taken for dead, enters itself again.
+    pub(crate) fn back(&mut self, who: Life) {
+        let place = &self.places[who.place];
+        let lives = place.life == who.number && place.process.is_some() && place.frozen.is_none();
+        if lives && !self.scenario.is_orchestrator(who.place) {
+            self.comes(who);
+        }
+    }
+
+    /// An agent leaves in good order.
+    pub(crate) fn leaves(&mut self, who: Life) {
+        let Some(agent) = self.scenario.agent(who.place, who.number) else { return };
+        self.registry.remove(&agent);
+        for owner in self.orchestrators() {
+            let at = self.now + self.random.between(1, 200);
+            self.agenda.enter(at, Event::Left { who: owner, agent: agent.clone() });
+        }
+    }
+
+    /// Who orchestrates now.
+    fn orchestrators(&self) -> Vec<Life> {
+        let places = (0..self.places.len()).filter(|place| self.scenario.is_orchestrator(*place));
+        places.map(|place| Life { place, number: self.places[place].life }).collect()
     }
 
     pub(crate) fn struck(&mut self, blow: Blow) {
@@ -75,6 +120,8 @@ impl World {
                 self.places[place].cut_until = self.now + span;
                 if span > SILENCE {
                     self.counts_as_dead(place, SILENCE);
+                    let who = Life { place, number: self.places[place].life };
+                    self.agenda.enter(self.now + span + 1, Event::Back(who));
                 }
             }
             Blow::Restart(place) => {
@@ -86,6 +133,15 @@ impl World {
                 self.summary.faults.count(Fault::ClockJump);
                 self.places[place].skew = skew;
             }
+            Blow::Role(after) => {
+                self.summary.faults.count(Fault::RoleDead);
+                for place in 0..self.places.len() {
+                    if self.scenario.is_of(place, &Role::Worker) {
+                        let apart = self.random.below(2_000);
+                        self.crash(place, after + apart);
+                    }
+                }
+            }
             Blow::Broker(after) => {
                 self.summary.faults.count(Fault::BrokerRestart);
                 self.stop_broker(after);
@@ -96,8 +152,8 @@ impl World {
     /// The server tells orchestrators of an agent's end, or of a silence that is taken for it.
     fn counts_as_dead(&mut self, place: usize, after: Time) {
         let Some(agent) = self.scenario.agent(place, self.places[place].life) else { return };
-        for owner in (0..self.places.len()).filter(|place| self.scenario.is_orchestrator(*place)) {
-            let who = Life { place: owner, number: self.places[owner].life };
+        self.registry.remove(&agent);
+        for who in self.orchestrators() {
             self.agenda.enter(self.now + after, Event::Lost { who, agent: agent.clone() });
         }
     }

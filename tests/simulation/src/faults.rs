@@ -35,13 +35,15 @@ pub enum Fault {
     BrokerRestart,
     /// Everything died at once, and was started again.
     AllCrash,
+    /// All workers died at once, and came back after a while.
+    RoleDead,
     /// A command was submitted twice.
     CommandDoubled,
 }
 
 impl Fault {
     /// All kinds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::RequestLost,
         Self::AnswerLost,
         Self::Late,
@@ -55,6 +57,7 @@ impl Fault {
         Self::ClockJump,
         Self::BrokerRestart,
         Self::AllCrash,
+        Self::RoleDead,
         Self::CommandDoubled,
     ];
 
@@ -75,6 +78,7 @@ impl Fault {
             Self::ClockJump => "clock jump",
             Self::BrokerRestart => "broker restart",
             Self::AllCrash => "everything crashed",
+            Self::RoleDead => "role dead for a while",
             Self::CommandDoubled => "command doubled",
         }
     }
@@ -119,6 +123,8 @@ pub(crate) enum Blow {
     Restart(usize),
     /// Its clock is off by so many milliseconds from now on.
     Skew(usize, i64),
+    /// All workers die; others come after a time.
+    Role(Time),
     Broker(Time),
     All(Time),
 }
@@ -148,13 +154,14 @@ impl Weather {
 
     fn blow(random: &mut Random, places: usize) -> Blow {
         let place = usize::try_from(random.below(places as u64)).unwrap_or(0);
-        match random.below(20) {
+        match random.below(22) {
             0..=5 => Blow::Crash(place, random.between(50, 8_000)),
             6..=9 => Blow::Freeze(place, span(random)),
             10..=12 => Blow::Cut(place, span(random)),
             13..=14 => Blow::Restart(place),
             15..=16 => Blow::Skew(place, skew(random)),
             17..=18 => Blow::Broker(random.between(100, 8_000)),
+            19..=20 => Blow::Role(random.between(1_000, 40_000)),
             _ => Blow::All(random.between(100, 8_000)),
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn late(entries: &[Rc<Entry>]) -> Result<Option<RunState>, ApplyError
             RecordEvent::Agent(..) => unread.push_back(entry),
             RecordEvent::Decided(decided) => {
                 let named = decided.inputs.iter().filter_map(|input| match input {
-                    Input::Agent { seq } => Some(*seq),
+                    Input::Agent { seq } | Input::Unreadable { seq, .. } => Some(*seq),
                     _ => None,
                 });
                 let named = named.max().unwrap_or_default();

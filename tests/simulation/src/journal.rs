@@ -52,7 +52,7 @@ impl Journal {
                 self.steps = step.number;
             }
             AgentEvent::Released(released) => self.closed |= released.parked,
-            AgentEvent::Outcome(_) => self.closed = true,
+            AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => self.closed = true,
         }
     }
 

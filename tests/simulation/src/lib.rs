@@ -1,7 +1,8 @@
 //! A fleet in one thread: the real decisions and the real fold, on a broker, a clock and a network that a seed
 //! decides about. The same seed gives the same history, to the last message.
 //!
-//! What is real here is what a run's fate depends on: `decide`, `apply` and the invariants. Around them stand models
+//! What is real here is what a run's fate depends on: `decide`, `apply`, the invariants, the matching of tasks and agents,
+//! and the counts of what each queue takes. Around them stand models
 //! of what surrounds them in a fleet: the broker with its fences, queues, leases and timers (`broker`), the way an
 //! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). People (`people`) answer what they
 //! are asked, and fork runs; in some seeds results contradict each other, and tasks share values (`teams`). Faults (`faults`) strike them all; after every entry of the record, the rules in `checks`,
@@ -52,17 +53,20 @@ pub enum Sabotage {
     InputsUntold,
     /// A broker that is started again has lost the last entry it acknowledged.
     AcknowledgedLost,
+    /// What is lent to a run counts as taken when its own tasks are placed.
+    LentHeldAgainst,
 }
 
 impl Sabotage {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::AgentsWriteUnfenced,
         Self::HistoryUnread,
         Self::OwnersWriteUnfenced,
         Self::GoalsDecidedTwice,
         Self::InputsUntold,
         Self::AcknowledgedLost,
+        Self::LentHeldAgainst,
     ];
 }
 

@@ -95,6 +95,8 @@ fn explain(out: &mut impl Write, broken: &Broken, lines: usize) -> io::Result<()
 struct Total {
     entries: u64,
     events: u64,
+    turns: u64,
+    late_turns: u64,
     faults: muster_simulation::Faults,
     ended: [u64; 3],
     decided: BTreeMap<&'static str, u64>,
@@ -112,6 +114,8 @@ impl Total {
     fn add(&mut self, summary: &Summary) {
         self.entries += summary.entries;
         self.events += summary.events;
+        self.turns += summary.turns;
+        self.late_turns = self.late_turns.max(summary.late_turns);
         self.faults.add(&summary.faults);
         for (all, one) in self.ended.iter_mut().zip(summary.ended) {
             *all += one;
@@ -122,8 +126,8 @@ impl Total {
     }
 
     fn join(&mut self, other: Self) {
-        let Self { entries, events, faults, ended, decided, broken } = other;
-        self.add(&Summary { entries, events, faults, ended, decided });
+        let Self { entries, events, turns, late_turns, faults, ended, decided, broken } = other;
+        self.add(&Summary { entries, events, turns, late_turns, faults, ended, decided });
         self.broken.extend(broken);
     }
 }
@@ -180,6 +184,7 @@ fn report(args: &Args, total: &Total, took: Duration) -> io::Result<bool> {
         let broken: Vec<u64> = total.broken.iter().map(|broken| broken.seed).collect();
         let figures = serde_json::json!({
             "seeds": args.seeds, "from": args.from, "entries": total.entries, "events": total.events,
+            "turns": total.turns, "most_turns_after_last_fault": total.late_turns,
             "runs": { "completed": completed, "failed": failed, "stopped": stopped },
             "decided": total.decided, "faults": faults, "seconds": seconds, "seeds_per_second": rate, "broken_seeds": broken,
         });
@@ -191,6 +196,7 @@ fn report(args: &Args, total: &Total, took: Duration) -> io::Result<bool> {
         let (seeds, entries, events, faults) =
             (args.seeds, total.entries, total.events, total.faults.total());
         writeln!(out, "{seeds} seeds, {entries} entries of the record, {events} events, {faults} faults")?;
+        writeln!(out, "{} turns, at most {} of one run after the last fault", total.turns, total.late_turns)?;
         writeln!(out, "runs: {completed} completed, {failed} failed, {stopped} stopped")?;
         for (name, count) in &total.decided {
             writeln!(out, "{count:>10}  {name}")?;

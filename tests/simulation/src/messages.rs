@@ -81,8 +81,9 @@ pub(crate) enum Request {
     /// Keeps the asker's lease for its full time.
     Renew,
     GiveUp,
+    /// Waits for the first item of any of these.
     Take {
-        line: Line,
+        lines: Vec<Line>,
         wait: Time,
     },
     Done {
@@ -163,12 +164,15 @@ impl Request {
                     AgentEvent::Step(step) => format!("step {}", step.number),
                     AgentEvent::Released(_) => String::new(),
                     AgentEvent::Outcome(outcome) => format!("{:?}", outcome.ending),
+                    AgentEvent::Unreadable(_) => "nonsense".to_owned(),
                 };
                 let kind = event.kind();
                 format!("reports {kind} {detail} of {}@{}, after {after}", key.task, key.generation)
             }
             Self::ReadRun(_) => "reads the run".to_owned(),
-            Self::Take { line, .. } => format!("waits at {}", at(line)),
+            Self::Take { lines, .. } => {
+                format!("waits at {}", lines.iter().map(at).collect::<Vec<_>>().join(", "))
+            }
             Self::Done { line, item } => format!("is done with {item} of {}", at(line)),
             Self::Back { line, item, after } => format!("gives {item} back to {} for {after} ms", at(line)),
             Self::Control(message) => format!("tells all: {message:?}"),
@@ -188,7 +192,7 @@ fn at(line: &Line) -> String {
 
 fn input(input: &Input) -> String {
     match input {
-        Input::Agent { seq } => seq.to_string(),
+        Input::Agent { seq } | Input::Unreadable { seq, .. } => seq.to_string(),
         Input::Goal { .. } => "goal".to_owned(),
         Input::Refuse { .. } => "refuse".to_owned(),
         Input::Fork { from, .. } => format!("fork of {} at {}", from.run.short(), from.at),

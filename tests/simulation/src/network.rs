@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use muster_shared::ids::Seq;
-use muster_shared::run::{AgentEvent, Entry, RecordEvent};
+use muster_shared::run::{Entry, RecordEvent};
 use muster_shared::wire::ControlMessage;
 
 use crate::agenda::Time;
@@ -167,10 +167,7 @@ impl World {
 /// What orchestrators wait for.
 fn is_signal(entry: &Entry) -> bool {
     match &entry.event {
-        RecordEvent::Agent(_, event) => match event {
-            AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Outcome(_) => true,
-            AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => false,
-        },
+        RecordEvent::Agent(_, event) => event.kind().is_decided_upon(),
         RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
     }
 }

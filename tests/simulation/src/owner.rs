@@ -1,13 +1,14 @@
 //! An orchestrator: takes commands and timers, follows what agents write, owns runs by lease, and drives each of them
 //! one turn after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use muster_orchestrator::Capacity;
 use muster_shared::flow::RunLimits;
-use muster_shared::ids::{AgentId, Queue, RunId};
+use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::{EVENT_VERSION, Entry, Input, RecordEvent};
-use muster_shared::wire::ControlMessage;
+use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::agenda::Time;
 use crate::broker::LEASE;
@@ -25,7 +26,11 @@ const POLL: Time = 20_000;
 /// One orchestrator. How it drives a run is in `driver`.
 pub(crate) struct Owner {
     pub(crate) me: AgentId,
-    pub(crate) slots: Rc<BTreeMap<Queue, u32>>,
+    pub(crate) fleet: Capacity,
+    /// The agents that are there, as far as it was told.
+    pub(crate) agents: BTreeMap<AgentId, String>,
+    /// Runs that are to be told something as soon as the turn in hand is at a rest.
+    pub(crate) woken: VecDeque<(RunId, Mail)>,
     limits: RunLimits,
     pub(crate) runs: BTreeMap<RunId, Driver>,
     lease_until: Time,
@@ -37,16 +42,29 @@ pub(crate) enum Call {
     Turn(RunId),
     Pause(RunId),
     Alarm(RunId),
-    Renew { sent: Time },
+    Renew {
+        sent: Time,
+    },
     Beat,
     Sweep,
     Orphans,
     Take(Line),
+    /// An auction is over.
+    Bids(RunId, Box<Input>),
 }
 
 impl Owner {
-    pub(crate) fn new(me: AgentId, slots: Rc<BTreeMap<Queue, u32>>, limits: RunLimits) -> Self {
-        Self { me, slots, limits, runs: BTreeMap::new(), lease_until: 0, calls: BTreeMap::new() }
+    pub(crate) fn new(me: AgentId, limits: RunLimits) -> Self {
+        Self {
+            me,
+            fleet: Capacity::default(),
+            agents: BTreeMap::new(),
+            woken: VecDeque::new(),
+            limits,
+            runs: BTreeMap::new(),
+            lease_until: 0,
+            calls: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn call(&mut self, what: Call, request: Request, io: &mut Io<'_>) -> u64 {
@@ -62,7 +80,7 @@ impl Owner {
     }
 
     fn take(&mut self, line: Line, io: &mut Io<'_>) {
-        self.call(Call::Take(line.clone()), Request::Take { line, wait: POLL }, io);
+        self.call(Call::Take(line.clone()), Request::Take { lines: vec![line], wait: POLL }, io);
     }
 
     fn took(&mut self, line: Line, taken: Taken, io: &mut Io<'_>) {
@@ -94,6 +112,21 @@ impl Owner {
     pub(crate) fn tell(&mut self, run: RunId, mail: Mail, io: &mut Io<'_>) {
         self.runs.entry(run).or_default().inbox.push(mail);
         self.begin_turn(run, io);
+    }
+
+    /// These runs can go on; others may find another agent than the one that they wait for.
+    pub(crate) fn note_woken(&mut self, woken: Vec<RunId>) {
+        self.woken.extend(woken.into_iter().map(|run| (run, Mail::Wake(Input::Capacity))));
+        self.woken.extend(self.fleet.may_look_again().into_iter().map(|run| (run, Mail::Look)));
+    }
+
+    /// Tells the runs that were woken, now that no turn is in the middle of anything.
+    pub(crate) fn tell_woken(&mut self, io: &mut Io<'_>) {
+        while let Some((run, mail)) = self.woken.pop_front() {
+            if self.runs.contains_key(&run) {
+                self.tell(run, mail, io);
+            }
+        }
     }
 
     /// Whether this process's lease holds: without it, nothing is written and nothing is done.
@@ -155,7 +188,8 @@ impl Process for Owner {
                 }
                 self.wake(Call::Sweep, LEASE / 2, io);
             }
-            (Some(Call::Pause(_) | Call::Alarm(_) | Call::Beat | Call::Sweep) | None, _) => {}
+            (Some(Call::Pause(_) | Call::Alarm(_) | Call::Beat | Call::Sweep | Call::Bids(..)) | None, _) => {
+            }
         }
     }
 
@@ -172,6 +206,9 @@ impl Process for Owner {
             {
                 self.tell(run, Mail::Wake(Input::Timer), io);
             }
+            Some(Call::Bids(run, bids)) if self.runs.contains_key(&run) => {
+                self.tell(run, Mail::Wake(*bids), io);
+            }
             Some(Call::Beat) => self.renew(io),
             Some(Call::Sweep) => drop(self.call(Call::Orphans, Request::Orphans, io)),
             _ => {}
@@ -185,7 +222,22 @@ impl Process for Owner {
         }
     }
 
+    fn came(&mut self, profile: &Profile, io: &mut Io<'_>) {
+        self.agents.insert(profile.agent.clone(), profile.role.clone());
+        let woken = self.fleet.joined(profile);
+        self.note_woken(woken);
+        self.tell_woken(io);
+    }
+
+    fn left(&mut self, agent: &AgentId, io: &mut Io<'_>) {
+        self.agents.remove(agent);
+        let woken = self.fleet.left(agent.clone());
+        self.note_woken(woken);
+        self.tell_woken(io);
+    }
+
     fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>) {
+        self.left(agent, io);
         let holds = |driver: &Driver| {
             let run = driver.book.as_ref().and_then(|book| book.run.as_ref());
             run.is_some_and(|run| run.tasks.values().any(|task| task.agent.as_ref() == Some(agent)))
@@ -194,7 +246,7 @@ impl Process for Owner {
             self.runs.iter().filter(|(_, driver)| holds(driver)).map(|(run, _)| *run).collect();
         for run in runs {
             let (agent, reason) = (agent.clone(), "its connection ended".to_owned());
-            let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new() };
+            let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 };
             self.tell(run, Mail::Wake(lost), io);
         }
     }

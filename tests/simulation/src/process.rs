@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use muster_shared::ids::AgentId;
 use muster_shared::run::Entry;
-use muster_shared::wire::ControlMessage;
+use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::io::Io;
 use crate::messages::Answer;
@@ -17,6 +17,10 @@ pub(crate) trait Process {
     fn woke(&mut self, token: u64, io: &mut Io<'_>);
     /// A message to all agents, or an order to end in good order.
     fn told(&mut self, message: &ControlMessage, io: &mut Io<'_>);
+    /// An agent is there, or says something else of itself; only orchestrators are told.
+    fn came(&mut self, profile: &Profile, io: &mut Io<'_>);
+    /// An agent left in good order; only orchestrators are told.
+    fn left(&mut self, agent: &AgentId, io: &mut Io<'_>);
     /// An agent counts as dead, whether or not it is.
     fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>);
     /// What agents wrote, in order and without a gap; only orchestrators follow it.

@@ -122,6 +122,11 @@ pub(crate) fn outcome(seed: u64, offer: &TaskOffered, steps: u32) -> Outcome {
     ended(ending, product, steps, steps + 1)
 }
 
+/// Whether an agent ends the task with what nobody can read.
+pub(crate) fn is_nonsense(seed: u64, offer: &TaskOffered) -> bool {
+    random(seed, offer, "nonsense").chance(8)
+}
+
 /// The end of a task that took so many steps and calls.
 pub(crate) fn ended(ending: Ending, product: Option<Product>, steps: u32, calls: u32) -> Outcome {
     let usage = Usage { model_calls: calls.into(), tool_calls: steps.into(), ..Usage::default() };
@@ -210,14 +215,21 @@ fn task(number: u64, random: &mut Random) -> TaskDraft {
         depends_on: earlier.iter().map(u64::to_string).collect(),
         critical: random.chance(200),
         pattern: pattern(random),
+        needs: needs(random),
         ..TaskDraft::default()
     }
 }
 
-/// Some tasks are done by several.
+/// Some tasks need what not all can do.
+fn needs(random: &mut Random) -> Vec<String> {
+    let chosen = teams::NEEDS.iter().filter(|_| random.chance(120));
+    chosen.map(|word| (*word).to_owned()).collect()
+}
+
+/// Some tasks are done by several, or by whoever bids best.
 fn pattern(random: &mut Random) -> Option<String> {
-    let patterns = ["redundant:2", "committee:3", "committee:2:1", "redundant:3"];
-    random.chance(200).then(|| random.pick(&patterns).map(|pattern| (*pattern).to_owned())).flatten()
+    let patterns = ["redundant:2", "committee:3", "committee:2:1", "redundant:3", "auction", "auction"];
+    random.chance(300).then(|| random.pick(&patterns).map(|pattern| (*pattern).to_owned())).flatten()
 }
 
 fn operations(plan: &Plan, random: &mut Random) -> Vec<RefineOperation> {

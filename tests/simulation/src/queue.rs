@@ -27,6 +27,9 @@ struct Kept {
     free_at: Time,
 }
 
+/// Who has waited for so long beyond its time does not wait any more.
+const KEPT: Time = 60_000;
+
 /// How long an item may be held without a sign of progress.
 pub(crate) const ACK_WAIT: Time = 30_000;
 
@@ -36,7 +39,19 @@ impl WorkQueue {
     }
 
     pub(crate) fn wait(&mut self, who: Life, call: u64, until: Time) {
+        // Whoever asks again has stopped waiting for what it asked before.
+        self.waiting.retain(|waiting| waiting.until > until.saturating_sub(KEPT));
         self.waiting.push_back(Waiting { who, call, until });
+    }
+
+    /// Whether somebody waits while something is there.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty() && !self.items.is_empty()
+    }
+
+    /// Whoever asked so does not wait any more.
+    pub(crate) fn leave(&mut self, call: u64) {
+        self.waiting.retain(|waiting| waiting.call != call);
     }
 
     /// Gives out what is free to whoever waits longest.

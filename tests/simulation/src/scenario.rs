@@ -1,13 +1,11 @@
 //! What a seed sets up: which processes there are, what is asked of them, and under which limits.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
 use muster_shared::flow::{
     Budget, Chair, Committees, DraftReviewPolicy, Goal, OnTimeout, People, ReviewPolicy, RunLimits,
 };
-use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskIndex};
-use muster_shared::run::{Input, Request};
+use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
+use muster_shared::run::{EVENT_VERSION, Input, Request};
+use muster_shared::wire::{Advertised, Encoding, Profile};
 use uuid::Uuid;
 
 use crate::agenda::Time;
@@ -26,7 +24,7 @@ const LAST_RESUME: Time = 150_000;
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Orchestrator,
-    Agent { role: Role, slots: usize },
+    Agent { role: Role, slots: usize, capabilities: Vec<String>, is_deaf: bool },
 }
 
 /// What a seed sets up.
@@ -37,26 +35,28 @@ pub(crate) struct Scenario {
     pub(crate) commands: Vec<(Time, RunId, Order)>,
     /// When somebody forks a run: the run, and what the new one is called.
     pub(crate) forks: Vec<(Time, RunId, RunId)>,
-    slots: Rc<BTreeMap<Queue, u32>>,
+    /// Whether orchestrators are told who is there.
+    pub(crate) is_told: bool,
     pub(crate) limits: RunLimits,
 }
 
 impl Scenario {
     pub(crate) fn new(seed: u64, random: &mut Random) -> Self {
         let mut places: Vec<Kind> = (0..random.between(1, 3)).map(|_| Kind::Orchestrator).collect();
-        let mut slots: BTreeMap<Queue, u32> = BTreeMap::new();
+        // Of some fleets the agents differ in what they can do, and some take nothing that is offered to them by name for a while.
+        let (differ, deaf) = (random.chance(400), random.chance(200));
         for role in Role::BUILT_IN {
-            let count = if role == Role::Worker { random.between(1, 3) } else { random.between(1, 2) };
+            let count = if role == Role::Worker { workers(random) } else { random.between(1, 2) };
             for _ in 0..count {
-                let own = random.between(1, 3);
-                *slots.entry(Queue::Role(role.clone())).or_default() += u32::try_from(own).unwrap_or(1);
-                places.push(Kind::Agent { role: role.clone(), slots: usize::try_from(own).unwrap_or(1) });
+                let slots = usize::try_from(random.between(1, 3)).unwrap_or(1);
+                let able = teams::NEEDS.iter().filter(|_| !differ || random.chance(500));
+                let capabilities = able.map(|word| (*word).to_owned()).collect();
+                let is_deaf = deaf && role == Role::Worker && random.chance(300);
+                places.push(Kind::Agent { role: role.clone(), slots, capabilities, is_deaf });
             }
         }
         // Some fleets do not know who is there.
-        if random.chance(60) {
-            slots.clear();
-        }
+        let is_told = !random.chance(60);
         let count = if random.chance(250) { 2 } else { 1 };
         let id = |n: u64| RunId::from_uuid(Uuid::from_u128(u128::from(seed) << 8 | u128::from(n)));
         let runs: Vec<RunId> = (1..=count).map(id).collect();
@@ -67,7 +67,7 @@ impl Scenario {
         }
         let forks =
             if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
-        Self { forks, places, runs, commands, slots: Rc::new(slots), limits: limits(seed, random) }
+        Self { forks, places, runs, commands, is_told, limits: limits(seed, random) }
     }
 
     /// A new process for a place.
@@ -75,13 +75,45 @@ impl Scenario {
         match &self.places[place] {
             Kind::Orchestrator => {
                 let me = agent_of(Life { place, number: life });
-                Box::new(Owner::new(me, Rc::clone(&self.slots), self.limits.clone()))
+                Box::new(Owner::new(me, self.limits.clone()))
             }
-            Kind::Agent { role, slots } => {
+            Kind::Agent { role, slots, is_deaf, .. } => {
                 let me = agent_name(role, place, life);
-                Box::new(Agent::new(seed, me, role.clone(), *slots))
+                Box::new(Agent::new(seed, me, role.clone(), *slots, *is_deaf))
             }
         }
+    }
+
+    /// What the agent in a place says of itself; orchestrators are none.
+    pub(crate) fn profile(&self, place: usize, life: u32) -> Option<Profile> {
+        let Kind::Agent { role, slots, capabilities, .. } = &self.places[place] else { return None };
+        let said = Advertised { capabilities: capabilities.clone(), ..Advertised::default() };
+        Some(Profile {
+            agent: agent_name(role, place, life),
+            role: role.to_string(),
+            pid: 1,
+            host: "here".to_owned(),
+            version: String::new(),
+            event_version: EVENT_VERSION,
+            slots: u32::try_from(*slots).unwrap_or(1),
+            busy: 0,
+            model: String::new(),
+            tools: Vec::new(),
+            started_at: 0,
+            resident_bytes: 0,
+            specialist: Some(Box::new(said)),
+            encoding: Encoding::default(),
+            set_aside: Vec::new(),
+            times_set_aside: 0,
+            name: String::new(),
+            quiet_ms: 0,
+            presence: muster_shared::flow::Presence::default(),
+        })
+    }
+
+    /// Whether an agent of the role lives in a place.
+    pub(crate) fn is_of(&self, place: usize, wanted: &Role) -> bool {
+        matches!(&self.places[place], Kind::Agent { role, .. } if role == wanted)
     }
 
     /// The name of the agent in a place; orchestrators are none.
@@ -94,6 +126,15 @@ impl Scenario {
 
     pub(crate) fn is_orchestrator(&self, place: usize) -> bool {
         matches!(self.places[place], Kind::Orchestrator)
+    }
+}
+
+/// One to fifty.
+const fn workers(random: &mut Random) -> u64 {
+    match random.below(40) {
+        0 => random.between(10, 50),
+        1..=6 => random.between(4, 9),
+        _ => random.between(1, 3),
     }
 }
 

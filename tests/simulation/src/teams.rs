@@ -13,6 +13,8 @@ use crate::random::Random;
 
 /// What there are claims of.
 const SUBJECTS: [&str; 4] = ["chance of rain", "colour of the door", "is it locked", "how the wind blows"];
+/// What tasks may need, and agents may be able to do.
+pub(crate) const NEEDS: [&str; 3] = ["sums", "maps", "law"];
 /// The keys of values.
 const KEYS: [&str; 2] = ["limit", "colour"];
 

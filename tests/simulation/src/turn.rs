@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{
-    Anybody, Decision, Situation, decide, in_work, next_deadline, next_review,
-};
-use muster_shared::flow::TaskOffered;
+use muster_orchestrator::decide::{Decision, Place, Situation, Wanted, decide, next_deadline, next_review};
+use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
+use muster_shared::flow::{Placement, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
 use muster_shared::time::Millis;
 use uuid::Uuid;
+
+use crate::Sabotage;
 
 /// Most inputs that are put off.
 const MOST_DEFERRED: usize = 256;
@@ -37,8 +38,7 @@ impl Book {
 
     /// What a new owner decides upon.
     pub(crate) fn left_over(&self) -> Vec<Input> {
-        let pending = self.run.iter().flat_map(|run| run.pending.keys());
-        pending.map(|seq| Input::Agent { seq: *seq }).chain([Input::Capacity]).collect()
+        self.run.iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
     }
 
     /// Folds what an agent wrote. Returns the input that it is, if a decision can follow from it.
@@ -46,7 +46,7 @@ impl Book {
         let RecordEvent::Agent(key, event) = &entry.event else { return None };
         let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
         apply_late(run, entry.seq, key, event);
-        run.pending.contains_key(&entry.seq).then_some(Input::Agent { seq: entry.seq })
+        run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
     }
 
     /// Folds a decision that was just written.
@@ -79,6 +79,8 @@ pub(crate) struct Ticket {
 pub(crate) enum Mail {
     Signal(Rc<Entry>),
     Wake(Input),
+    /// An agent came or got free that may do what the run waits for another with.
+    Look,
     Order(Input, Ticket),
     Reload,
 }
@@ -92,12 +94,15 @@ pub(crate) struct Turn {
     pub(crate) wakes: Vec<Input>,
     pub(crate) agents: Vec<Input>,
     pub(crate) reload: bool,
+    /// Whether anything came that was not there before: more than the word that there may be room.
+    pub(crate) news: bool,
     pub(crate) tries: u32,
 }
 
 impl Turn {
     pub(crate) fn sort(mail: Vec<Mail>) -> Self {
-        let mut turn = Self::default();
+        let news = mail.iter().any(|mail| !matches!(mail, Mail::Wake(Input::Capacity)));
+        let mut turn = Self { news, ..Self::default() };
         for mail in mail {
             match mail {
                 Mail::Signal(entry) => turn.signals.push(entry),
@@ -107,6 +112,8 @@ impl Turn {
                 }
                 Mail::Wake(input) if turn.wakes.contains(&input) => {}
                 Mail::Wake(input) => turn.wakes.push(input),
+                Mail::Look if turn.wakes.contains(&Input::Capacity) => {}
+                Mail::Look => turn.wakes.push(Input::Capacity),
                 Mail::Reload => turn.reload = true,
             }
         }
@@ -136,42 +143,30 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Decides, first to see what would be offered, then with what the queues have room for.
+    /// Decides with what the queues have room for. Returns the runs that can go on besides.
     pub(crate) fn make(
+        fleet: &Capacity,
         id: RunId,
         run: Option<&RunState>,
         inputs: Vec<Input>,
         clock: Millis,
-        slots: &BTreeMap<Queue, u32>,
-        held_by_others: &BTreeMap<Queue, u32>,
-    ) -> Result<Self, ApplyError> {
+        sabotage: Option<Sabotage>,
+    ) -> Result<(Self, Vec<RunId>), ApplyError> {
         let now = run.map_or(Millis(0), |run| run.decided_at).max(clock);
-        let mut capacity: BTreeMap<Queue, u32> = slots.keys().map(|queue| (queue.clone(), 0)).collect();
-        let mut decision = decide(
-            run,
-            &inputs,
-            Situation { id, now, capacity: &capacity, specialists: &[], placing: &Anybody },
-        )?;
-        if !decision.wanted.is_empty() {
-            let held = decision.after.as_ref().map(in_work).unwrap_or_default();
-            for (queue, wanted) in &decision.wanted {
-                let taken = [&held, held_by_others].into_iter().filter_map(|held| held.get(queue)).sum();
-                let room = slots.get(queue).copied().unwrap_or(0).saturating_add(1).saturating_sub(taken);
-                capacity.insert(queue.clone(), room.min(*wanted));
-            }
-            decision = decide(
-                run,
-                &inputs,
-                Situation { id, now, capacity: &capacity, specialists: &[], placing: &Anybody },
-            )?;
-        }
+        let roomed = if sabotage == Some(Sabotage::LentHeldAgainst) {
+            decide_as_strangers(fleet, id, run, &inputs, now)?
+        } else {
+            decide_with_room(fleet, id, run, &inputs, now)?
+        };
+        let Roomed { decision, capacity, specialists: _, woken } = roomed;
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
-        Ok(Self { inputs, now, basis, after, capacity, decision })
+        Ok((Self { inputs, now, basis, after, capacity, decision }, woken))
     }
 
     /// Whether nothing is lost when this is decided again with what comes next.
     pub(crate) fn can_wait(&self) -> bool {
-        let names_agents = self.inputs.iter().any(|input| matches!(input, Input::Agent { .. }));
+        let names_agents =
+            self.inputs.iter().any(|input| matches!(input, Input::Agent { .. } | Input::Unreadable { .. }));
         self.decision.is_empty() && !names_agents
             || self.decision.deferrable && self.inputs.len() <= MOST_DEFERRED
     }
@@ -191,6 +186,7 @@ impl Draft {
             inputs: self.inputs.clone(),
             now: self.now,
             basis: self.basis,
+            after: Some(self.after),
             capacity: self.capacity.clone(),
             offers: 0,
             continues: false,
@@ -200,5 +196,38 @@ impl Draft {
             offer: None,
         };
         decided.with_offers(self.decision.offers.clone())
+    }
+}
+
+/// A decision as it was made when what was lent to a run counted as taken for the run itself too.
+fn decide_as_strangers(
+    fleet: &Capacity,
+    id: RunId,
+    run: Option<&RunState>,
+    inputs: &[Input],
+    now: Millis,
+) -> Result<Roomed, ApplyError> {
+    let held = |decision: &Decision| decision.after.as_ref().map(Holding::of).unwrap_or_default();
+    let placing = AsStranger(fleet);
+    let look = |capacity: &BTreeMap<Queue, u32>| {
+        decide(run, inputs, Situation { id, now, capacity, specialists: &[], placing: &placing })
+    };
+    let mut capacity = fleet.none(run);
+    let mut decision = look(&capacity)?;
+    if !decision.wanted.is_empty() {
+        capacity = fleet.lend(id, held(&decision), &decision.wanted);
+        decision = look(&capacity)?;
+    }
+    let woken = fleet.settle(id, held(&decision), &decision.wanted);
+    Ok(Roomed { decision, capacity, specialists: Vec::new(), woken })
+}
+
+/// Has the fleet take a run for a stranger, for whom nothing is kept.
+#[derive(Debug)]
+struct AsStranger<'a>(&'a Capacity);
+
+impl Place for AsStranger<'_> {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        self.0.place(&Wanted { run: RunId::from_uuid(Uuid::nil()), ..wanted.clone() })
     }
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::RunStatus;
 use muster_shared::time::Millis;
-use muster_shared::wire::ControlMessage;
+use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::agenda::{Agenda, Time};
 use crate::broker::{Broker, EPOCH};
@@ -31,6 +31,10 @@ pub struct Summary {
     pub entries: u64,
     /// Everything that happened: messages, alarms, faults.
     pub events: u64,
+    /// How often orchestrators decided, and how often at most about one run after the last fault.
+    pub turns: u64,
+    /// See there.
+    pub late_turns: u64,
     /// What went wrong.
     pub faults: Faults,
     /// Runs that ended with a report, failed, and were stopped.
@@ -74,6 +78,16 @@ pub(crate) enum Event {
         who: Life,
         agent: AgentId,
     },
+    Came {
+        who: Life,
+        profile: Rc<Profile>,
+    },
+    Left {
+        who: Life,
+        agent: AgentId,
+    },
+    /// Somebody who was taken for dead is heard of again.
+    Back(Life),
     Follows {
         who: Life,
     },
@@ -109,6 +123,8 @@ pub(crate) struct World {
     /// Calls that wait for their answer.
     pub(crate) open: BTreeSet<u64>,
     pub(crate) scenario: Scenario,
+    /// The agents that are there, as far as anybody can know.
+    pub(crate) registry: BTreeMap<AgentId, Rc<Profile>>,
     /// How many runs are still to be forked.
     pub(crate) forks_left: usize,
     pub(crate) weather: Weather,
@@ -146,6 +162,7 @@ impl World {
             open: BTreeSet::new(),
             forks_left: scenario.forks.len(),
             scenario,
+            registry: BTreeMap::new(),
             weather,
             places,
             broker: Broker::new(options.sabotage),
@@ -193,6 +210,7 @@ impl World {
         }
         self.summary.decided = self.checks.seen();
         self.summary.entries = self.broker.log().len() as u64;
+        (self.summary.turns, self.summary.late_turns) = self.checks.turns();
         for run in &self.scenario.runs {
             match self.checks.state(*run).map(|run| run.status) {
                 Some(RunStatus::Completed) => self.summary.ended[0] += 1,
@@ -253,6 +271,15 @@ impl World {
                 let lost = agent.clone();
                 self.turn_of(who, Event::Lost { who, agent }, move |process, io| process.lost(&lost, io));
             }
+            Event::Came { who, profile } => {
+                let kept = Rc::clone(&profile);
+                self.turn_of(who, Event::Came { who, profile }, move |process, io| process.came(&kept, io));
+            }
+            Event::Left { who, agent } => {
+                let left = agent.clone();
+                self.turn_of(who, Event::Left { who, agent }, move |process, io| process.left(&left, io));
+            }
+            Event::Back(who) => self.back(who),
             Event::Follows { who } => self.follows(who),
             Event::Ordered(run, order) => {
                 self.tell(|_| format!("somebody asks of {}: {order:?}", run.short()));
@@ -314,11 +341,13 @@ impl World {
             Out::Wake { token, after } => self.agenda.enter(self.now + after, Event::Woken { who, token }),
             Out::Note(note) => {
                 self.tell(|world| format!("{} notes {note:?}", world.name(who)));
-                self.checks.noted(&note, self.now);
+                let is_rough = self.is_rough();
+                self.checks.noted(&note, self.now, is_rough);
             }
             Out::Exit => {
                 self.tell(|world| format!("{} ends", world.name(who)));
                 self.places[who.place].process = None;
+                self.leaves(who);
                 self.agenda.enter(self.now + 300, Event::Starts(who.place));
             }
         }

@@ -137,6 +137,11 @@ fn decisions_that_do_not_name_their_inputs_are_caught() {
 }
 
 #[test]
+fn runs_that_decide_over_and_over_are_caught() {
+    assert!(is_caught(Sabotage::LentHeldAgainst, &["no orchestrator decides more often than inputs arrive"]));
+}
+
+#[test]
 fn a_broker_that_forgets_is_caught() {
     assert!(is_caught(Sabotage::AcknowledgedLost, &["no acknowledged event is missing"]));
 }

@@ -34,6 +34,24 @@ impl Bidder {
         promised: Duration,
         takes: Duration,
     ) -> Result<Self, StrangerError> {
+        Self::join_with(url, role, agent, promised, Some(takes))
+    }
+
+    /// Joins a fleet as one that bids for every task to be done at once, and begins none.
+    ///
+    /// # Errors
+    /// When nothing answers there.
+    pub fn join_idle(url: &str, role: &str, agent: &str) -> Result<Self, StrangerError> {
+        Self::join_with(url, role, agent, Duration::ZERO, None)
+    }
+
+    fn join_with(
+        url: &str,
+        role: &str,
+        agent: &str,
+        promised: Duration,
+        takes: Option<Duration>,
+    ) -> Result<Self, StrangerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let seat = async {
             let client = ConnectOptions::new().name(agent).connect(url).await?;
@@ -116,9 +134,9 @@ impl Seat {
         }
     }
 
-    async fn work(self, mut tasks: consumer::pull::Stream, takes: Duration) {
+    async fn work(self, mut tasks: consumer::pull::Stream, takes: Option<Duration>) {
         while let Some(delivered) = tasks.next().await {
-            let Ok(delivered) = delivered else { continue };
+            let (Ok(delivered), Some(takes)) = (delivered, takes) else { continue };
             // What somebody else took meanwhile is theirs.
             let _done = self.carry_out(&delivered, takes).await;
             let _acknowledged = delivered.double_ack().await;

@@ -43,6 +43,32 @@ impl Stranger {
         Ok(())
     }
 
+    /// Asks something as NATS programs do, and waits for the answer.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub fn request(&self, subject: &str, payload: &[u8]) -> Result<Vec<u8>, StrangerError> {
+        let payload = Bytes::copy_from_slice(payload);
+        let request = self.client.request(subject.to_owned(), payload);
+        Ok(self.runtime.block_on(async { timeout(LIMIT, request).await })??.payload.to_vec())
+    }
+
+    /// Publishes bytes that ask for an answer on a subject of the sender's choice.
+    ///
+    /// # Errors
+    /// When the client refuses them.
+    pub fn publish_with_reply(
+        &self,
+        subject: &str,
+        reply: &str,
+        payload: &[u8],
+    ) -> Result<(), StrangerError> {
+        let payload = Bytes::copy_from_slice(payload);
+        let publish = self.client.publish_with_reply(subject.to_owned(), reply.to_owned(), payload);
+        self.runtime.block_on(async { timeout(LIMIT, publish).await })??;
+        Ok(())
+    }
+
     /// Waits until the server has seen everything.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
 //! Tasks that are given to a process that has them, and such as were taken from it while it stood still.
 
-use muster_shared::ids::Attempt;
 use muster_shared::run::{AgentKey, Started};
 
 use super::*;
@@ -92,4 +91,121 @@ fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
         assert_eq!(model.asked.load(Ordering::Relaxed), 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Started]);
     });
+}
+
+/// A queue whose server was killed gives a task out that another has at work.
+#[test]
+fn a_task_that_somebody_has_at_work_is_left_to_it_however_often_it_is_given_out() {
+    in_system(async {
+        let ground = Ground::new();
+        let slow = Scripted::slow(Duration::from_millis(600), |_, _| submits("by whoever began"));
+        let other = Scripted::new(|_, _| submits("by another"));
+        let offer = leaf(Role::Worker);
+        let first = ground.start(ground.chat_kit(Role::Worker, &slow));
+        ground.offer(&offer).await;
+        let ack = begun(&ground, &offer).await;
+        while slow.asked.load(Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The first has no slot to spare, so that it goes to the second.
+        let kit = Arc::new(ground.chat_kit(Role::Worker, &other));
+        let queue = kit.bus().tasks().join(&offer.queue).await.unwrap();
+        let (mut verdicts, wait) = (Vec::new(), Duration::from_millis(100));
+        while verdicts.is_empty() {
+            ground.bus.tasks().hand_on(&ack).await.unwrap();
+            if let Some(task) = queue.take(wait).await.unwrap() {
+                let (_interrupt, watched) = watch::channel(None);
+                verdicts.push(guard::guard(Arc::clone(&kit), task, reach(watched)).await);
+            }
+            if ground.kinds(&offer).await.contains(&EventKind::Outcome) {
+                break;
+            }
+        }
+        let outcome = ground.outcome(&offer).await;
+        first.stop().await;
+        assert_eq!(conclusion(&outcome), "by whoever began");
+        assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Lost), "{verdicts:?}");
+        assert_eq!(other.asked.load(Ordering::Relaxed), 0, "nobody asks a second time");
+        assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Outcome]);
+    });
+}
+
+/// Redelivery by the server, and the hand-over of an orphan, at the same moment.
+#[test]
+fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
+    in_system(async {
+        let ground = Ground::new();
+        let offer = leaf(Role::Worker);
+        ground.offer(&offer).await;
+        let dead = AgentId::new("worker", 99);
+        begin_as(&ground, &offer, 99).await;
+        ground.orphan(&offer, &dead).await;
+        let model = Scripted::slow(Duration::from_millis(300), |_, _| submits("once"));
+        let kits = [(); 2].map(|()| ground.chat_kit(Role::Worker, &model));
+        let drives = kits.map(|kit| {
+            let offer = offer.clone();
+            async move {
+                // It says of itself that it lives, as every agent does.
+                let profile = profile::profile(&kit);
+                let announced = kit.bus().registry().announce(profile).await.unwrap();
+                let key = AgentKey {
+                    role: Role::Worker,
+                    agent: kit.bus().who().clone(),
+                    task: offer.task.clone(),
+                    generation: offer.generation,
+                };
+                let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 2 };
+                let (_never, watched) = tokio::sync::watch::channel(None);
+                let voice = Voice::new(kit.bus().live(), Arc::clone(kit.redactor()), Role::Worker, &offer);
+                let equip = async || kit.equip(&offer).await;
+                let reach = (watched, Mailbox::default(), std::future::pending());
+                let verdict =
+                    Box::pin(drive(&offer, &starter, (kit.bus().record(), LIMIT), reach, voice, equip)).await;
+                announced.leave().await.unwrap();
+                verdict
+            }
+        });
+        let [one, other] = drives;
+        let verdicts = tokio::join!(one, other);
+        assert!(
+            matches!(verdicts, (Verdict::Closed, Verdict::Lost) | (Verdict::Lost, Verdict::Closed)),
+            "{verdicts:?}"
+        );
+        assert_eq!(model.asked.load(Ordering::Relaxed), 1, "asked once, by whoever was first");
+        let outcome = ground.outcome(&offer).await;
+        // The call of the one who died is counted, with the length of its question.
+        assert_eq!((outcome.usage.model_calls, outcome.usage.wasted_calls), (1, 1), "{:?}", outcome.usage);
+        assert!(outcome.usage.input_tokens > 100, "{:?}", outcome.usage);
+    });
+}
+
+/// Nobody has decided that it is lost, and it does not say that it lives.
+#[test]
+fn a_task_of_somebody_who_is_not_there_any_more_is_taken_over_after_a_while() {
+    in_system(async {
+        let ground = Ground::new();
+        let offer = leaf(Role::Worker);
+        ground.offer(&offer).await;
+        begin_as(&ground, &offer, 99).await;
+        let model = Scripted::new(|_, _| submits("after all"));
+        let outcome = ground.done_by(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!(conclusion(&outcome), "after all");
+    });
+}
+
+/// An agent that is on no bus writes that it begins.
+async fn begin_as(ground: &Ground, offer: &TaskOffered, number: u32) {
+    let key = AgentKey {
+        role: Role::Worker,
+        agent: AgentId::new("worker", number),
+        task: offer.task.clone(),
+        generation: offer.generation,
+    };
+    let started =
+        Started { attempt: Attempt(1), ack: String::new(), pid: 1, host: String::new(), after_step: 0 };
+    let record = ground.bus.record();
+    record
+        .append_agent(offer.run, &key, Seq(0), &AgentEvent::Started(started), offer.encoding)
+        .await
+        .unwrap();
 }

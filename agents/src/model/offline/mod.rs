@@ -15,6 +15,8 @@ mod by_blueprint;
 mod claims;
 mod draft_reviewer;
 mod facets;
+#[cfg(test)]
+mod large_tests;
 mod lessons;
 mod observed;
 mod planner;

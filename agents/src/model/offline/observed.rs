@@ -21,6 +21,10 @@ pub(super) const SEARCH: &str = "corpus.search";
 pub(super) const READ: &str = "corpus.read";
 /// Passages asked for in one search.
 const HITS: u32 = 14;
+/// Most that is kept of one line, in bytes.
+const MOST_OF_A_LINE: usize = 256 * 1024;
+/// Stands between pieces of a line, so that they are not read as one sentence.
+const BETWEEN_PIECES: &str = ". … ";
 /// The tool that computes.
 pub(super) const CALCULATOR: &str = "calculator";
 
@@ -109,9 +113,12 @@ impl Observed {
             let page = self.pages.entry(block.path.clone()).or_default();
             for (number, line) in &block.lines {
                 // A search shows web pages without their tags, which reads better than the page itself.
-                let is_plainer = tool == READ && is_html(&block.path) && page.contains_key(number);
-                if !is_plainer {
-                    page.insert(*number, line.clone());
+                if is_html(&block.path) {
+                    if tool != READ || !page.contains_key(number) {
+                        page.insert(*number, line.clone());
+                    }
+                } else {
+                    see(page.entry(*number).or_default(), line);
                 }
             }
             if !block.trail.is_empty() {
@@ -136,9 +143,31 @@ pub(super) fn read_call(thought: Thought, path: &str, first: u32, last: u32) -> 
     OfflineMove::call(thought, READ, json!({"path": path, "from": first, "to": last}))
 }
 
+/// A look at some lines of a document for words that are to stand there.
+pub(super) fn look_call(thought: Thought, path: &str, (first, last): (u32, u32), words: &str) -> OfflineMove {
+    if words.is_empty() {
+        return read_call(thought, path, first, last);
+    }
+    OfflineMove::call(thought, READ, json!({"path": path, "from": first, "to": last, "find": words}))
+}
+
 /// A computation.
 pub(super) fn calculator_call(thought: Thought, expression: &str) -> OfflineMove {
     OfflineMove::call(thought, CALCULATOR, json!({"expression": expression}))
+}
+
+/// Adds what is shown of a line to what was seen of it before: very long lines are shown in pieces.
+fn see(seen: &mut String, piece: &str) {
+    let whole = piece.trim_matches('…');
+    if seen.contains(whole) {
+        return;
+    }
+    if whole.contains(seen.as_str()) || seen.len() + piece.len() > MOST_OF_A_LINE {
+        piece.clone_into(seen);
+    } else {
+        seen.push_str(BETWEEN_PIECES);
+        seen.push_str(piece);
+    }
 }
 
 fn step_is_search(step: &Step) -> bool {
@@ -209,6 +238,17 @@ mod tests {
         assert_eq!(found[0].trail, ["A", "B"]);
         assert_eq!(found[0].lines, [(12, "see b.md:7".to_owned()), (13, String::new())]);
         assert_eq!(found[1].lines, [(7, "    let x = 1;".to_owned())]);
+    }
+
+    #[test]
+    fn pieces_of_a_long_line_are_all_kept() {
+        let mut seen = String::new();
+        for piece in ["the middle is red", "the end is blue", "the middle is red", "the start…"] {
+            see(&mut seen, piece);
+        }
+        assert_eq!(seen, "the middle is red. … the end is blue. … the start…");
+        see(&mut seen, "the start");
+        assert_eq!(seen.matches("the start").count(), 1);
     }
 
     #[test]

@@ -287,7 +287,8 @@ fn unanswered(asked: &Asked, answer: &Answer) -> Vec<String> {
 fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {
     let hits: usize = observed.searches.iter().map(|search| search.hits.len()).sum();
     let mut reached = vec![format!(
-        "{} with {}, {} read",
+        "{}{} with {}, {} read",
+        if hits > 0 { "passages found: " } else { "" },
         counted(observed.searches.len(), "search", "searches"),
         counted(hits, "hit", "hits"),
         counted(observed.reads.len(), "place", "places"),

@@ -51,8 +51,10 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
         answered: None,
         heard: Vec::new(),
         may_ask_peers: false,
+        background: None,
         chain: Vec::new(),
         withheld: Vec::new(),
+        alone: false,
         nonce: String::new(),
         encoding: Encoding::default(),
     }

@@ -7,7 +7,7 @@ use muster_shared::flow::{
 
 use super::arithmetic::expressions;
 use super::facets::facets;
-use super::observed::{CALCULATOR, Observed, READ, calculator_call, dotted, read_call};
+use super::observed::{CALCULATOR, Observed, READ, calculator_call, dotted, look_call};
 use super::planner::COMPUTE;
 use super::researcher::{self, counted};
 use super::statements::{is_html, without_signs};
@@ -21,6 +21,8 @@ pub(super) const COMPUTED: &str = "computed";
 
 /// Lines that one look may span, so that neighbouring citations share it.
 const MAX_SPAN: u32 = 100;
+/// Most of a quotation that is looked for, in characters.
+const LONGEST_LOOKED_FOR: usize = 200;
 /// Lines after a citation's first in which its words may go on.
 const LINES_OF_A_QUOTE: u32 = 14;
 /// Steps at most, the submission included.
@@ -102,15 +104,15 @@ fn check(findings: &[Finding], steps: &[Step], left: usize) -> OfflineMove {
     let looks = looks(findings);
     let done = steps.iter().filter(|step| dotted(&step.action.name) == READ).count();
     match looks.get(done) {
-        Some(look) if left > 0 => read_call(
+        Some(look) if left > 0 => look_call(
             thought(
                 format!("Look up {} in {}.", counted(look.citations, "citation", "citations"), look.path),
                 "What is quoted must stand where it is said to stand.",
                 "Compare the words with the quotation.",
             ),
             &look.path,
-            look.first,
-            look.last,
+            (look.first, look.last),
+            &look.words,
         ),
         Some(_) | None => submit_checked(findings, &observed),
     }
@@ -122,6 +124,8 @@ struct Look {
     first: u32,
     last: u32,
     citations: usize,
+    /// What the first of them quotes: a very long line is shown around it.
+    words: String,
 }
 
 /// The places to read, those with most citations first.
@@ -137,7 +141,9 @@ fn looks(findings: &[Finding]) -> Vec<Look> {
                 look.citations += 1;
             }
             Some(_) | None => {
-                looks.push(Look { path: place.path.clone(), first: place.line.max(1), last, citations: 1 });
+                let (path, first) = (place.path.clone(), place.line.max(1));
+                let words = place.quote.chars().take(LONGEST_LOOKED_FOR).collect();
+                looks.push(Look { path, first, last, citations: 1, words });
             }
         }
     }
@@ -156,6 +162,8 @@ enum Verdict {
 fn verdict(citation: &Citation, observed: &Observed) -> Verdict {
     let Some(page) = observed.pages.get(&citation.path) else { return Verdict::NotSeen };
     let Some(first) = page.get(&citation.line) else { return Verdict::NotSeen };
+    // Of a very long line only a part was shown: what does not stand in it may stand elsewhere.
+    let in_part = first.starts_with('…') || first.ends_with('…');
     let bare = |text: &str| compared(&citation.path, text);
     let first = bare(&without_signs(&citation.path, first));
     let mut there = first.clone();
@@ -169,6 +177,7 @@ fn verdict(citation: &Citation, observed: &Observed) -> Verdict {
     let quote = bare(&citation.quote);
     match there.find(&quote) {
         Some(at) if !quote.is_empty() && at < first.len().max(1) => Verdict::Stands,
+        Some(_) | None if in_part => Verdict::NotSeen,
         Some(_) | None => Verdict::Wrong,
     }
 }

@@ -138,7 +138,7 @@ impl Material {
             .iter()
             .filter(|finding| self.is_said(finding, &facet) && !verdicts.is_dropped(finding));
         let also: Vec<String> =
-            said.take(2).map(|finding| places(finding).trim_matches(['(', ')']).to_owned()).collect();
+            said.take(2).map(|finding| places(finding).trim_matches([' ', '(', ')']).to_owned()).collect();
         let mut open = leaf.result.unanswered.clone();
         let all_dropped = fresh.is_empty() && also.is_empty() && !leaf.result.findings.is_empty();
         if all_dropped && open.is_empty() {
@@ -272,17 +272,15 @@ fn in_short(material: &Material) -> Option<String> {
             continue;
         }
         if section.findings.is_empty() {
-            lines.push(format!(
-                "- **{}** See {}, quoted for another question.",
-                section.title(),
-                section.also.join(" and ")
-            ));
+            lines.push(format!("- **{}** {}", section.title(), elsewhere(section)));
             continue;
         }
         let best = section.findings.iter().take(1);
-        lines.extend(best.map(|finding| {
-            format!("- **{}** {} {}", section.title(), ended(&finding.text), places(finding))
-        }));
+        lines.extend(
+            best.map(|finding| {
+                format!("- **{}** {}{}", section.title(), ended(&finding.text), places(finding))
+            }),
+        );
     }
     (!lines.is_empty()).then(|| format!("## In short\n\n{}", lines.join("\n")))
 }
@@ -294,11 +292,11 @@ fn section(section: &Section) -> String {
         .iter()
         .map(|finding| {
             let mark = if finding.verified { " ✓" } else { "" };
-            format!("- {} {}{mark}", ended(&finding.text), places(finding))
+            format!("- {}{}{mark}", ended(&finding.text), places(finding))
         })
         .collect();
     if section.findings.is_empty() {
-        lines.push(format!("- See {}, quoted for another question.", section.also.join(" and ")));
+        lines.push(format!("- {}", elsewhere(section)));
     }
     lines.extend(section.open.iter().map(|open| format!("- *{}*", open_point(section, open))));
     format!("## {}\n\n{}", section.title(), lines.join("\n"))
@@ -316,7 +314,7 @@ fn not_answered(material: &Material) -> Option<String> {
         lines.push(format!("- {}", section.title()));
         let nearest = section.findings.iter().take(2);
         lines.extend(
-            nearest.map(|finding| format!("  - nearest: {} {}", ended(&finding.text), places(finding))),
+            nearest.map(|finding| format!("  - nearest: {}{}", ended(&finding.text), places(finding))),
         );
     }
     for section in material.sections.iter().filter(|section| section.is_answered()) {
@@ -379,7 +377,18 @@ fn checked(material: &Material) -> String {
 fn places(finding: &Finding) -> String {
     let places: Vec<String> =
         finding.citations.iter().map(|place| format!("`{}:{}`", place.path, place.line)).collect();
-    if places.is_empty() { String::new() } else { format!("({})", places.join(", ")) }
+    if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
+}
+
+/// Where the answer to a question stands that was given under another one. What was not cited has no place.
+fn elsewhere(section: &Section) -> String {
+    let places: Vec<&str> =
+        section.also.iter().map(String::as_str).filter(|place| !place.is_empty()).collect();
+    if places.is_empty() {
+        "It is answered under another question.".to_owned()
+    } else {
+        format!("See {}, quoted for another question.", places.join(" and "))
+    }
 }
 
 /// With a full stop, where a statement has no end of its own.

@@ -107,6 +107,9 @@ fn from_status(
             format!("the account's quota is used up ({code}): add credit or choose another model. {said}"),
         );
     }
+    if (400..500).contains(&code) && is_withheld(&words) {
+        return (ModelErrorKind::Refused, super::convert::withheld(&said));
+    }
     match code {
         429 => (
             ModelErrorKind::RateLimited { retry_after: retry_after(headers) },
@@ -133,7 +136,9 @@ fn from_error_event(body: &Value, target: &ModelTarget) -> (ModelErrorKind, Stri
     let said = error_text(body).unwrap_or_else(|| head(&body.to_string()));
     let words = said_words(&body.to_string());
     let has = |part: &str| words.contains(part);
-    let kind = if is_used_up(&words) || has("authentication") || has("invalid_api_key") {
+    let kind = if is_withheld(&words) {
+        ModelErrorKind::Refused
+    } else if is_used_up(&words) || has("authentication") || has("invalid_api_key") {
         ModelErrorKind::Unauthorized
     } else if has("rate_limit") || has("429") || has("too many requests") {
         ModelErrorKind::RateLimited { retry_after: None }
@@ -158,6 +163,13 @@ fn said_words(body: &str) -> String {
 
 fn is_used_up(words: &str) -> bool {
     words.contains("insufficient_quota") || words.contains("credit balance is too low")
+}
+
+/// Providers that look at a question before a model sees it refuse it as a request.
+fn is_withheld(words: &str) -> bool {
+    ["content_filter", "content_policy_violation", "content management policy", "usage policies"]
+        .iter()
+        .any(|phrase| words.contains(phrase))
 }
 
 fn is_too_long(words: &str) -> bool {
@@ -295,6 +307,7 @@ mod tests {
         );
         assert_eq!(kind(413, ""), "context_too_long");
         assert_eq!(kind(422, "nope"), "bad_request");
+        assert_eq!(kind(400, r#"{"error":{"code":"content_filter","message":"x"}}"#), "refused");
         assert_eq!(kind(302, "elsewhere"), "bad_request");
         let (_, text) = from_status(StatusCode::UNAUTHORIZED, &HeaderMap::new(), "", &target);
         assert!(text.contains("set OPENAI_API_KEY"), "{text}");

@@ -120,7 +120,7 @@ pub(super) fn options(
         .with_capture_reasoning_content(true)
         .with_capture_tool_calls(true)
         .with_capture_raw_body(true)
-        .with_stream_header_timeout(limits.call)
+        .with_stream_header_timeout(limits.first.min(limits.call))
         .with_stream_read_timeout(limits.idle)
         .with_stop_sequences(request.stop.clone());
     options.temperature = request.temperature;
@@ -247,4 +247,18 @@ pub(super) fn openai_answer(body: &Value, target: &ModelTarget) -> Option<ChatAn
         finish: finish(reason.map(|reason| g::StopReason::from(reason.to_owned())).as_ref()),
         millis: 0,
     })
+}
+
+/// What is said of a question or an answer that the provider held back.
+pub(super) fn withheld(why: &str) -> String {
+    format!("the provider withheld the answer for policy reasons ({why}): ask differently")
+}
+
+/// What the model said instead of an answer, in a chat-completions body.
+pub(super) fn refusal(body: &Value) -> Option<String> {
+    let message = body.pointer("/choices/0/message")?;
+    let said = message.get("refusal").and_then(Value::as_str)?.trim();
+    let answers =
+        |key: &str| message.get(key).is_some_and(|value| value.as_str() != Some("") && !value.is_null());
+    (!said.is_empty() && !answers("content") && !answers("tool_calls")).then(|| said.to_owned())
 }

@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use client::ModelClient;
 
-use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind};
+use super::chat::{
+    ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind, ToolCall,
+};
 use super::target::{ModelProvider, ModelTarget};
 
 /// Time and size limits of one call.
@@ -29,6 +31,10 @@ pub struct CallLimits {
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
     pub call: Duration,
+    /// From the question to the first sign of an answer.
+    #[serde(with = "muster_shared::span")]
+    #[schemars(with = "String")]
+    pub first: Duration,
     /// The longest silence within a streamed answer.
     #[serde(with = "muster_shared::span")]
     #[schemars(with = "String")]
@@ -39,7 +45,12 @@ pub struct CallLimits {
 
 impl Default for CallLimits {
     fn default() -> Self {
-        Self { call: Duration::from_secs(120), idle: Duration::from_secs(60), answer_bytes: 4 << 20 }
+        Self {
+            call: Duration::from_secs(120),
+            first: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            answer_bytes: 4 << 20,
+        }
     }
 }
 
@@ -155,7 +166,14 @@ impl Provider {
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, Failed> {
         let answer = match client.exec_chat(service, asked, Some(&options)).await {
-            Ok(response) => convert::answer(&response, &self.target),
+            Ok(response) => {
+                if let Some(said) = response.captured_raw_body.as_ref().and_then(convert::refusal) {
+                    let mut refused = self.error(ModelErrorKind::Refused, said);
+                    refused.usage = convert::usage(&response.usage);
+                    return Err(refused.into());
+                }
+                convert::answer(&response, &self.target)
+            }
             // Arguments that are no JSON fail the whole call; the captured body still has them.
             Err(genai::Error::ChatResponseGeneration { response_body, .. })
                 if self.target.provider == ModelProvider::OpenAi
@@ -221,19 +239,16 @@ impl From<ModelError> for Failed {
     }
 }
 
-/// An answer with nothing in it is a failure; a withheld one is a refusal.
+/// A withheld answer is a refusal, and half a call is none: the same question gets it whole, as a rule. An answer with
+/// nothing in it is one: whoever asked says what is wrong with it.
 fn check(answer: ChatAnswer, target: &ModelTarget) -> Result<ChatAnswer, ModelError> {
-    let empty = answer.text.trim().is_empty() && answer.tool_calls.is_empty();
     let (kind, message) = match &answer.finish {
-        FinishReason::ContentFilter => {
-            (ModelErrorKind::Refused, "the provider withheld the answer for policy reasons: ask differently")
-        }
-        FinishReason::Length if empty => (
-            ModelErrorKind::BadAnswer,
-            "the token limit was used up before the answer began: raise max_tokens",
-        ),
-        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) if empty => {
-            (ModelErrorKind::BadAnswer, "the answer is empty")
+        FinishReason::ContentFilter => (ModelErrorKind::Refused, convert::withheld("content filter")),
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_)
+            if answer.tool_calls.iter().any(is_torn) =>
+        {
+            let what = "the answer ended in the middle of a tool call: nothing of it was done";
+            (ModelErrorKind::BadAnswer, what.to_owned())
         }
         FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Length | FinishReason::Other(_) => {
             return Ok(answer);
@@ -243,6 +258,12 @@ fn check(answer: ChatAnswer, target: &ModelTarget) -> Result<ChatAnswer, ModelEr
     error.usage = answer.usage;
     error.calls = answer.wasted.calls + 1;
     Err(error)
+}
+
+/// Whether the arguments end within a text of theirs.
+fn is_torn(call: &ToolCall) -> bool {
+    let read = serde_json::from_str::<serde::de::IgnoredAny>(&call.raw);
+    read.is_err_and(|error| error.is_eof() && error.to_string().contains("a string"))
 }
 
 /// Servers that know no answer formats say so in words only.

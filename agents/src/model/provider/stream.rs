@@ -1,14 +1,18 @@
 //! Gathering a streamed answer, and noticing when it is none or only half of one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt;
 use genai::chat as g;
 use genai::chat::{ChatFrameSink, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef};
+use serde_json::Value;
 
 use super::{CallLimits, classify, convert};
-use crate::model::chat::{ChatAnswer, Delta, FinishReason, ModelError, ModelErrorKind, ToolCall, Wasted};
+use crate::model::chat::{ChatAnswer, Delta, ModelError, ModelErrorKind, ToolCall, Wasted};
 use crate::model::target::{ModelProvider, ModelTarget};
+
+/// Most bytes that are gathered of a refusal.
+const MAX_REFUSAL: usize = 2_000;
 
 /// What came of a stream.
 pub(super) enum Gathered {
@@ -29,21 +33,52 @@ struct Seen {
     /// Blocks that arrived, of which `data` held an event.
     blocks: usize,
     data: usize,
-    finished: bool,
-    refused: bool,
+    /// Why the answer ended.
+    finish: Option<String>,
+    /// What the model said instead of an answer.
+    refusal: String,
+    /// Why the provider answered nothing at all.
+    blocked: Option<String>,
     model: Option<String>,
+}
+
+impl Seen {
+    /// The refusal in it, if it is one.
+    fn withheld(&self, target: &ModelTarget) -> Option<ModelError> {
+        let said = match &self.blocked {
+            Some(why) => convert::withheld(why),
+            None if self.refusal.trim().is_empty() => return None,
+            None => self.refusal.clone(),
+        };
+        Some(ModelError::new(ModelErrorKind::Refused, target.name(), target.redact(&said)))
+    }
+}
+
+impl FrameWatch {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl ChatFrameSink for FrameWatch {
     fn on_frame(&self, _context: &FrameCtx, frame: RawFrameRef<'_>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen();
         seen.blocks += 1;
         if frame.data.is_empty() {
             return;
         }
         seen.data += 1;
-        seen.finished |= has_text(frame.data, "\"finish_reason\"");
-        seen.refused |= has_text(frame.data, "\"refusal\"");
+        if let Some(finish) = text_after(frame.data, "\"finish_reason\"") {
+            seen.finish = Some(finish.to_owned());
+        }
+        if has_text(frame.data, "\"refusal\"") && seen.refusal.len() < MAX_REFUSAL {
+            let body: Value = serde_json::from_str(frame.data).unwrap_or_default();
+            let piece = body.pointer("/choices/0/delta/refusal").and_then(Value::as_str);
+            seen.refusal.push_str(piece.unwrap_or_default());
+        }
+        if let Some(why) = text_after(frame.data, "\"blockReason\"") {
+            seen.blocked = Some(why.to_owned());
+        }
         if seen.model.is_none() {
             seen.model = text_after(frame.data, "\"model\"").map(str::to_owned);
         }
@@ -73,7 +108,10 @@ pub(super) async fn gather(
     let mut parts = Parts::default();
     let mut end = None;
     while let Some(event) = stream.next().await {
-        match event.map_err(|error| classify::error(&error, target))? {
+        match event.map_err(|error| {
+            // A question that was blocked has no answer that could be read.
+            watch.seen().withheld(target).unwrap_or_else(|| classify::error(&error, target))
+        })? {
             ChatStreamEvent::Start
             | ChatStreamEvent::Heartbeat
             | ChatStreamEvent::ThoughtSignatureChunk(_) => {}
@@ -99,8 +137,7 @@ pub(super) async fn gather(
             ));
         }
     }
-    let seen = watch.seen.lock().unwrap_or_else(PoisonError::into_inner);
-    conclude(parts, end, &seen, target)
+    conclude(parts, end, &watch.seen(), target)
 }
 
 /// What was streamed so far.
@@ -147,15 +184,23 @@ fn conclude(
             "the connection ended in the middle of the answer",
         )
     };
+    if parts.text.is_empty()
+        && parts.calls.is_empty()
+        && let Some(withheld) = seen.withheld(target)
+    {
+        return Err(withheld);
+    }
     let Some(end) = end else {
         if parts.is_empty() && seen.data == 0 && seen.blocks > 0 {
             return Ok(Gathered::NotStreaming);
         }
         // Some servers never send the closing [DONE]; a finish reason proves the answer whole.
-        if !seen.finished {
+        let Some(finish) = &seen.finish else {
             return Err(cut_off());
-        }
-        return Ok(Gathered::Answer(Box::new(assemble(parts, g::StreamEnd::default(), seen, target))));
+        };
+        let reason = Some(g::StopReason::from(finish.clone()));
+        let end = g::StreamEnd { captured_stop_reason: reason, ..g::StreamEnd::default() };
+        return Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))));
     };
     // These two clients invent an end when the connection closes; a real one carries its reason.
     let invents_ends = matches!(target.provider, ModelProvider::Gemini | ModelProvider::Ollama);
@@ -165,12 +210,18 @@ fn conclude(
         }
         return Err(cut_off());
     }
+    // Anthropic always says why it stopped. Others leave it out at times; whoever reads the answer looks whether it is
+    // whole, and nothing at all is not.
+    let must_say = target.provider == ModelProvider::Anthropic || parts.is_empty();
+    if must_say && end.captured_stop_reason.is_none() {
+        return Err(cut_off());
+    }
     Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))))
 }
 
 fn assemble(parts: Parts, end: g::StreamEnd, seen: &Seen, target: &ModelTarget) -> ChatAnswer {
     let usage = end.captured_usage.as_ref().map(convert::usage).unwrap_or_default();
-    let mut finish = convert::finish(end.captured_stop_reason.as_ref());
+    let finish = convert::finish(end.captured_stop_reason.as_ref());
     let mut calls = parts.calls;
     if let Some(final_calls) = end.captured_into_tool_calls() {
         calls = final_calls
@@ -186,9 +237,6 @@ fn assemble(parts: Parts, end: g::StreamEnd, seen: &Seen, target: &ModelTarget) 
                 call.arguments = arguments;
             }
         }
-    }
-    if seen.refused && parts.text.is_empty() && calls.is_empty() {
-        finish = FinishReason::ContentFilter;
     }
     ChatAnswer {
         text: parts.text,

@@ -2,18 +2,20 @@
 
 use std::time::Instant;
 
-use muster_shared::flow::{Note, Step};
+use muster_shared::flow::{Note, Step, Unchecked};
 use serde_json::Value;
 
 use super::super::consult::{
-    Asked, MAX_ASKED, Question, ask, consulted, goal_checked, goal_is_due, said_before,
+    Asked, MAX_ASKED, NO_ANSWER, Question, ask, consulted, goal_checked, goal_is_due, goal_unchecked,
+    said_before,
 };
 use super::super::decide::{Chosen, NextStep, resumed};
 use super::super::equipment::Equipment;
 use super::super::interrupt::{HandedOver, unless_handed_over};
 use super::super::journal::Journal;
 use super::super::mind::Mind;
-use super::super::parse::{ask_again_for_document, parse_document};
+use super::super::parse::{ask_again_for_document, parse_whole_document};
+use super::super::prompt::EMPTY;
 use super::{Bench, Clock, Course, End, Failure};
 use crate::model::chat::{ChatMessage, ChatRequest};
 
@@ -50,7 +52,9 @@ impl Course<'_> {
     ) -> Result<Option<End>, Failure> {
         let Step { thought, action, mut notes, heard, calls, .. } = step;
         // Rules look anew.
-        notes.retain(|note| !matches!(note, Note::Verified { .. }));
+        notes.retain(|note| {
+            !matches!(note, Note::Verified { .. } | Note::NotChecked { what: Unchecked::Result, .. })
+        });
         let chosen = Chosen { thought, action, left_out: 0, notes };
         (self.pending, self.told) = (calls, heard);
         let next = resumed(&self.history, chosen, &bench.equipment.case(self.offer));
@@ -60,14 +64,21 @@ impl Course<'_> {
     /// Has the model look whether the goal is reached, where settings want that, and tells it.
     pub(super) async fn check_goal(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<(), Failure> {
         let case = bench.equipment.case(self.offer);
-        let known = self.notes.iter().any(|note| matches!(note, Note::GoalChecked { .. }));
+        let known = self.notes.iter().any(|note| {
+            matches!(note, Note::GoalChecked { .. } | Note::NotChecked { what: Unchecked::Goal, .. })
+        });
         if known || !goal_is_due(&self.history, &case) {
             return Ok(());
         }
         let said = self.ask_apart(&bench.equipment, Question::Goal, None, clock).await?;
-        // Without a verdict the task goes on as it would have.
-        let Ok(said) = said else { return Ok(()) };
-        let (note, word) = goal_checked(&said);
+        let (note, word) = match said {
+            Ok(said) => goal_checked(&said),
+            // Without a verdict the task goes on as it would have, and its record says that there was none.
+            Err(why) => {
+                self.remark(vec![goal_unchecked(&why)]);
+                return Ok(());
+            }
+        };
         self.remark(vec![note]);
         if let Some(conversation) = &mut bench.conversation {
             conversation.urge(&word);
@@ -113,19 +124,23 @@ impl Course<'_> {
             let asking = mind.ask_apart(&request, asked.purpose, &equipment.redactor, gate);
             match unless_handed_over(self.handing_over.clone(), asking).await? {
                 Ok(call) => {
-                    if let Err(failure) = parse_document::<Value>(&call.answer, &asked.schema) {
+                    if let Err(failure) = parse_whole_document::<Value>(&call.answer, &asked.schema, call.cut)
+                    {
                         let again = ask_again_for_document(&failure, &asked.schema);
-                        request.messages.push(ChatMessage::assistant(call.answer.clone()));
+                        let said = if call.answer.trim().is_empty() { EMPTY } else { &call.answer };
+                        request.messages.push(ChatMessage::assistant(said));
                         request.messages.push(ChatMessage::user(again));
                     }
                     self.pending.push(call);
                 }
                 Err(error) => {
                     self.wasted += self.gate.take();
-                    return Ok(Err(error.to_string()));
+                    // What follows may hang on nothing but the record: why no answer came does not stand there.
+                    tracing::warn!(%error, purpose = %asked.purpose, "a question apart from the task got no answer");
+                    return Ok(Err(NO_ANSWER.to_owned()));
                 }
             }
         }
-        Ok(said_before(&self.pending, asked).unwrap_or_else(|| Err("there was no answer".to_owned())))
+        Ok(said_before(&self.pending, asked).unwrap_or_else(|| Err(NO_ANSWER.to_owned())))
     }
 }

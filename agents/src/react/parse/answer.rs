@@ -80,8 +80,10 @@ pub enum ParseFailure {
         /// What is accepted.
         limit: usize,
     },
-    /// The token limit cut the answer off, so that the arguments may be incomplete.
-    #[error("the answer was cut off at the token limit")]
+    /// The answer was cut off, so that what it says may be incomplete.
+    #[error(
+        "the answer was cut off before its end, so nothing of it was done: make it much shorter, or do it in several steps"
+    )]
     CutOff,
     /// Prose without an action.
     #[error("the answer holds no action, only text")]

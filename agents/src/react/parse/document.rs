@@ -11,15 +11,32 @@ use super::{clean, json, limits, refusal};
 /// # Errors
 /// A [`ParseFailure`]; [`ParseFailure::DoesNotFit`] names the first wrong place.
 pub fn parse_document<T: DeserializeOwned>(text: &str, schema: &Value) -> Result<T, ParseFailure> {
+    parse_whole_document(text, schema, false)
+}
+
+/// The same; an answer that may have been `cut` has to close its document itself. One that ends within a string never
+/// counts.
+///
+/// # Errors
+/// As for [`parse_document`]; [`ParseFailure::CutOff`] when the document is only half there.
+pub fn parse_whole_document<T: DeserializeOwned>(
+    text: &str,
+    schema: &Value,
+    cut: bool,
+) -> Result<T, ParseFailure> {
     limits::check(text)?;
     let cleaned = clean::clean(text).text;
     if cleaned.is_empty() {
-        return Err(ParseFailure::Empty);
+        return Err(if cut { ParseFailure::CutOff } else { ParseFailure::Empty });
     }
     let validator = jsonschema::validator_for(schema)
         .map_err(|error| ParseFailure::Unreadable { why: format!("the schema itself is wrong: {error}") })?;
-    let mut failure = None;
-    for candidate in candidates(&cleaned) {
+    let (mut found, mut failure) = (json::objects(&cleaned), None);
+    if found.iter().any(|found| found.torn || (cut && !found.closed)) {
+        failure = Some(ParseFailure::CutOff);
+        found.retain(|found| found.closed);
+    }
+    for candidate in candidates(found) {
         match fit(&candidate, &validator) {
             Ok(value) => match serde_json::from_value(value) {
                 Ok(document) => return Ok(document),
@@ -38,8 +55,7 @@ pub fn parse_document<T: DeserializeOwned>(text: &str, schema: &Value) -> Result
 }
 
 /// Values that may be the document, the largest first, each also without a wrapper.
-fn candidates(text: &str) -> Vec<Value> {
-    let mut found = json::objects(text);
+fn candidates(mut found: Vec<json::Found>) -> Vec<Value> {
     found.sort_by_key(|found| std::cmp::Reverse(found.end - found.start));
     found
         .into_iter()

@@ -43,9 +43,8 @@ pub fn ask_again_for_document(failure: &ParseFailure, schema: &Value) -> String 
 fn advice(failure: &ParseFailure) -> &'static str {
     match failure {
         ParseFailure::Empty => "Do not leave the answer empty.",
-        ParseFailure::TooLarge { .. } | ParseFailure::CutOff => {
-            "Make it much shorter, or do it in several steps."
-        }
+        ParseFailure::TooLarge { .. } => "Make it much shorter, or do it in several steps.",
+        ParseFailure::CutOff => "Close what you open.",
         ParseFailure::TooDeep { .. } => "Nest less.",
         ParseFailure::NoAction => "Say what to do, not only what you think.",
         ParseFailure::Refusal { .. } => {

@@ -23,6 +23,13 @@ pub(super) struct Found {
     pub(super) repaired: bool,
     /// Whether its brackets were closed by the text itself.
     pub(super) closed: bool,
+    /// Whether the text ended within one of its strings. What was made of it is a guess and never carried out.
+    pub(super) torn: bool,
+}
+
+/// Whether the last object in `text` ends within a string because the text does.
+pub(super) fn ends_torn(text: &str) -> bool {
+    objects(text).last().is_some_and(|last| last.torn)
 }
 
 /// Every object (or array of objects) in `text`, outermost ones only, in order.
@@ -66,7 +73,14 @@ fn value_at(text: &str, start: usize) -> Option<Found> {
 fn strict(text: &str, start: usize) -> Option<Found> {
     let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
     let value = stream.next()?.ok().filter(holds_something)?;
-    Some(Found { value, start, end: start + stream.byte_offset(), repaired: false, closed: true })
+    Some(Found {
+        value,
+        start,
+        end: start + stream.byte_offset(),
+        repaired: false,
+        closed: true,
+        torn: false,
+    })
 }
 
 fn lenient(text: &str, start: usize) -> Option<Found> {
@@ -84,15 +98,30 @@ fn lenient(text: &str, start: usize) -> Option<Found> {
     let careful = scan::scan(rest, false);
     let read = repaired(&careful.text);
     if let (true, Some(value)) = (careful.closed, read.clone()) {
-        return Some(Found { value, start, end: start + careful.end, repaired: true, closed: true });
+        return Some(Found {
+            value,
+            start,
+            end: start + careful.end,
+            repaired: true,
+            closed: true,
+            torn: false,
+        });
     }
     let trusting = scan::scan(rest, true);
     if trusting.closed
         && let Some(value) = repaired(&trusting.text)
     {
-        return Some(Found { value, start, end: start + trusting.end, repaired: true, closed: true });
+        return Some(Found {
+            value,
+            start,
+            end: start + trusting.end,
+            repaired: true,
+            closed: true,
+            torn: false,
+        });
     }
-    read.map(|value| Found { value, start, end: start + careful.end, repaired: true, closed: false })
+    let (end, torn) = (start + careful.end, careful.torn);
+    read.map(|value| Found { value, start, end, repaired: true, closed: false, torn })
 }
 
 fn repaired(text: &str) -> Option<Value> {
@@ -146,7 +175,13 @@ pub(super) fn action(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     if fields.thought.is_none() {
         fields.thought = super::prose(&text[..at.start]);
     }
-    Some(Reading { fields, form: AnswerForm::Json, repaired: at.repaired, open_ended: !at.closed })
+    Some(Reading {
+        fields,
+        form: AnswerForm::Json,
+        repaired: at.repaired,
+        open_ended: !at.closed,
+        torn: at.torn,
+    })
 }
 
 /// Reads a lone value: JSON of any kind, or nothing.

@@ -79,7 +79,8 @@ fn read_lines(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     };
     fields.borrow_thoughts(&thoughts);
     let open_ended = real.len() == sections.len();
-    Some(Reading { fields, form: AnswerForm::ActionLines, repaired: false, open_ended })
+    let torn = open_ended && json::ends_torn(text);
+    Some(Reading { fields, form: AnswerForm::ActionLines, repaired: false, open_ended, torn })
 }
 
 fn sections(text: &str) -> (&str, Vec<(Kind, &str)>) {

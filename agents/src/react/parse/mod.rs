@@ -21,14 +21,15 @@ mod tools;
 mod yaml;
 
 pub use answer::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
-pub use document::parse_document;
+pub use document::{parse_document, parse_whole_document};
 pub use feedback::{ask_again, ask_again_for_document};
 pub use limits::{MAX_BYTES, MAX_DEPTH};
+pub use refusal::WITHHELD;
 pub use repair::{JsonRepair, LibraryRepair};
 
 use serde_json::Value;
 
-use crate::model::chat::{ChatAnswer, FinishReason, ToolCall, ToolDecl};
+use crate::model::chat::{ChatAnswer, ToolCall, ToolDecl};
 use fields::Fields;
 use tools::KnownTools;
 
@@ -43,7 +44,7 @@ const MAX_THOUGHT: usize = 4_000;
 pub fn parse_answer(answer: &ChatAnswer, known_tools: &[ToolDecl]) -> Result<ParsedAnswer, ParseFailure> {
     limits::check(&answer.text)?;
     let tools = KnownTools::new(known_tools);
-    let cut = answer.finish == FinishReason::Length;
+    let cut = answer.finish.may_be_cut();
     let mut parsed = if answer.tool_calls.is_empty() {
         parse_text(&answer.text, &tools, cut)?
     } else {
@@ -95,10 +96,10 @@ fn native_arguments(
     *repaired = true;
     let text = text.trim();
     if text.is_empty() {
-        return Ok(fields::empty());
+        return if cut { Err(ParseFailure::CutOff) } else { Ok(fields::empty()) };
     }
     if let Some(found) = json::objects(text).into_iter().next() {
-        if cut && !found.closed {
+        if found.torn || (cut && !found.closed) {
             return Err(ParseFailure::CutOff);
         }
         return Ok(fields::arguments(found.value, name, tools));
@@ -116,6 +117,9 @@ fn parse_text(text: &str, tools: &KnownTools<'_>, cut: bool) -> Result<ParsedAns
     let cleaned = clean::clean(text);
     let body = cleaned.text.as_str();
     if body.is_empty() && !tags::present(text) {
+        if cut {
+            return Err(ParseFailure::CutOff);
+        }
         let thought_only = cleaned.reasoning.is_some();
         return Err(if thought_only { ParseFailure::NoAction } else { ParseFailure::Empty });
     }
@@ -127,7 +131,7 @@ fn parse_text(text: &str, tools: &KnownTools<'_>, cut: bool) -> Result<ParsedAns
     let Some(reading) = found else {
         return Err(why_not(body));
     };
-    if cut && reading.open_ended {
+    if reading.torn || (cut && reading.open_ended) {
         return Err(ParseFailure::CutOff);
     }
     let mut fields = reading.fields;
@@ -157,11 +161,13 @@ struct Reading {
     repaired: bool,
     /// Whether the arguments end only because the text does, so that a cut answer would go unnoticed.
     open_ended: bool,
+    /// Whether the text ends within a string of theirs.
+    torn: bool,
 }
 
 impl Reading {
     fn of(fields: Fields, form: AnswerForm) -> Self {
-        Self { fields, form, repaired: false, open_ended: false }
+        Self { fields, form, repaired: false, open_ended: false, torn: false }
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Scanned {
     pub(super) end: usize,
     /// Whether the brackets were closed by the text itself.
     pub(super) closed: bool,
+    /// Whether the text ended within a string, so that nobody knows how it goes on.
+    pub(super) torn: bool,
 }
 
 /// Scans the value that begins `text` with a bracket.
@@ -24,15 +26,16 @@ pub(super) fn scan(text: &str, trusting: bool) -> Scanned {
         out: String::with_capacity(text.len() + 16),
         open: Vec::new(),
         last: ' ',
+        torn: false,
         trusting,
     };
     let closed = scanner.run();
-    let end = scanner.at;
+    let (end, torn) = (scanner.at, scanner.torn);
     let mut out = scanner.out;
     while let Some(bracket) = scanner.open.pop() {
         out.push(closer(bracket));
     }
-    Scanned { text: out, end, closed }
+    Scanned { text: out, end, closed, torn }
 }
 
 struct Scanner<'a> {
@@ -42,6 +45,8 @@ struct Scanner<'a> {
     open: Vec<char>,
     /// The last character that means something.
     last: char,
+    /// Whether the text ended within a string.
+    torn: bool,
     trusting: bool,
 }
 
@@ -166,6 +171,7 @@ impl Scanner<'_> {
             self.string_character(c);
         }
         self.out.push('"');
+        self.torn = true;
         false
     }
 

@@ -86,7 +86,8 @@ fn named(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     let mut fields = Fields::act(name, given);
     fields.thought = super::prose(&super::clean::clean(&text[..whole.start()]).text)
         .filter(|prose| !prose.starts_with('<'));
-    Some(Reading { fields, form: AnswerForm::Tags, repaired: false, open_ended })
+    let torn = open_ended && json::ends_torn(rest);
+    Some(Reading { fields, form: AnswerForm::Tags, repaired: false, open_ended, torn })
 }
 
 /// The arguments in whatever follows the name, and whether only the text's end closed them.
@@ -127,7 +128,8 @@ fn element(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     };
     let mut fields = Fields::act(name.to_owned(), given);
     fields.thought = super::prose(&text[..whole.start()]).filter(|prose| !prose.starts_with('<'));
-    Some(Reading { fields, form: AnswerForm::Tags, repaired: false, open_ended: !closed })
+    let torn = !closed && json::ends_torn(rest);
+    Some(Reading { fields, form: AnswerForm::Tags, repaired: false, open_ended: !closed, torn })
 }
 
 /// Elements named like the tool's arguments.

@@ -41,5 +41,5 @@ pub(super) fn read(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
         fields.thought = super::prose(&text[..start]);
     }
     let open_ended = end == text.len() - start;
-    Some(Reading { fields, form: AnswerForm::Yaml, repaired: false, open_ended })
+    Some(Reading { fields, form: AnswerForm::Yaml, repaired: false, open_ended, torn: false })
 }

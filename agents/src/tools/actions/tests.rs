@@ -124,7 +124,7 @@ async fn who_asks_peers_waits_and_names_them_in_one_way() {
     }
     for wrong in [json!({"question": "Why?"}), json!({"question": "Why?", "role": "a", "agent": "b"})] {
         let refused = call("ask_peer", wrong).await;
-        assert_eq!(refused.status, ToolStatus::Error, "{refused:?}");
+        assert_eq!(refused.status, ToolStatus::Refused, "{refused:?}");
         assert!(refused.content.contains("in one way"), "{refused:?}");
     }
 }
@@ -136,7 +136,7 @@ async fn who_escalates_or_delegates_waits() {
     let Some(Wait::Answer(question)) = escalated.wait.as_deref() else { panic!("{escalated:?}") };
     assert_eq!((question.reason.as_str(), question.choices.len()), ("business decision", 2));
     let unfounded = call("escalate", json!({"trigger": "mood", "question": "Buy it?"})).await;
-    assert_eq!(unfounded.status, ToolStatus::Error);
+    assert_eq!(unfounded.status, ToolStatus::Refused);
     let delegated =
         call("delegate", json!({"name": "look", "goal": "Look it up.", "role": "Researcher"})).await;
     let Some(Wait::Task(draft)) = delegated.wait.as_deref() else { panic!("{delegated:?}") };

@@ -245,6 +245,21 @@ impl Corpus {
     /// # Errors
     /// When there is no such document (with the nearest path) or no such line.
     pub async fn read(&self, path: &str, from: u64, to: u64) -> Result<Lines, CorpusError> {
+        self.read_around(path, from, to, None).await
+    }
+
+    /// The same, with very long lines shown around these words where they stand in them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_around(
+        &self,
+        path: &str,
+        from: u64,
+        to: u64,
+        find: Option<&str>,
+    ) -> Result<Lines, CorpusError> {
+        let find = find.map(str::to_owned);
         let packs = PackFolder::of(&self.0.cache);
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         self.ask(move |index| {
@@ -257,7 +272,7 @@ impl Corpus {
                 return Err(CorpusError::BadRange { path: file.path, lines: file.lines });
             }
             let text = packs.read(&file.pack, file.position, file.bytes)?;
-            Ok(lines(&text, file.path, from, to.min(file.lines), file.lines))
+            Ok(lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
         })
         .await
     }
@@ -364,7 +379,20 @@ impl std::fmt::Debug for Corpus {
     }
 }
 
-fn lines(text: &str, path: String, from: u64, to: u64, total: u64) -> Lines {
+/// A line as a read shows it: a very long one is cut, around these words if they stand in it.
+fn shown(line: &str, find: Option<&str>) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let at = find.map(str::trim).filter(|words| !words.is_empty()).and_then(|words| line.find(words));
+    let start = line.floor_char_boundary(at.unwrap_or(0).saturating_sub(MAX_LINE_BYTES / 4));
+    let end = line.floor_char_boundary((start + MAX_LINE_BYTES).min(line.len()));
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < line.len() { "…" } else { "" };
+    format!("{before}{}{after}", &line[start..end])
+}
+
+fn lines(text: &str, path: String, from: u64, to: u64, total: u64, find: Option<&str>) -> Lines {
     let wanted = to - from + 1;
     let mut room = MAX_READ_BYTES;
     let mut taken = Vec::new();
@@ -373,8 +401,7 @@ fn lines(text: &str, path: String, from: u64, to: u64, total: u64) -> Lines {
         .skip(usize::try_from(from - 1).unwrap_or(usize::MAX))
         .take(wanted.min(MAX_LINES) as usize)
     {
-        let end = line.floor_char_boundary(MAX_LINE_BYTES.min(line.len()));
-        let shown = if end < line.len() { format!("{}…", &line[..end]) } else { line.to_owned() };
+        let shown = shown(line, find);
         if shown.len() > room && !taken.is_empty() {
             break;
         }

@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    fs::File,
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
@@ -30,7 +29,7 @@ pub struct ScanLimits {
 
 impl Default for ScanLimits {
     fn default() -> Self {
-        Self { max_files: 50_000, max_file: 8 * 1024 * 1024, max_total: 2 * 1024 * 1024 * 1024 }
+        Self { max_files: 50_000, max_file: 32 * 1024 * 1024, max_total: 2 * 1024 * 1024 * 1024 }
     }
 }
 
@@ -100,6 +99,23 @@ impl Skipped {
     }
 }
 
+impl Skipped {
+    /// Those that somebody who gave a folder takes for read: what is not text, empty or a link is not among them.
+    #[must_use]
+    pub fn missed(&self) -> Self {
+        let is_missed = |reason: &SkipReason| match reason {
+            SkipReason::TooLarge
+            | SkipReason::Unreadable
+            | SkipReason::BadName
+            | SkipReason::OverLimit
+            | SkipReason::NotRedactable => true,
+            SkipReason::Binary | SkipReason::Empty | SkipReason::Special => false,
+        };
+        let missed = self.0.iter().filter(|(reason, _)| is_missed(reason));
+        Self(missed.map(|(reason, files)| (*reason, files.clone())).collect())
+    }
+}
+
 impl std::fmt::Display for Skipped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.0.is_empty() {
@@ -110,7 +126,7 @@ impl std::fmt::Display for Skipped {
             .iter()
             .map(|(reason, files)| format!("{} {} (such as {})", files.count, reason.words(), files.example))
             .collect();
-        write!(f, "left out: {}", parts.join(", "))
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -235,7 +251,7 @@ fn prefixes(folders: &[PathBuf]) -> Vec<String> {
 
 /// The text of a file as it may leave the machine, or why there is none.
 pub(super) fn read(file: &Path, limits: &ScanLimits, redact: Option<&Redact>) -> Result<String, SkipReason> {
-    let mut file = File::open(file).map_err(|_| SkipReason::Unreadable)?;
+    let mut file = crate::input::open(file).map_err(|_| SkipReason::Unreadable)?;
     let size = file.metadata().map_err(|_| SkipReason::Unreadable)?.len();
     if size > limits.max_file {
         return Err(SkipReason::TooLarge);

@@ -125,6 +125,25 @@ async fn every_line_cited_is_that_line_of_the_original_file() {
 }
 
 #[tokio::test]
+async fn a_very_long_line_is_shown_around_the_words_that_are_looked_for() {
+    let long = format!("{}the key is seven. {}\nshort\n", "word ".repeat(20_000), "word ".repeat(20_000));
+    let place = Place::new(&[("one.txt", &long)]);
+    let corpus = place.open().await.corpus;
+    let start = corpus.read("one.txt", 1, 2).await.unwrap();
+    assert!(start.lines[0].starts_with("word word") && start.lines[0].ends_with('…'));
+    let found = corpus.read_around("one.txt", 1, 2, Some("the key is seven.")).await.unwrap();
+    assert!(
+        found.lines[0].contains("the key is seven.") && found.lines[0].len() < 2_100,
+        "{:?}",
+        found.lines[0]
+    );
+    assert!(found.lines[0].starts_with('…') && found.lines[0].ends_with('…'));
+    assert_eq!(found.lines[1], "short");
+    let absent = corpus.read_around("one.txt", 1, 2, Some("nowhere")).await.unwrap();
+    assert_eq!(absent, start);
+}
+
+#[tokio::test]
 async fn another_machine_gets_the_same_from_the_store() {
     let place = Place::new(&[("guide.md", GUIDE), ("src/consumer.rs", CODE)]);
     let opened = place.open().await;
@@ -395,19 +414,24 @@ async fn the_tools_answer_with_citations_and_hints() {
             "guide.md:5-8 (Muster > Delegation)\n5| ## Delegation\n6| \n7| Delegation loops",
         ),
         ("corpus.search", json!({"query": "zebra"}), ToolStatus::Success, "No passage"),
-        ("corpus.search", json!({"query": "x", "k": 21}), ToolStatus::Error, "/k: 21"),
+        ("corpus.search", json!({"query": "x", "k": 21}), ToolStatus::Refused, "/k: 21"),
         (
             "corpus.read",
             json!({"path": "guide.md", "from": 7, "to": 8}),
             ToolStatus::Success,
             "guide.md:7-8 of 12 lines\n7| Delegation loops are limited by depth:\n8| `max_depth` is eight.",
         ),
-        ("corpus.read", json!({"path": "gide.md"}), ToolStatus::Error, "did you mean `guide.md`?"),
-        ("corpus.read", json!({"path": "consumer.rs"}), ToolStatus::Error, "did you mean `src/consumer.rs`?"),
-        ("corpus.read", json!({"path": "../../etc/passwd"}), ToolStatus::Error, "there is no document"),
-        ("corpus.read", json!({"path": "/etc/passwd"}), ToolStatus::Error, "there is no document"),
-        ("corpus.read", json!({"path": "guide.md", "from": 99}), ToolStatus::Error, "has 12 lines"),
-        ("corpus.read", json!({"path": "guide.md", "from": 5, "to": 2}), ToolStatus::Error, "swap"),
+        ("corpus.read", json!({"path": "gide.md"}), ToolStatus::Refused, "did you mean `guide.md`?"),
+        (
+            "corpus.read",
+            json!({"path": "consumer.rs"}),
+            ToolStatus::Refused,
+            "did you mean `src/consumer.rs`?",
+        ),
+        ("corpus.read", json!({"path": "../../etc/passwd"}), ToolStatus::Refused, "there is no document"),
+        ("corpus.read", json!({"path": "/etc/passwd"}), ToolStatus::Refused, "there is no document"),
+        ("corpus.read", json!({"path": "guide.md", "from": 99}), ToolStatus::Refused, "has 12 lines"),
+        ("corpus.read", json!({"path": "guide.md", "from": 5, "to": 2}), ToolStatus::Refused, "swap"),
     ] {
         let result = engine.call(tool, args.clone(), &ctx).await;
         assert_eq!(result.status, status, "{tool} {args}: {result:?}");

@@ -78,7 +78,11 @@ impl Tool for Read {
                 "properties": {
                     "path": {"type": "string", "minLength": 1, "maxLength": 1000},
                     "from": {"type": "integer", "minimum": 1, "default": 1, "description": "First line."},
-                    "to": {"type": "integer", "minimum": 1, "description": "Last line; by default 80 lines are given."}
+                    "to": {"type": "integer", "minimum": 1, "description": "Last line; by default 80 lines are given."},
+                    "find": {
+                        "type": "string", "minLength": 1, "maxLength": 1000,
+                        "description": "Words as they stand there: a very long line is shown around them."
+                    }
                 },
                 "required": ["path"],
                 "additionalProperties": false
@@ -96,7 +100,8 @@ impl Tool for Read {
                 "`to` ({to}) is before `from` ({from}); swap them"
             )));
         }
-        let lines = corpus(ctx)?.read(path, from, to).await?;
+        let find = args.get("find").and_then(Value::as_str);
+        let lines = corpus(ctx)?.read_around(path, from, to, find).await?;
         let data = serde_json::to_value(&lines).map_err(|error| ToolFailure::Failed(error.to_string()))?;
         Ok(ToolOutput::text(numbered(&lines)).with_data(data))
     }

@@ -6,7 +6,7 @@ use muster_bus::{BusError, FileList, Files, WriteError};
 use muster_shared::flow::Artifact;
 use muster_shared::ids::RunId;
 
-use super::{Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath};
+use super::{Workspace, WorkspaceError, WorkspaceLimits, WorkspacePath, version_of};
 
 /// The files of a run, as one of its tasks sees them. Cheap to clone.
 #[derive(Clone)]
@@ -28,11 +28,13 @@ impl SharedWorkspace {
     async fn change(
         &self,
         path: &WorkspacePath,
+        over: Over<'_>,
         make: impl Fn(Option<&Bytes>) -> Result<String, WorkspaceError> + Send + Sync,
         needs_content: bool,
     ) -> Result<u64, WorkspaceError> {
         let make = |list: &FileList, content: Option<&Bytes>| {
             check_place(list, path)?;
+            check_author(list, path, &self.task, over)?;
             let text = make(content)?;
             check_room(list, path, text.len() as u64, &self.limits)?;
             Ok(text)
@@ -55,7 +57,11 @@ impl Workspace for SharedWorkspace {
     }
 
     async fn write(&self, path: &WorkspacePath, text: &str) -> Result<(), WorkspaceError> {
-        self.change(path, |_| Ok(text.to_owned()), false).await.map(|_| ())
+        self.change(path, Over::Own, |_| Ok(text.to_owned()), false).await.map(|_| ())
+    }
+
+    async fn replace(&self, path: &WorkspacePath, text: &str, version: &str) -> Result<(), WorkspaceError> {
+        self.change(path, Over::Version(version), |_| Ok(text.to_owned()), false).await.map(|_| ())
     }
 
     async fn append(&self, path: &WorkspacePath, text: &str) -> Result<u64, WorkspaceError> {
@@ -63,12 +69,47 @@ impl Workspace for SharedWorkspace {
             Some(before) => Ok(text_of(before, path)? + text),
             None => Ok(text.to_owned()),
         };
-        self.change(path, added, true).await
+        self.change(path, Over::Any, added, true).await
     }
 
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
         Ok(self.files.list(self.run).await?.files)
     }
+}
+
+/// What may be written over.
+#[derive(Debug, Clone, Copy)]
+enum Over<'a> {
+    /// What the task itself wrote.
+    Own,
+    /// This version, whoever wrote it.
+    Version(&'a str),
+    /// Anything: what is there stays.
+    Any,
+}
+
+/// What another task wrote is not lost without a word: whoever writes over it has to know of it.
+fn check_author(
+    list: &FileList,
+    path: &WorkspacePath,
+    task: &str,
+    over: Over<'_>,
+) -> Result<(), WorkspaceError> {
+    let Some(file) = list.find(path.as_str()).filter(|file| file.task != task) else { return Ok(()) };
+    let may = match over {
+        Over::Own => false,
+        Over::Version(version) => version.trim().eq_ignore_ascii_case(version_of(file)),
+        Over::Any => true,
+    };
+    if may {
+        return Ok(());
+    }
+    Err(WorkspaceError::Taken {
+        path: file.path.clone(),
+        by: file.task.clone(),
+        bytes: file.bytes,
+        version: version_of(file).to_owned(),
+    })
 }
 
 fn text_of(bytes: &Bytes, path: &WorkspacePath) -> Result<String, WorkspaceError> {

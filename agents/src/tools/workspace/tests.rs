@@ -58,7 +58,42 @@ async fn what_is_written_can_be_read_listed_and_added_to() {
         "one\ntwo\n"
     );
     let list = engine.call("workspace.list", json!({}), &ctx).await;
-    assert_eq!(list.content, "b.txt (2 bytes)\nnotes/a.md (8 bytes)");
+    assert_eq!(list.content.lines().count(), 2);
+    assert!(list.content.starts_with("b.txt (2 bytes, by task 1-2, version "), "{}", list.content);
+    assert!(list.content.contains("\nnotes/a.md (8 bytes, by task 1-2, version "), "{}", list.content);
+}
+
+#[tokio::test]
+async fn what_another_task_wrote_is_replaced_only_knowingly() {
+    let bus = bus();
+    let task = |name: &str| SharedWorkspace::new(bus.files(), run(1), name, WorkspaceLimits::default());
+    let (first, second) = (task("1-1"), task("1-2"));
+    first.write(&path("report.md"), "the first report").await.unwrap();
+    first.write(&path("report.md"), "the first report, mended").await.unwrap();
+
+    let (engine, ctx) = tools(&second);
+    let write = |args: Value| engine.call("workspace.write", args, &ctx);
+    let refused = write(json!({"path": "report.md", "text": "the second"})).await;
+    assert_eq!(refused.status, ToolStatus::Refused, "{refused:?}");
+    for part in ["written by task 1-1", "24 bytes", "another name", "`replaces`"] {
+        assert!(refused.content.contains(part), "{part}: {}", refused.content);
+    }
+    assert_eq!(first.read(&path("report.md")).await.unwrap(), "the first report, mended");
+
+    let old = version_of(&first.list().await.unwrap()[0]).to_owned();
+    first.write(&path("report.md"), "the third edition").await.unwrap();
+    let stale = write(json!({"path": "report.md", "text": "the second", "replaces": old})).await;
+    assert_eq!(stale.status, ToolStatus::Refused, "it changed since: {stale:?}");
+    let now = version_of(&first.list().await.unwrap()[0]).to_owned();
+    for _ in 0..2 {
+        let known = write(json!({"path": "report.md", "text": "the second", "replaces": now})).await;
+        assert_eq!(known.status, ToolStatus::Success, "also when it is repeated: {known:?}");
+    }
+    assert_eq!(first.read(&path("report.md")).await.unwrap(), "the second");
+    assert!(matches!(first.write(&path("report.md"), "x").await, Err(WorkspaceError::Taken { .. })));
+    second.append(&path("log"), "one\n").await.unwrap();
+    first.append(&path("log"), "two\n").await.unwrap();
+    assert_eq!(second.read(&path("log")).await.unwrap(), "one\ntwo\n", "additions lose nothing");
 }
 
 #[test]

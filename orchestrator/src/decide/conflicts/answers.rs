@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::conflict::{Answer, Subject, Word, read_value};
+use muster_shared::conflict::{Answer, Subject, Word, Wording, read_value};
 use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, TaskResult};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
 
 use super::super::survey;
 use super::ask::LEAVE_OPEN;
+use super::{near, wording};
 
 /// What came of asking.
 pub(super) enum Asked<T> {
@@ -42,7 +43,7 @@ pub(super) fn answers(
 
 /// The small tasks for a conflict.
 pub(super) fn settling(run: &RunState, id: u32) -> impl Iterator<Item = (TaskId, &Settling)> {
-    let mine = run.settling.iter().filter(move |(_, settling)| settling.conflict == id);
+    let mine = run.settling.iter().filter(move |(_, settling)| settling.is_for(id));
     mine.map(|(number, settling)| (TaskId::Settle(*number), settling))
 }
 
@@ -56,9 +57,14 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
 }
 
 /// What a result claims of the subject of a conflict; what it claims at all when that is one thing only.
-pub(super) fn claim_on<'a>(conflict: &ConflictState, result: &'a TaskResult) -> Option<&'a Claim> {
-    let subject = conflict.subject();
-    let same = |claim: &&Claim| Subject::of(&claim.subject) == subject;
+pub(super) fn claim_on<'a>(
+    conflict: &ConflictState,
+    result: &'a TaskResult,
+    wording: Wording,
+) -> Option<&'a Claim> {
+    let same = |claim: &&Claim| {
+        Subject::read(&claim.subject, wording).is_some_and(|subject| conflict.is_about(&subject, wording))
+    };
     result.claims.iter().find(same).or(match result.claims.as_slice() {
         [only] => Some(only),
         [] | [_, ..] => None,
@@ -71,25 +77,43 @@ pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
     said.unwrap_or(&result.conclusion).chars().take(Claim::MAX_TEXT).collect()
 }
 
-/// Whether a model says that claims contradict each other that are words.
-pub(super) fn compared(run: &RunState, id: u32) -> Asked<Option<bool>> {
-    let asked = settling(run, id).find(|(_, settling)| settling.purpose == SettlingFor::Compare);
-    let Some((task, _)) = asked else { return Asked::Not };
+/// Whether a model says that claims contradict each other; why not, where it gave no word that can be read.
+pub(super) fn compared(run: &RunState, id: u32) -> Asked<Result<bool, String>> {
+    let asks = |settling: &Settling| match &settling.purpose {
+        SettlingFor::Compare | SettlingFor::Near(_) => true,
+        SettlingFor::Method(_) | SettlingFor::Arbiter => false,
+    };
+    let Some((task, settling)) = settling(run, id).find(|(_, settling)| asks(settling)) else {
+        return Asked::Not;
+    };
     if !has_ended(run, &task) {
         return Asked::Pending;
     }
-    let said = given(run, &task).and_then(|result| {
-        let claimed = result.claims.iter().map(|claim| claim.value.clone());
-        let concluded = read_value(result.conclusion.split(['.', ',']).next().unwrap_or_default(), "");
-        claimed.chain(concluded).find_map(|value| match value {
-            ClaimValue::Verdict(verdict) => Some(verdict),
-            ClaimValue::Number { .. }
-            | ClaimValue::Date(_)
-            | ClaimValue::Category(_)
-            | ClaimValue::Text(_) => None,
-        })
-    });
-    Asked::Answered(said)
+    let Some(result) = given(run, &task) else {
+        let why = run.tasks.get(&task).and_then(|state| state.reasons.last()).map(String::as_str);
+        return Asked::Answered(Err(why.unwrap_or("nobody could be asked").to_owned()));
+    };
+    let said = match settling.purpose {
+        SettlingFor::Near(_) => {
+            let mut own = result.claims.iter().filter(|claim| near::names(&claim.subject, id));
+            own.find_map(|claim| verdict(&claim.value))
+        }
+        SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => {
+            let claimed = result.claims.iter().map(|claim| claim.value.clone());
+            let concluded = read_value(result.conclusion.split(['.', ',']).next().unwrap_or_default(), "");
+            claimed.chain(concluded).find_map(|value| verdict(&value))
+        }
+    };
+    Asked::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
+}
+
+const fn verdict(value: &ClaimValue) -> Option<bool> {
+    match value {
+        ClaimValue::Verdict(verdict) => Some(*verdict),
+        ClaimValue::Number { .. } | ClaimValue::Date(_) | ClaimValue::Category(_) | ClaimValue::Text(_) => {
+            None
+        }
+    }
 }
 
 fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
@@ -103,7 +127,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
             return Asked::Pending;
         }
         if let Some(result) = given(run, &task) {
-            let claim = claim_on(conflict, result);
+            let claim = claim_on(conflict, result, wording(run));
             let value = claim.map(|claim| claim.value.clone());
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
@@ -120,7 +144,7 @@ fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
     if !has_ended(run, &task) {
         return Asked::Pending;
     }
-    Asked::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(conflict, result))))
+    Asked::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(run, conflict, result))))
 }
 
 fn verified(run: &RunState, conflict: &ConflictState) -> Asked<Answer> {
@@ -134,11 +158,11 @@ fn verified(run: &RunState, conflict: &ConflictState) -> Asked<Answer> {
         return Asked::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    Asked::Answered(Answer::Value(results.find_map(|result| value_in(conflict, result))))
+    Asked::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, result))))
 }
 
-fn value_in(conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
-    let claim = claim_on(conflict, result)?;
+fn value_in(run: &RunState, conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
+    let claim = claim_on(conflict, result, wording(run))?;
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 

@@ -12,7 +12,7 @@ use muster_shared::run::{ConflictState, RunEvent, RunState, Settling, SettlingFo
 
 use super::super::draft::Draft;
 use super::super::{questions, survey};
-use super::{answers, tolerance};
+use super::{answers, tolerance, wording};
 
 /// What a person answers who does not know either.
 pub(super) const LEAVE_OPEN: &str = "leave it open";
@@ -99,7 +99,7 @@ fn with_methods(run: &RunState, id: u32, conflict: &ConflictState) -> Vec<Side> 
         let SettlingFor::Method(of) = &settling.purpose else { continue };
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
-            side.claim.method = answers::method(answers::claim_on(conflict, result), result);
+            side.claim.method = answers::method(answers::claim_on(conflict, result, wording(run)), result);
         }
     }
     sides
@@ -167,7 +167,12 @@ fn person(draft: &mut Draft<'_>, id: u32) -> bool {
     })
 }
 
-fn begin(draft: &mut Draft<'_>, id: u32, step: Option<ConflictStep>, tasks: Vec<(SettlingFor, PlanTask)>) {
+pub(super) fn begin(
+    draft: &mut Draft<'_>,
+    id: u32,
+    step: Option<ConflictStep>,
+    tasks: Vec<(SettlingFor, PlanTask)>,
+) {
     let Some(run) = draft.open() else { return };
     let first = run.settling.last_key_value().map_or(0, |(number, _)| *number).saturating_add(1);
     let settling = |(purpose, task)| Settling { conflict: id, purpose, task: Box::new(task) };
@@ -175,7 +180,7 @@ fn begin(draft: &mut Draft<'_>, id: u32, step: Option<ConflictStep>, tasks: Vec<
     draft.emit(RunEvent::ConflictExamined { id, step, tasks });
 }
 
-fn small(name: &str, goal: String, role: Role) -> PlanTask {
+pub(super) fn small(name: &str, goal: String, role: Role) -> PlanTask {
     PlanTask {
         expected_output: "one claim".to_owned(),
         max_steps: Some(MOST_STEPS),
@@ -198,6 +203,6 @@ fn listed(sides: &[Side]) -> String {
     sides.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

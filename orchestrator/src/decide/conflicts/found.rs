@@ -7,7 +7,7 @@ use muster_shared::run::{ConflictState, Phase, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::super::survey;
-use super::{is_on, tolerance, until};
+use super::{is_on, tolerance, until, wording};
 
 /// Looks for contradictions to what a leaf claims that has just ended well.
 pub(in crate::decide) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex) {
@@ -25,7 +25,8 @@ pub(in crate::decide) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex) {
 fn record(draft: &mut Draft<'_>, found: Found) {
     let now = draft.now();
     let Some(run) = draft.open() else { return };
-    let same = |conflict: &ConflictState| conflict.subject().as_ref() == Some(&found.subject);
+    let wording = wording(run);
+    let same = |conflict: &ConflictState| conflict.subject(wording).as_ref() == Some(&found.subject);
     let mut known = run.conflicts.values().filter(|conflict| same(conflict));
     if known.any(|known| takes_part(&known.sides) == takes_part(&found.sides)) {
         return;
@@ -38,8 +39,8 @@ fn record(draft: &mut Draft<'_>, found: Found) {
         None => run.conflicts.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
     };
     let until = until(run, now);
+    let subject = found.in_words(wording);
     let Found { sides, certain, .. } = found;
-    let subject = sides.first().map(|side| side.claim.subject.clone()).unwrap_or_default();
     draft.emit(RunEvent::ConflictFound { id, subject, sides, certain, until });
 }
 
@@ -49,7 +50,7 @@ fn takes_part(sides: &[Side]) -> Vec<(&TaskIndex, Generation)> {
 }
 
 /// All that may contradict each other: what is claimed, but for what was found out to settle it.
-fn standing(run: &RunState) -> Vec<Side> {
+pub(super) fn standing(run: &RunState) -> Vec<Side> {
     let mut sides = claimed_now(run);
     sides.retain(|side| !is_verifier(run, &side.task));
     sides
@@ -80,11 +81,13 @@ fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
 }
 
 fn is_overruled(run: &RunState, side: &Side) -> bool {
-    let subject = Subject::of(&side.claim.subject);
+    let subject = |side: &Side| Subject::read(&side.claim.subject, wording(run));
     run.conflicts.values().any(|conflict| {
         let lost = conflict.verdict().is_some_and(|verdict| verdict.losers.contains(&side.task));
-        let same = conflict.side(&side.task).is_some_and(|known| known.generation == side.generation);
-        lost && same && conflict.subject() == subject
+        let is_it = |known: &Side| {
+            known.task == side.task && known.generation == side.generation && subject(known) == subject(side)
+        };
+        lost && conflict.sides.iter().any(is_it)
     })
 }
 

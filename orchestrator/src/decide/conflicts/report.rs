@@ -1,26 +1,30 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{Side, Subject, detect};
+use muster_shared::conflict::{Comparison, Side, Subject, Verdict, Wording, compare, detect};
 use muster_shared::flow::ConflictBrief;
+use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
 
-use super::found::claimed_now;
-use super::{is_on, tolerance};
+use super::super::survey;
+use super::found::{self, claimed_now};
+use super::{is_on, tolerance, wording};
 
 /// Most conflicts that are told of.
 const MOST: usize = 50;
 
 /// What the writer is told: every conflict, and what became of it.
 pub(in crate::decide) fn brief(run: &RunState) -> Vec<ConflictBrief> {
-    run.conflicts.values().filter_map(of_conflict).chain(unexamined(run)).take(MOST).collect()
+    let newest = run.conflicts.iter().filter(|(id, conflict)| !is_asked_again(run, **id, conflict));
+    newest.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST).collect()
 }
 
 /// One conflict, unless there was none.
-fn of_conflict(conflict: &ConflictState) -> Option<ConflictBrief> {
+fn of_conflict(run: &RunState, conflict: &ConflictState) -> Option<ConflictBrief> {
     let (holds, why) = match &conflict.end {
         Some(ConflictEnd::Gone(_)) => return None,
         Some(ConflictEnd::Settled(verdict)) => {
-            (Some(verdict.value.to_string()), format!("{}: {}", verdict.by, verdict.why))
+            let again = claimed_again(run, conflict, verdict);
+            (Some(verdict.value.to_string()), format!("{}: {}{again}", verdict.by, verdict.why))
         }
         Some(ConflictEnd::Unsettled(why)) => (None, why.clone()),
         None => (None, "it was not settled in time".to_owned()),
@@ -36,12 +40,14 @@ fn unexamined(run: &RunState) -> Vec<ConflictBrief> {
     }
     let found = detect(&claimed_now(run), tolerance(run)).into_iter().filter(|found| found.certain);
     let is_marked = |subject: &Subject| {
-        let mut same = run.conflicts.values().filter(|conflict| conflict.subject().as_ref() == Some(subject));
-        same.any(|conflict| !is_mended(run, conflict) && of_conflict(conflict).is_some())
+        let wording = wording(run);
+        let mut same =
+            run.conflicts.values().filter(|conflict| conflict.subject(wording).as_ref() == Some(subject));
+        same.any(|conflict| !is_mended(run, conflict) && of_conflict(run, conflict).is_some())
     };
     let new = found.filter(|found| !is_marked(&found.subject));
     new.map(|found| ConflictBrief {
-        subject: found.sides.first().map(|side| side.claim.subject.clone()).unwrap_or_default(),
+        subject: found.in_words(wording(run)),
         claimed: claimed(&found.sides),
         holds: None,
         why: "there were too many conflicts to settle this one, or it came up again".to_owned(),
@@ -56,8 +62,12 @@ fn claimed(sides: &[Side]) -> Vec<String> {
 /// What the report says of contradictions by rule, one line each: those that are not settled, and those whose losers
 /// were not done again.
 pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
-    let open = run.conflicts.values().filter(|conflict| !is_mended(run, conflict));
-    let marked = open.filter_map(of_conflict).chain(unexamined(run)).take(MOST);
+    let open = run
+        .conflicts
+        .iter()
+        .filter(|(id, conflict)| !is_mended(run, conflict) && !is_asked_again(run, **id, conflict));
+    let marked =
+        open.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST);
     marked
         .map(|ConflictBrief { subject, claimed, holds, why }| {
             let claimed = claimed.join("; ");
@@ -69,17 +79,65 @@ pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
         .collect()
 }
 
-/// Whether all who lost have done their task again since.
+/// Whether all who lost have done their task again since, and do not claim the same as before. Where nobody lost, because
+/// one task claims both, it is that task that has to be done again.
 fn is_mended(run: &RunState, conflict: &ConflictState) -> bool {
     conflict.verdict().is_some_and(|verdict| {
-        let changed = |task| {
+        let changed = |task: &TaskIndex| {
             conflict
                 .side(task)
                 .zip(run.planned(task))
                 .is_some_and(|(side, state)| state.generation > side.generation)
         };
-        verdict.losers.iter().all(changed)
+        if wording(run) == Wording::Exact {
+            return verdict.losers.iter().all(changed);
+        }
+        let claimants = conflict.sides.iter().map(|side| &side.task).filter(|_| verdict.losers.is_empty());
+        verdict
+            .losers
+            .iter()
+            .chain(claimants)
+            .all(|task| changed(task) && !insists(run, conflict, verdict, task))
     })
+}
+
+/// Who did its task again and still claims what does not hold, in words.
+fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> String {
+    let is_again = |task: &&TaskIndex| {
+        conflict.side(task).is_some_and(|side| !found::stands(run, side))
+            && insists(run, conflict, verdict, task)
+    };
+    let again: Vec<String> = verdict.losers.iter().filter(is_again).map(TaskIndex::to_string).collect();
+    if again.is_empty() || wording(run) == Wording::Exact {
+        String::new()
+    } else {
+        format!("; {} claims otherwise again", again.join(", "))
+    }
+}
+
+/// Whether a task that was done again still claims what does not hold.
+fn insists(run: &RunState, conflict: &ConflictState, verdict: &Verdict, task: &TaskIndex) -> bool {
+    let (wording, tolerance) = (wording(run), tolerance(run));
+    let claims = survey::result_of(run, task).map(|result| result.claims.as_slice()).unwrap_or_default();
+    claims.iter().any(|claim| {
+        Subject::read(&claim.subject, wording).is_some_and(|subject| {
+            conflict.is_about(&subject, wording)
+                && compare(&subject, &claim.value, &verdict.value, tolerance) == Comparison::Differ
+        })
+    })
+}
+
+/// Whether what was settled was in question again later, and that is told: once is enough.
+fn is_asked_again(run: &RunState, id: u32, conflict: &ConflictState) -> bool {
+    let wording = wording(run);
+    let mut later = run.conflicts.range(id.saturating_add(1)..).map(|(_, later)| later);
+    wording == Wording::Meant
+        && conflict.verdict().is_some()
+        && later.any(|later| {
+            later.subject(wording) == conflict.subject(wording)
+                && !matches!(later.end, Some(ConflictEnd::Gone(_)))
+                && !is_mended(run, later)
+        })
 }
 
 /// The same as a passage for the report; nothing when there is nothing to say.

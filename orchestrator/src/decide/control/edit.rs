@@ -3,8 +3,8 @@
 use muster_shared::flow::{Goal, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
-use muster_shared::plan::{reference, unknown_task};
-use muster_shared::run::{Phase, Request, RunEvent, RunState};
+use muster_shared::plan::{goal_with_indices, reference, unknown_task};
+use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::super::{groups, survey};
@@ -27,6 +27,7 @@ pub(in crate::decide) fn edit(
 /// A task that was begun is done again.
 fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &str) -> Result<(), String> {
     let Some(run) = draft.open() else { return Ok(()) };
+    let goal = &named(run, task, goal)?;
     check(run, task, goal)?;
     let begun = begun_below(run, plan_of(run)?, task);
     can_be_paid_for(run, &begun)?;
@@ -40,6 +41,14 @@ fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &st
         begin_again(draft, &begun, &format!("the goal of {task} was changed: {reason}"));
     }
     Ok(())
+}
+
+/// The goal with indices in place of the names of tasks, as plans keep it.
+fn named(run: &RunState, task: &TaskIndex, goal: &str) -> Result<String, String> {
+    if run.event_version < REPAIRS_SINCE || !plan_of(run)?.tasks.contains_key(task) {
+        return Ok(goal.to_owned());
+    }
+    goal_with_indices(plan_of(run)?, task, goal).map_err(|problem| problem.to_string())
 }
 
 fn check(run: &RunState, task: &TaskIndex, goal: &str) -> Result<(), String> {
@@ -72,7 +81,7 @@ fn check_values(run: &RunState, plan: &Plan, task: &TaskIndex, goal: &str) -> Re
         None => Ok(()),
         Some(problem) => Err(format!(
             "{problem}; or write it first: `muster context {} --write KEY=VALUE`",
-            run.id.short()
+            survey::short(run, run.id)
         )),
     }
 }

@@ -82,21 +82,8 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 
 /// Interrupts whoever has the newest generation of a task in hand.
 pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    let members = match (draft.open(), task) {
-        (Some(run), TaskId::Leaf(index)) => run.group_in_work(index).into_iter().flat_map(Group::everybody),
-        (
-            Some(_),
-            TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_),
-        )
-        | (None, _) => {
-            return interrupt_one(draft, task, reason);
-        }
-    };
+    let group = draft.open().zip(task.as_leaf()).and_then(|(run, index)| run.group_in_work(index));
+    let members = group.into_iter().flat_map(Group::everybody);
     let members: Vec<TaskId> = members.map(|member| TaskId::Leaf(member.clone())).collect();
     for held in members.iter().chain([task]) {
         interrupt_one(draft, held, reason);

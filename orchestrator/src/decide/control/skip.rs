@@ -3,7 +3,7 @@
 use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
-use muster_shared::run::{Phase, Request, RunEvent, RunState};
+use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::super::groups;
@@ -20,10 +20,10 @@ pub(in crate::decide) fn skip(
     }
     let Some(run) = draft.open() else { return Ok(()) };
     let leaves = skippable(run, plan_of(run)?, task)?;
-    let reason = asked_by(request);
+    let (reason, by_person) = (asked_by(request), run.event_version >= REPAIRS_SINCE);
     for leaf in leaves {
         interrupt(draft, &TaskId::Leaf(leaf.clone()), &reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone() });
+        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone(), by_person });
     }
     Ok(())
 }

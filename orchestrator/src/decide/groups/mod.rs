@@ -311,7 +311,7 @@ pub(super) fn skip(draft: &mut Draft<'_>, request: &Request, member: &TaskIndex)
     }
     let reason = asked_by(request);
     interrupt(draft, &id, &reason);
-    draft.emit(RunEvent::TaskSkipped { task: member.clone(), reason });
+    draft.emit(RunEvent::TaskSkipped { task: member.clone(), reason, by_person: false });
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Which result of a committee counts. The same results give the same verdict, in whatever order they came.
 
-use muster_shared::conflict::{Comparison, Tolerance, agreement};
+use muster_shared::conflict::{Comparison, Tolerance, Wording, agreement, same_statement};
 use muster_shared::flow::{DecidedBy, Dissent, TaskResult, Verdict, View};
 use muster_shared::ids::TaskIndex;
 
@@ -99,7 +99,12 @@ fn agree(one: &View, other: &View, tolerance: Tolerance) -> bool {
     match agreement(&one.claims, &other.claims, tolerance) {
         Comparison::Agree => true,
         Comparison::Differ => false,
-        Comparison::Unclear => plain(&one.conclusion) == plain(&other.conclusion),
+        Comparison::Unclear => {
+            let by_words = plain(&one.conclusion) == plain(&other.conclusion);
+            let by_meaning =
+                tolerance.wording == Wording::Meant && same_statement(&one.conclusion, &other.conclusion);
+            by_words || by_meaning
+        }
     }
 }
 
@@ -146,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    const TOLERANCE: Tolerance = Tolerance { percent: 5 };
+    const TOLERANCE: Tolerance = Tolerance::of(5);
 
     fn says(member: &str, conclusion: &str, confidence: u8) -> View {
         View {
@@ -189,6 +194,15 @@ mod tests {
                 DecidedBy::Majority,
             ),
             (vec![says("1~a", "Yes", 0), says("1~b", "No", 40)], "1~a", DecidedBy::Confidence),
+            (
+                vec![
+                    says("1~a", "Apples are green.", 60),
+                    says("1~b", "Apples are red.", 60),
+                    says("1~c", "The colour of apples is red.", 60),
+                ],
+                "1~b",
+                DecidedBy::Majority,
+            ),
         ];
         for (views, counts, by) in table {
             let verdict = verdict(&views, TOLERANCE).unwrap();

@@ -108,7 +108,7 @@ fn leave_out(draft: &mut Draft<'_>, part: &TaskIndex) {
         run.plan.iter().flat_map(|plan| plan.leaves_of(part)).filter(open).cloned().collect();
     for leaf in leaves {
         control::interrupt(draft, &TaskId::Leaf(leaf.clone()), reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned() });
+        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }
 

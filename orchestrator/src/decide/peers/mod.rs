@@ -39,18 +39,10 @@ pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
 
 /// Sees to a request of a task that waits for its answer. What cannot be done is answered with the reason.
 pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest, agent: Option<AgentId>) {
-    let asker = match (draft.open(), task) {
-        (None, _) => return,
-        (Some(run), TaskId::Leaf(asker)) => within_limits(run, request).map(|()| asker),
-        (
-            Some(_),
-            TaskId::Plan
-            | TaskId::Reflect(_)
-            | TaskId::Refine(_)
-            | TaskId::Settle(_)
-            | TaskId::Write
-            | TaskId::DraftReview(_),
-        ) => Err("only a task of the plan can ask its peers".to_owned()),
+    let Some(run) = draft.open() else { return };
+    let asker = match task.as_leaf() {
+        Some(asker) => within_limits(run, request).map(|()| asker),
+        None => Err("only a task of the plan can ask its peers".to_owned()),
     };
     let found = match asker {
         Ok(asker) => see_to(draft, asker, request, agent.as_ref()),

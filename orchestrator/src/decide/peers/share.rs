@@ -134,5 +134,5 @@ fn telling(run: &RunState, task: &TaskId, which: impl Fn(&Information) -> bool) 
     if information.is_empty() {
         return None;
     }
-    Some(Effect::Inform { task: task.clone(), generation, agent, information })
+    Some(Effect::Inform { task: task.clone(), generation, agent, information, progress: String::new() })
 }

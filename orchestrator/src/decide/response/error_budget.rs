@@ -3,7 +3,7 @@
 
 use muster_shared::flow::{About, Plan, Question};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Phase, RunEvent, RunState};
+use muster_shared::run::{Phase, REPAIRS_SINCE, RunEvent, RunState};
 
 use super::super::draft::Draft;
 use super::super::{questions, survey};
@@ -27,16 +27,33 @@ pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
 pub(in crate::decide) fn spend(draft: &mut Draft<'_>, task: &TaskId) {
     let Some(run) = draft.open() else { return };
     let (failures, most) = (run.responses.failures, run.limits.responses.error_budget);
-    if most == 0 || run.responses.used_up || failures < most || run.phase != Phase::Executing {
+    let is_up = (most > 0 && failures >= most) || no_model_answers(run);
+    if !is_up || run.responses.used_up || run.phase != Phase::Executing {
         return;
     }
     let asked = run.questions.len() < usize::try_from(run.limits.people.max_questions).unwrap_or(usize::MAX)
-        && run.limits.people.are_there();
+        && survey::somebody_is_there(run);
     let about = task.leaf().filter(|_| asked).cloned();
     draft.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: about.is_some() });
     if let Some(index) = about {
         ask(draft, index, failures);
     }
+}
+
+/// Whether the run has made more calls than any run in which all is well, and still begins tasks.
+fn is_out_of_calls(run: &RunState) -> bool {
+    !run.responses.used_up && run.phase == Phase::Executing && has_made_too_many(run)
+}
+
+fn has_made_too_many(run: &RunState) -> bool {
+    let most = run.limits.max_calls;
+    run.event_version >= REPAIRS_SINCE && most > 0 && run.usage.calls() >= most
+}
+
+/// Whether try after try failed for want of a model that gives usable answers: the next would, too.
+fn no_model_answers(run: &RunState) -> bool {
+    let most = run.limits.responses.model_failures;
+    run.event_version >= REPAIRS_SINCE && most > 0 && run.responses.model_failures >= most
 }
 
 fn ask(draft: &mut Draft<'_>, index: TaskIndex, failures: u32) {
@@ -48,6 +65,10 @@ fn ask(draft: &mut Draft<'_>, index: TaskIndex, failures: u32) {
 
 /// Leaves out what was not begun, once nothing more is to be begun.
 pub(in crate::decide) fn wind_up(draft: &mut Draft<'_>) {
+    if draft.open().is_some_and(is_out_of_calls) {
+        let failures = draft.open().map_or(0, |run| run.responses.failures);
+        draft.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: false });
+    }
     let Some(run) = draft.open() else { return };
     if !run.responses.used_up || run.phase != Phase::Executing || run.paused.is_some() {
         return;
@@ -56,7 +77,7 @@ pub(in crate::decide) fn wind_up(draft: &mut Draft<'_>) {
     let open: Vec<TaskIndex> =
         leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
     for task in open {
-        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned() });
+        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 
@@ -69,8 +90,14 @@ pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
     });
     let mut said: Vec<String> = marked.collect();
     if responses.used_up {
-        let failures = responses.failures;
-        said.insert(0, format!("{USED_UP} ({failures}): what was not begun by then was left out"));
+        let why = if has_made_too_many(run) {
+            format!("the run had made {} model calls (limits.max_calls)", run.usage.calls())
+        } else if no_model_answers(run) {
+            format!("{} tries in a row had no answer of a model that could be used", responses.model_failures)
+        } else {
+            format!("{USED_UP} ({})", responses.failures)
+        };
+        said.insert(0, format!("{why}: what was not begun by then was left out"));
     }
     (!said.is_empty()).then(|| format!("Not all went well: {}.", said.join("; ")))
 }

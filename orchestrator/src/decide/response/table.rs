@@ -72,9 +72,11 @@ const fn row(failure: FailureKind) -> &'static [(Response, u32)] {
         FailureKind::Blocked | FailureKind::InputUnfit => &[(Retry, 1), (Replan, ANY)],
         FailureKind::HandedBack | FailureKind::NobodyTookIt => &[(OtherAgent, 1), (Replan, ANY)],
         FailureKind::TimeUp => &[(OtherAgent, 1), (Replan, ANY)],
-        FailureKind::AgentFault => &[(OtherAgent, ANY), (Replan, ANY)],
+        FailureKind::AgentFault | FailureKind::FellSilent => &[(OtherAgent, ANY), (Replan, ANY)],
         // Within its generation it went to others as long as it may.
         FailureKind::AgentsDied => &[(Replan, ANY)],
+        // It was waited for already.
+        FailureKind::NobodyThere => &[(Replan, ANY)],
         FailureKind::ContractBroken | FailureKind::NotAccepted => {
             &[(Retry, 1), (OtherModel, 1), (Replan, ANY)]
         }

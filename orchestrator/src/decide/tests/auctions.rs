@@ -216,3 +216,74 @@ fn any_task_opens_an_auction_for_a_part_that_it_hands_over() {
     assert!(told.contains("Task 2 gives"), "{told}");
     replay(ID, &fleet.record).unwrap();
 }
+
+#[test]
+fn whoever_won_and_does_not_start_breaks_its_bid_and_does_not_get_the_task_again() {
+    let mut fleet = fleet(vec![auctioned("one", &[]), auctioned("two", &["one"])]);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    assert_eq!(fleet.find("1").queue, Queue::Agent(agent(1)));
+    fleet.now = fleet.now.after(6 * SECOND);
+    fleet.turn(vec![Input::Timer]);
+    assert_eq!(held(&fleet), [(agent(1), false)], "it did not hold its word");
+    let again = fleet.find("1");
+    assert_ne!(again.queue, Queue::Agent(agent(1)));
+    let avoided = fleet.run().tasks[&again.task].avoid.iter().any(|one| one.agent == agent(1) && one.idle);
+    assert!(avoided, "nor is it asked again");
+    does(&mut fleet, 2, "1", SECOND, true);
+    fleet.work(|offer| good(offer, &[]));
+    bring(&mut fleet, "2", 1, vec![bid(1, "2", 1, 10), bid(2, "2", 1, 1_000)]);
+    assert_eq!(fleet.find("2").queue, Queue::Agent(agent(2)), "its word is worth less");
+    replay(ID, &fleet.record).unwrap();
+}
+
+#[test]
+fn whoever_won_and_falls_silent_breaks_its_bid() {
+    let mut fleet = fleet(vec![auctioned("one", &[])]);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let key = key(&fleet, 1, "1");
+    let started =
+        Started { attempt: Attempt(1), ack: "ack".into(), pid: 1, host: "here".into(), after_step: 0 };
+    fleet.report_as(key.clone(), AgentEvent::Started(started));
+    let AgentKey { agent: who, task, generation, .. } = key;
+    fleet.turn(vec![Input::Silent { task, generation, agent: who, for_ms: 60_000 }]);
+    assert_eq!(held(&fleet), [(agent(1), false)]);
+    assert_ne!(fleet.find("1").queue, Queue::Agent(agent(1)));
+    assert_eq!(calls(&fleet).len(), 1, "it goes on from what was done, and is not auctioned anew");
+}
+
+#[test]
+fn whoever_won_and_is_late_breaks_its_bid() {
+    let mut fleet = fleet(vec![auctioned("one", &[])]);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    let (key, offer) = (key(&fleet, 1, "1"), fleet.find("1"));
+    let started =
+        Started { attempt: Attempt(1), ack: "ack".into(), pid: 1, host: "here".into(), after_step: 0 };
+    fleet.report_as(key, AgentEvent::Started(started));
+    fleet.now = offer.deadline.after(3 * SECOND);
+    fleet.turn(vec![Input::Timer]);
+    assert_eq!(held(&fleet), [(agent(1), false)]);
+    bring(&mut fleet, "1", 2, vec![bid(1, "1", 2, 900), bid(2, "1", 2, 1_000)]);
+    assert_eq!(awards(&fleet), [Some(agent(1)), Some(agent(2))], "it does not win the task again");
+}
+
+#[test]
+fn a_winner_without_room_is_not_waited_for() {
+    let mut fleet = fleet(vec![auctioned("one", &[])]);
+    fleet.slots.insert(Queue::Agent(agent(1)), 0);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 900), bid(2, "1", 1, 1_000)]);
+    assert!(fleet.open.is_empty(), "it has no room");
+    let at = next_review(fleet.run()).unwrap();
+    assert_eq!(at, fleet.now.after(5 * SECOND));
+    fleet.now = at;
+    fleet.turn(vec![Input::Timer]);
+    assert_eq!(fleet.find("1").queue, Queue::Role(Role::Worker));
+}
+
+#[test]
+fn what_is_thought_about_an_auctioned_task_is_not_auctioned() {
+    let mut fleet = fleet(vec![auctioned("one", &[]), leaf("two", &["one"])]);
+    bring(&mut fleet, "1", 1, vec![bid(1, "1", 1, 9_000)]);
+    does(&mut fleet, 1, "1", SECOND, true);
+    assert_eq!(calls(&fleet), [("1".parse().unwrap(), 1)]);
+    assert_eq!(fleet.find("reflect-1").queue, Queue::Role(Role::Reflector));
+}

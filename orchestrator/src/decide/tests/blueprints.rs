@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{Fate, Filled, fill, parse};
 use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
-use muster_shared::run::{EVENT_VERSION, Input, RunEvent, RunStatus};
+use muster_shared::run::{EVENT_VERSION, Input, REPAIRS_SINCE, RunEvent, RunStatus};
 use serde_json::json;
 
 use super::fleet::{Fleet, failed, good, result};
@@ -119,7 +119,7 @@ fn a_step_waits_for_one_that_can_never_start() {
 fn what_cannot_be_used_here_fails_before_anything_is_offered() {
     let unknown = STEPS.replace("id = 'sum'", "id = 'sum'\nrole = 'lawyer'");
     let reasons = [
-        (filled(&unknown), EVENT_VERSION, "no \"lawyer\" is in this fleet: there are researcher, worker"),
+        (filled(&unknown), REPAIRS_SINCE - 1, "no \"lawyer\" is in this fleet: there are researcher, worker"),
         (filled(STEPS), 1, "too old for blueprints"),
     ];
     for (filled, version, why) in reasons {
@@ -128,6 +128,8 @@ fn what_cannot_be_used_here_fails_before_anything_is_offered() {
         assert!(fleet.reason().contains(why), "{}", fleet.reason());
         assert!(fleet.offered().is_empty());
     }
+    let fleet = begun(&filled(&unknown), EVENT_VERSION);
+    assert_eq!(fleet.status(), RunStatus::Processing, "a lawyer may be on the way: {}", fleet.reason());
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Runs within runs, seen from either side: a task that waits for a run of its own, and the run it waits for.
 
 use muster_shared::flow::{
-    Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Parent, Report, RunLimits, TaskDraft,
-    TaskOffered, TaskStatus, Usage, Wait,
+    Advice, Awaited, Budget, ChildGoal, Ending, Goal, ObservationStatus, Outcome, Parent, Product, Report,
+    RunLimits, TaskDraft, TaskOffered, TaskResult, TaskStatus, Usage, Wait, Work,
 };
-use muster_shared::ids::{Generation, RunId, TaskIndex};
+use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::{
     AgentEvent, Child, ChildEnd, Input, Released, RunEvent, RunStatus, StopReason, WAITS_SINCE,
 };
@@ -12,7 +12,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use uuid::Uuid;
 
-use super::fleet::{Fleet, failed, good, leaf, plan};
+use super::fleet::{Fleet, done, failed, good, leaf, plan};
 use super::tables::status;
 use crate::decide::{Effect, in_work, next_deadline};
 
@@ -37,7 +37,7 @@ fn want(fleet: &mut Fleet, goal: &str) {
     want_only(fleet, &offer, goal);
 }
 
-fn want_only(fleet: &mut Fleet, offer: &TaskOffered, goal: &str) {
+pub(super) fn want_only(fleet: &mut Fleet, offer: &TaskOffered, goal: &str) {
     fleet.open.retain(|open| open.task != offer.task);
     let wait = Wait::Run(Box::new(ChildGoal { goal: goal.to_owned(), domain: None, blueprint: None }));
     let wait = Some(Box::new(Awaited { step: 1, wait }));
@@ -115,6 +115,52 @@ fn a_task_that_asks_for_a_run_waits_for_it_without_a_slot() {
     assert_eq!(fleet.status(), RunStatus::Processing, "it does not end before its child");
     let limits = kept.goal.limits.unwrap();
     assert_eq!(limits.max_nesting, fleet.run().limits.max_nesting);
+}
+
+/// A child is told the person's goal, the tasks above, what its task builds on and what was learnt; its own child too.
+#[test]
+fn a_run_within_a_run_is_told_what_it_is_a_part_of() {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let planning = fleet.find("plan");
+    let whole = TaskDraft { subtasks: vec![leaf("inner", &["one"])], ..leaf("whole", &[]) };
+    fleet.end(&planning, plan(vec![leaf("one", &[]), whole, leaf("two", &[])]));
+    let first = fleet.find("1");
+    fleet.start(&first);
+    fleet.end(&first, suggesting("Seven ships.", &["count the boats too", ""]));
+    while let Some(offer) = fleet.open.iter().find(|offer| matches!(offer.task, TaskId::Reflect(_))).cloned()
+    {
+        fleet.end(&offer, good(&offer, &tasks()));
+    }
+    let task = fleet.open.iter().find(|offer| offer.task.to_string().starts_with('2')).cloned().unwrap();
+    let Work::Execute { lessons, .. } = &task.work else { panic!() };
+    assert_eq!(lessons, &["1 suggests: count the boats too"]);
+    fleet.start(&task);
+    want_only(&mut fleet, &task, WANTED);
+    let (_, kept) = child(&fleet);
+    let told = kept.goal.parent.as_ref().unwrap().background.clone().unwrap();
+    assert_eq!(told.asked, "Which limits are there?");
+    assert_eq!(told.above.last().map(String::as_str), Some("find out about inner"));
+    assert_eq!(told.results, [("one".to_owned(), "Seven ships.".to_owned())]);
+    assert_eq!(told.lessons, ["1 suggests: count the boats too"]);
+
+    let mut within = Fleet::new();
+    within.begin(Goal::clone(&kept.goal), RunLimits::default());
+    assert_eq!(within.find("plan").background.as_deref(), Some(&*told), "its planner is told");
+    let planning = within.find("plan");
+    within.end(&planning, plan(tasks()));
+    assert_eq!(within.find("1").background.as_deref(), Some(&*told), "and so are its tasks");
+    want(&mut within, "count the masts");
+    let deeper = child(&within).1.goal.parent.unwrap().background.unwrap();
+    assert_eq!(deeper.asked, "Which limits are there?");
+    assert_eq!(&deeper.above[told.above.len()..], [WANTED, "find out about one"]);
+    assert_eq!(deeper.results, told.results);
+}
+
+fn suggesting(conclusion: &str, suggestions: &[&str]) -> Outcome {
+    let suggestions = suggestions.iter().map(|said| (*said).to_owned()).collect();
+    let advice = Advice { suggestions, ..Advice::default() };
+    let result = TaskResult { conclusion: conclusion.into(), advice: Some(advice), ..TaskResult::default() };
+    done(Product::Result(result))
 }
 
 #[test]
@@ -275,6 +321,7 @@ fn attended(depth: u32) -> Fleet {
         task: "1".parse().unwrap(),
         depth,
         goals: vec!["What is in the harbour?".into()],
+        background: None,
     };
     let mut fleet = Fleet::new();
     fleet.begin(Goal { parent: Some(Box::new(parent)), ..Goal::new(WANTED) }, RunLimits::default());

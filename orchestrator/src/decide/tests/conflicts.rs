@@ -236,7 +236,10 @@ fn who_insists_where_no_more_is_settled_is_marked() {
     do_so(&mut fleet, "2", sure("15 %", 40));
     assert_eq!(fleet.run().conflicts.len(), 1, "no more than one is settled");
     let body = finish(&mut fleet);
-    assert!(body.contains(SUBJECT) && body.contains("came up again"), "{body}");
+    assert!(
+        body.contains(SUBJECT) && body.contains("30 % holds") && body.contains("2 claims otherwise again"),
+        "{body}"
+    );
 }
 
 #[test]
@@ -250,8 +253,97 @@ fn who_agrees_on_what_was_found_to_be_wrong_is_marked() {
         do_so(&mut fleet, task, says("30 %"));
     }
     assert_eq!(fleet.run().conflicts.len(), 1, "they are of one mind");
+    let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
+    assert!(
+        lessons.iter().any(|lesson| lesson.contains("60 % holds")),
+        "what was found is not forgotten: {lessons:?}"
+    );
     let body = finish(&mut fleet);
-    assert!(body.contains(SUBJECT) && body.contains("4: 60 %"), "{body}");
+    assert!(body.contains(SUBJECT) && body.contains("60 % holds"), "{body}");
+}
+
+#[test]
+fn what_was_verified_holds_when_the_loser_insists() {
+    let mut fleet = begun(&[ConflictStep::Verify, ConflictStep::Arbiter]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    do_so(&mut fleet, "4", says("30 %"));
+    assert_eq!(conflict(&fleet, 1).redone, [TaskIndex::top(2)]);
+    do_so(&mut fleet, "2", says("15 %"));
+    assert_eq!(is_settled_by(&fleet, 2), Some(ConflictStep::Verify), "nobody is asked anew");
+    assert!(conflict(&fleet, 2).redone.is_empty() && open(&fleet) == ["3"]);
+    let body = finish(&mut fleet);
+    assert_eq!(body.matches("30 % holds").count(), 1, "once: {body}");
+}
+
+/// Two tasks that say the same in other words, and one that speaks of two documents.
+#[test]
+fn contradictions_in_other_words_and_between_documents_are_found() {
+    let of = |subject: &str, value: &str, path: &str| {
+        let evidence = vec![Citation { path: path.into(), line: 1, quote: String::new() }];
+        Claim { subject: subject.into(), evidence, ..claim(value, "counted") }
+    };
+    let mut fleet = begun(&[]);
+    do_so(&mut fleet, "1", claiming(vec![of("chance of rain in Paris on Saturday", "30 %", "a.md")]));
+    do_so(&mut fleet, "2", claiming(vec![of("probability of rain, Paris, France, Saturday", "15", "b.md")]));
+    assert_eq!(fleet.run().conflicts.len(), 1);
+    assert!(finish(&mut fleet).contains("not settled"));
+
+    let mut fleet = begun(&[ConflictStep::Methods, ConflictStep::Majority]);
+    let both = vec![of("limit of depth", "20", "a.md"), of("limit of depth", "30", "b.md")];
+    do_so(&mut fleet, "1", claiming(both));
+    assert_eq!(conflict(&fleet, 1).sides.len(), 2);
+    let other = good(&fleet.find("2"), &tasks());
+    do_so(&mut fleet, "2", other);
+    assert_eq!(fleet.run().conflicts.len(), 1, "it is found once");
+    let body = finish(&mut fleet);
+    assert!(body.contains("limit of depth") && body.contains("not settled"), "{body}");
+}
+
+fn near(fleet: &mut Fleet) {
+    let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "counted") };
+    let weekend = of("chance of rain in Paris on the weekend", "15 %");
+    do_so(fleet, "1", claiming(vec![of("chance of rain in Paris", "30 %"), of("number of files", "3")]));
+    do_so(fleet, "2", claiming(vec![weekend, of("number of text files", "9")]));
+    do_so(fleet, "3", claiming(Vec::new()));
+}
+
+#[test]
+fn claims_that_are_near_each_other_are_judged_by_one_call() {
+    let mut fleet = begun(&[]);
+    near(&mut fleet);
+    assert_eq!(open(&fleet), ["settle-1"], "one call for all pairs, before anything is written");
+    let Work::Execute { task, .. } = fleet.find("settle-1").work else { panic!() };
+    assert!(task.goal.contains("pair 1") && task.goal.contains("pair 2"), "{}", task.goal);
+    let of = |pair: &str, value: &str| Claim { subject: pair.into(), ..claim(value, "") };
+    do_so(&mut fleet, "settle-1", claiming(vec![of("pair 1", "yes"), of("pair 2", "no")]));
+    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Unsettled(_))));
+    assert!(matches!(conflict(&fleet, 2).end, Some(ConflictEnd::Gone(_))));
+    let body = finish(&mut fleet);
+    assert!(body.contains("weekend") && !body.contains("text files"), "{body}");
+}
+
+#[test]
+fn a_look_that_failed_is_no_agreement() {
+    for outcome in [claiming(Vec::new()), failed(Ending::GaveUp, "the model is away")] {
+        let mut fleet = begun(&[ConflictStep::Majority]);
+        near(&mut fleet);
+        while open(&fleet) == ["settle-1"] {
+            do_so(&mut fleet, "settle-1", outcome.clone());
+        }
+        for id in [1, 2] {
+            let Some(ConflictEnd::Unsettled(why)) = &conflict(&fleet, id).end else {
+                panic!("{:?}", conflict(&fleet, id))
+            };
+            assert!(why.starts_with("not compared: "), "{why}");
+        }
+        assert!(finish(&mut fleet).contains("not compared"));
+    }
+    let mut limits = limits(&[]);
+    limits.conflicts.compare_near = false;
+    let mut fleet = begun_with(limits, tasks());
+    near(&mut fleet);
+    assert_eq!(open(&fleet), ["write"]);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn a_review_that_fails_costs_nothing_but_itself() {
             fleet.report(&offer, AgentEvent::Started(started));
             let agent = AgentId::new("reflector", 1);
             let (reason, steps) = (format!("lost {number}"), BTreeMap::new());
-            fleet.turn(vec![Input::AgentLost { agent, reason, steps }]);
+            fleet.turn(vec![Input::AgentLost { agent, reason, steps, elsewhere: 0 }]);
         }
     };
     for (name, wrong) in [

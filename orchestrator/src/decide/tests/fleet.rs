@@ -113,10 +113,9 @@ impl Fleet {
         let mut capacity: BTreeMap<Queue, u32> =
             self.slots.iter().map(|(queue, slots)| (queue.clone(), slots + spare(queue))).collect();
         for (queue, held) in dry.after.as_ref().map(in_work).unwrap_or_default() {
-            match (capacity.get_mut(&queue), &queue) {
-                (Some(room), _) => *room = room.saturating_sub(held),
-                (None, Queue::Role(_)) => drop(capacity.insert(queue, 1u32.saturating_sub(held))),
-                (None, Queue::Agent(_)) => {}
+            // A role that nobody has takes one offer, which it holds, and is none of those that are there.
+            if let Some(room) = capacity.get_mut(&queue) {
+                *room = room.saturating_sub(held);
             }
         }
         let decision = self.decide(&all, &capacity);
@@ -158,6 +157,7 @@ impl Fleet {
             inputs,
             now: self.now,
             basis: self.run.as_ref().map_or(Seq(0), |run| run.folded),
+            after: Some(self.run.as_ref().map_or(Seq(0), |run| run.decided)),
             capacity,
             offers: 0,
             continues: false,
@@ -188,8 +188,12 @@ impl Fleet {
         Some(run)
     }
 
+    fn next_seq(&self) -> Seq {
+        Seq(self.record.last().map_or(0, |entry| entry.seq.0) + 1)
+    }
+
     fn append(&mut self, event: RecordEvent) -> Seq {
-        let seq = Seq(self.record.last().map_or(0, |entry| entry.seq.0) + 1);
+        let seq = self.next_seq();
         let entry = Entry { seq, at: self.now, run: ID, event };
         let before = self.run.clone();
         apply(&mut self.run, &entry).unwrap();
@@ -224,7 +228,10 @@ impl Fleet {
     }
 
     fn note(&mut self, key: AgentKey, event: AgentEvent) -> Input {
-        Input::Agent { seq: self.append(RecordEvent::Agent(key, event)) }
+        let seq = self.next_seq();
+        let input = Input::of_agent(seq, &event);
+        self.append(RecordEvent::Agent(key, event));
+        input
     }
 
     pub(super) fn start(&mut self, offer: &TaskOffered) {

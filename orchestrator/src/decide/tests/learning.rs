@@ -174,6 +174,55 @@ fn a_run_that_taught_nothing_or_was_called_off_keeps_nothing() {
     assert!(kept[0].lessons[0].contains("no scales") && !kept[0].completed, "{kept:?}");
 }
 
+/// An offer tells the progress once; who is at work for a while is told of changes by a live word.
+#[test]
+fn whoever_is_at_work_for_a_while_is_told_of_the_progress() {
+    let shown = |fleet: &Fleet| -> Vec<String> {
+        let shown = fleet.effects.iter().filter_map(|effect| match effect {
+            Effect::Inform { task, progress, .. } if !progress.is_empty() => {
+                Some(format!("{task}: {progress}"))
+            }
+            _ => None,
+        });
+        shown.collect()
+    };
+    for (millis, told) in [(100, 0), (5_000, 1)] {
+        let mut fleet = Fleet::submitted(limits(ReflectionLevel::None, WhenStale::Mark));
+        do_task(&mut fleet, "plan");
+        let slow = fleet.find("2");
+        fleet.start(&slow);
+        fleet.now = fleet.now.after(std::time::Duration::from_millis(millis));
+        do_task(&mut fleet, "1");
+        let shown = shown(&fleet);
+        assert_eq!(shown.len(), told, "{shown:?}");
+        assert!(shown.iter().all(|line| line.starts_with("2: ") && line.contains("[x] 1")), "{shown:?}");
+    }
+}
+
+/// What failed because the provider or the fleet was away teaches nothing about the goal.
+#[test]
+fn an_outage_is_no_lesson() {
+    let refused = "the provider refuses the key";
+    for (ending, why, taught) in [
+        (Ending::ModelFailed, refused, false),
+        (Ending::AgentFailed, "it broke", false),
+        (Ending::GaveUp, "no scales", true),
+    ] {
+        let mut fleet = planned();
+        fleet.work(|offer| match &offer.work {
+            Work::Execute { .. } => failed(ending, why),
+            Work::Reflect { .. } => done(Product::Reflection(Reflection {
+                on_plan: vec![format!("mind this: {why}")],
+                ..Reflection::default()
+            })),
+            _ => good(offer, &tasks()),
+        });
+        let lessons: Vec<String> = kept(&fleet).into_iter().flat_map(|run| run.lessons.clone()).collect();
+        assert_eq!(!lessons.is_empty(), taught, "{why}: {lessons:?}");
+        assert_eq!(lessons.iter().any(|lesson| lesson.contains("mind this")), taught, "{why}: {lessons:?}");
+    }
+}
+
 #[test]
 fn a_new_run_is_given_what_earlier_ones_taught() {
     let mut fleet = Fleet::new();

@@ -45,7 +45,12 @@ fn say(fleet: &mut Fleet, offer: &TaskOffered, number: u32, event: AgentEvent) {
 
 fn lose(fleet: &mut Fleet, number: u32, steps: &[(&TaskId, u32)]) {
     let steps: BTreeMap<TaskId, u32> = steps.iter().map(|(task, step)| ((*task).clone(), *step)).collect();
-    fleet.turn(vec![Input::AgentLost { agent: agent(number), reason: "its connection ended".into(), steps }]);
+    fleet.turn(vec![Input::AgentLost {
+        agent: agent(number),
+        reason: "its connection ended".into(),
+        steps,
+        elsewhere: 0,
+    }]);
 }
 
 fn task<'a>(fleet: &'a Fleet, offer: &TaskOffered) -> &'a TaskState {
@@ -303,4 +308,120 @@ fn an_offer_that_seems_lost_is_made_again_so_that_nothing_done_by_it_is_done_twi
     fleet.start(&fourth);
     fleet.end(&fourth, failed(Ending::GaveUp, "no idea"));
     assert_eq!(fleet.find("1").continues, None, "another try begins anew");
+}
+
+/// A run with three leaves on offer.
+fn three() -> (Fleet, Vec<TaskOffered>) {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let planning = fleet.find("plan");
+    fleet.start(&planning);
+    fleet.end(&planning, plan(vec![leaf("apples", &[]), leaf("pears", &[]), leaf("plums", &[])]));
+    fleet.effects.clear();
+    let offers = ["1", "2", "3"].map(|task| fleet.find(task)).to_vec();
+    (fleet, offers)
+}
+
+fn quarantined(fleet: &Fleet) -> Vec<TaskId> {
+    let events = fleet.events().into_iter().filter_map(|event| match event {
+        RunEvent::TaskQuarantined { task, .. } => Some(task.clone()),
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn what_died_with_others_is_tried_alone_before_it_is_called_deadly() {
+    let (mut fleet, offers) = three();
+    for number in 1..=2 {
+        offers.iter().for_each(|offer| start(&mut fleet, offer, number, 0));
+        lose(&mut fleet, number, &[]);
+    }
+    assert_eq!(handed_on(&fleet).len(), 3, "handed on once: {:?}", fleet.effects);
+    let again: Vec<TaskOffered> = ["1", "2", "3"].map(|task| fleet.find(task)).to_vec();
+    for (offer, before) in again.iter().zip(&offers) {
+        assert!(offer.alone, "{} is a suspect", offer.task);
+        assert_eq!((offer.generation, offer.continues), (before.generation.next(), Some(before.generation)));
+        let deaths: Vec<u32> = task(&fleet, offer).deaths.iter().map(|death| death.beside).collect();
+        assert_eq!(deaths, [2, 2], "what died of it counts on");
+    }
+    // The first is poison, the others are innocent.
+    start(&mut fleet, &again[0], 3, 0);
+    lose(&mut fleet, 3, &[]);
+    assert_eq!(quarantined(&fleet), [again[0].task.clone()]);
+    for (number, offer) in (4..).zip(&again[1..]) {
+        start(&mut fleet, offer, number, 0);
+        fleet.end(offer, result("so it is"));
+        assert_eq!(task(&fleet, offer).status, TaskStatus::Completed);
+    }
+    let usage = fleet.run().usage;
+    assert_eq!(usage.wasted_calls, 3, "what was sent by those who died is counted");
+}
+
+#[test]
+fn a_step_clears_a_suspect() {
+    let (mut fleet, offers) = three();
+    for number in 1..=2 {
+        offers.iter().for_each(|offer| start(&mut fleet, offer, number, 0));
+        lose(&mut fleet, number, &[]);
+    }
+    let again = fleet.find("2");
+    start(&mut fleet, &again, 3, 0);
+    lose(&mut fleet, 3, &[(&again.task, 1)]);
+    assert_eq!(quarantined(&fleet), []);
+    assert_eq!(task(&fleet, &again).deaths.len(), 1, "only what died since the step counts");
+    assert_eq!(handed_on(&fleet).len(), 4, "it goes to the next one at once");
+}
+
+#[test]
+fn what_an_agent_had_of_other_runs_may_have_been_its_death() {
+    let (mut fleet, offer) = fleet();
+    let lost = |fleet: &mut Fleet, number: u32| {
+        let (reason, steps) = ("its connection ended".into(), BTreeMap::new());
+        fleet.turn(vec![Input::AgentLost { agent: agent(number), reason, steps, elsewhere: 7 }]);
+    };
+    for number in 1..=2 {
+        start(&mut fleet, &offer, number, 0);
+        lost(&mut fleet, number);
+    }
+    let mut again = fleet.find("1");
+    assert!(again.alone);
+    // Whoever does not know what is meant takes it beside others: that proves nothing, within limits.
+    for number in 1..=3 {
+        again = fleet.find("1");
+        start(&mut fleet, &again, number, 0);
+        lost(&mut fleet, number);
+        assert_eq!(quarantined(&fleet), []);
+    }
+    start(&mut fleet, &again, 4, 0);
+    lost(&mut fleet, 4);
+    assert_eq!(quarantined(&fleet), [again.task], "twice as many as may die are enough");
+}
+
+#[test]
+fn a_suspect_waits_for_room_and_nobody_is_told_to_take_it_meanwhile() {
+    let (mut fleet, offers) = three();
+    for number in 1..=2 {
+        offers.iter().for_each(|offer| start(&mut fleet, offer, number, 0));
+        if number == 2 {
+            fleet.slots.insert(offers[0].queue.clone(), 0);
+        }
+        lose(&mut fleet, number, &[]);
+    }
+    assert!(fleet.open.iter().all(|offer| !offer.alone), "the queue has no room");
+    assert_eq!(hand_on_again(fleet.run()), [], "it is to be offered anew");
+    fleet.slots.insert(offers[0].queue.clone(), 8);
+    fleet.turn(vec![Input::Capacity]);
+    assert!(["1", "2", "3"].iter().all(|task| fleet.find(task).alone));
+}
+
+#[test]
+fn what_two_died_of_alone_needs_no_further_proof() {
+    let (mut fleet, offers) = three();
+    for number in 1..=2 {
+        start(&mut fleet, &offers[0], number, 0);
+        lose(&mut fleet, number, &[]);
+    }
+    offers.iter().for_each(|offer| start(&mut fleet, offer, 3, 0));
+    lose(&mut fleet, 3, &[]);
+    assert_eq!(quarantined(&fleet), [offers[0].task.clone()]);
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
+mod absence;
+mod acceptance;
 mod auctions;
 mod blueprints;
 mod budget;
@@ -11,6 +13,7 @@ mod draft_review;
 mod fleet;
 mod groups;
 mod learning;
+mod liveness;
 mod loss;
 mod meaning;
 mod nested;
@@ -21,6 +24,7 @@ mod properties;
 mod replanning;
 mod responses;
 mod review;
+mod silence;
 mod specialists;
 mod spending;
 mod standstill;
@@ -28,6 +32,8 @@ mod stuck;
 mod tables;
 mod tools;
 mod transitions;
+mod truth;
+mod unreadable;
 mod values;
 mod waits;
 mod words;

@@ -133,6 +133,36 @@ fn an_offer_that_its_agent_does_not_take_goes_to_another_after_five_seconds() {
     replay(ID, &fleet.record).unwrap();
 }
 
+/// Nobody but the first agent can do anything.
+#[derive(Debug)]
+struct Only;
+
+impl Place for Only {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        let (task, to) = (wanted.task.clone(), own(1));
+        Some(Placement { task, to, reasons: Vec::new(), passed_over: Vec::new() })
+    }
+}
+
+#[test]
+fn what_the_only_one_that_can_do_it_never_takes_goes_to_whoever_of_its_role() {
+    let mut fleet = Fleet::new();
+    fleet.placing = Box::new(Only);
+    fleet.slots.insert(own(1), 2);
+    fleet.submit("Which limits are there?", RunLimits::default());
+    let planning = fleet.find("plan");
+    fleet.start(&planning);
+    fleet.end(&planning, plan(vec![leaf("apples", &[])]));
+    for _ in 0..6 {
+        assert_eq!(fleet.find("1").queue, own(1));
+        wait(&mut fleet, Duration::from_secs(5));
+    }
+    assert_eq!(fleet.find("1").queue, own(1));
+    wait(&mut fleet, Duration::from_secs(5));
+    assert_eq!(fleet.find("1").queue, queue(Role::Worker));
+    replay(ID, &fleet.record).unwrap();
+}
+
 #[test]
 fn an_offer_to_an_agent_that_leaves_goes_to_another_at_once() {
     let first = First::of(&[1, 2]);
@@ -167,7 +197,7 @@ fn what_a_lost_agent_had_in_a_queue_of_its_own_goes_on_elsewhere() {
     start_as(&mut fleet, 1, &one);
     fleet.slots.remove(&own(1));
     let reason = "its connection ended".to_owned();
-    fleet.turn(vec![Input::AgentLost { agent: agent(1), reason, steps: BTreeMap::new() }]);
+    fleet.turn(vec![Input::AgentLost { agent: agent(1), reason, steps: BTreeMap::new(), elsewhere: 0 }]);
     let two = fleet.find("1");
     assert_eq!(
         (two.generation, two.continues, two.queue.clone()),
@@ -192,7 +222,7 @@ fn a_task_that_kills_whoever_it_goes_to_is_given_to_nobody_in_the_end() {
         start_as(&mut fleet, number, &offer);
         fleet.slots.remove(&own(number));
         let (agent, reason) = (agent(number), "its connection ended".to_owned());
-        fleet.turn(vec![Input::AgentLost { agent, reason, steps: BTreeMap::new() }]);
+        fleet.turn(vec![Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }]);
     }
     assert_eq!(fleet.run().tasks[&"1".parse().unwrap()].status, TaskStatus::Failed);
     replay(ID, &fleet.record).unwrap();

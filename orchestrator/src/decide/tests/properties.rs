@@ -255,7 +255,7 @@ fn happen(fleet: &mut Fleet, n: u128, (what, which): (u8, u8), tasks: &[TaskDraf
 /// What another orchestrator does: decide upon what no decision has named. Agents hold what they held.
 fn take_over(fleet: &mut Fleet) {
     let run = fleet.run();
-    let mut inputs: Vec<Input> = run.pending.keys().map(|seq| Input::Agent { seq: *seq }).collect();
+    let mut inputs: Vec<Input> = run.undecided().collect();
     inputs.push(Input::Capacity);
     let newest = |offer: &TaskOffered| run.tasks[&offer.task].generation == offer.generation;
     let ended = |offer: &TaskOffered| {

@@ -53,6 +53,29 @@ fn a_small_goal_is_one_task_without_a_planner() {
 }
 
 #[test]
+fn a_plan_that_is_brought_is_left_as_it_is_written() {
+    let mut only = leaf("the only part", &[]);
+    only.goal = "Use what {{first-thing.result}} says.".into();
+    only.depends_on = vec!["first thing".into()];
+    let whole = TaskDraft {
+        name: "the whole".into(),
+        goal: "do it".into(),
+        subtasks: vec![only],
+        ..TaskDraft::default()
+    };
+    let brought = |tasks| Some(Box::new(PlanDraft { tasks, ..PlanDraft::default() }));
+    let fleet =
+        begun(Goal { plan: brought(vec![leaf("first thing", &[]), whole.clone()]), ..Goal::new(GOAL) });
+    let plan = fleet.run().plan.as_ref().unwrap();
+    let indices: Vec<String> = plan.tasks.keys().map(ToString::to_string).collect();
+    assert_eq!(indices, ["1", "2", "2-1"], "no parent is taken out");
+    assert!(plan.tasks.values().any(|task| task.goal == "Use what {{1.result}} says."), "{plan:?}");
+
+    let fleet = begun(Goal { plan: brought(vec![leaf("first things", &[]), whole]), ..Goal::new(GOAL) });
+    assert!(fleet.reason().contains("nearest to it: first things"), "{}", fleet.reason());
+}
+
+#[test]
 fn a_plan_that_is_brought_is_carried_out_or_refused_before_anything_starts() {
     let tasks = vec![leaf("apples", &[]), leaf("pears", &["apples"])];
     let brought = |tasks| Some(Box::new(PlanDraft { tasks, ..PlanDraft::default() }));
@@ -72,6 +95,52 @@ fn a_plan_that_is_brought_is_carried_out_or_refused_before_anything_starts() {
         "{}",
         fleet.reason()
     );
+}
+
+/// A planner that proposes what cannot be done is told so once; then rules make a plan of it.
+#[test]
+fn plans_with_empty_tasks_or_too_many_levels_cost_two_calls_and_no_run() {
+    let below = |task: TaskDraft, name: &str| TaskDraft { subtasks: vec![task], ..leaf(name, &[]) };
+    let pair = |name: &str, other: &str| vec![leaf(name, &[]), leaf(other, &[])];
+    let deep = TaskDraft { subtasks: pair("red apples", "green apples"), ..leaf("apples", &[]) };
+    let deep = below(below(below(deep, "fruit"), "food"), "all");
+    let empty = TaskDraft { name: " ".into(), goal: String::new(), ..leaf("x", &[]) };
+    let proposals =
+        [vec![], vec![empty.clone()], vec![empty, leaf("apples", &[]), leaf("pears", &[])], vec![deep]];
+    for proposal in proposals {
+        let mut fleet = begun(Goal::new(GOAL));
+        let mut asked = 0;
+        let mut plans = |_: &Work| {
+            asked += 1;
+            plan(proposal.clone())
+        };
+        fleet.work(|offer| answer(offer, &mut plans, &result));
+        assert_eq!((fleet.status(), asked), (RunStatus::Completed, 2), "{proposal:?}: {}", fleet.reason());
+        let leaves = fleet.run().plan.as_ref().unwrap().leaves().count();
+        assert!(leaves >= 1, "{proposal:?}");
+        crate::replay::replay(super::fleet::ID, &fleet.record).unwrap();
+    }
+}
+
+#[test]
+fn whoever_wants_no_plan_gets_none_when_something_fails_either() {
+    let limits = RunLimits { planning: muster_shared::flow::Planning::Never, ..RunLimits::default() };
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(Goal::new(GOAL), limits);
+    let failing = |_: &str| failed(Ending::ModelFailed, "no model");
+    fleet.work(|offer| answer(offer, &mut |_| panic!("a plan was asked for"), &failing));
+    assert!(fleet.status().is_ended(), "{:?}", fleet.status());
+    assert_eq!(count(&fleet, "replan_wanted"), 0, "{:?}", names(&fleet));
+    // Nor when the task wants a run of its own, which would begin with a planner.
+    let limits = RunLimits { planning: muster_shared::flow::Planning::Never, ..RunLimits::default() };
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(Goal::new(GOAL), limits);
+    let offer = fleet.find("1");
+    fleet.start(&offer);
+    super::children::want_only(&mut fleet, &offer, "count the ships");
+    assert!(fleet.run().children.is_empty(), "{:?}", fleet.run().children);
+    let told = fleet.find("1").answered.map(|answered| answered.observation.content);
+    assert!(told.as_ref().is_some_and(|told| told.contains("without plans")), "{told:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use muster_shared::flow::{
     Acceptance, Breach, Ending, FailureKind, ObservationStatus, Outcome, People, Product, Response,
     Responses, RunLimits, StepDigest, TaskDraft, TaskResult, TaskStatus, Work,
 };
-use muster_shared::ids::{Generation, TaskIndex};
+use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn ladder(failure: FailureKind, mut tried: Tried) -> Vec<Response> {
 #[test]
 fn every_failure_has_a_row_that_begins_with_what_helps_most_and_ends_with_less() {
     use Response::{Degrade, OtherAgent, OtherModel, OtherTool, Person, Replan, Retry};
-    let rows: [(FailureKind, &[Response]); 25] = [
+    let rows: [(FailureKind, &[Response]); 26] = [
         // Models.
         (FailureKind::ModelUnavailable, &[Retry, OtherModel, Replan, Degrade]),
         (FailureKind::ModelDeclined, &[OtherModel, Person, Replan, Degrade]),
@@ -82,6 +82,7 @@ fn every_failure_has_a_row_that_begins_with_what_helps_most_and_ends_with_less()
         (FailureKind::AgentsDied, &[Replan, Degrade]),
         (FailureKind::TimeUp, &[OtherAgent, Replan, Degrade]),
         (FailureKind::NobodyTookIt, &[OtherAgent, Replan, Degrade]),
+        (FailureKind::NobodyThere, &[Replan, Degrade]),
         // Results.
         (FailureKind::ContractBroken, &[Retry, OtherModel, Replan, Degrade]),
         (FailureKind::NotAccepted, &[Retry, OtherModel, Replan, Degrade]),
@@ -90,7 +91,7 @@ fn every_failure_has_a_row_that_begins_with_what_helps_most_and_ends_with_less()
         (FailureKind::BudgetUsedUp, &[Degrade]),
         (FailureKind::Cancelled, &[Retry, Retry, Degrade]),
     ];
-    assert_eq!(rows.map(|(kind, _)| kind).into_iter().collect::<std::collections::BTreeSet<_>>().len(), 25);
+    assert_eq!(rows.map(|(kind, _)| kind).into_iter().collect::<std::collections::BTreeSet<_>>().len(), 26);
     for (failure, row) in rows {
         assert_eq!(ladder(failure, able()), row, "{failure:?}");
     }
@@ -290,6 +291,49 @@ fn an_error_budget_that_is_used_up_ends_what_was_not_begun() {
     assert_eq!(fleet.status(), RunStatus::Completed);
     let body = &fleet.run().report.as_ref().unwrap().body;
     assert!(body.contains("as many failures as it may have (2)"), "{body}");
+}
+
+/// No run in which all is well comes near this limit: whoever meets it is told of it.
+#[test]
+fn a_run_that_calls_models_without_end_begins_nothing_more() {
+    let mut fleet = planned_with(RunLimits { max_calls: 40, ..RunLimits::default() });
+    let one = fleet.find("1");
+    fleet.start(&one);
+    let usage = muster_shared::flow::Usage { model_calls: 40, ..Default::default() };
+    fleet.end(&one, Outcome { usage, ..good(&one, &tasks()) });
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    assert_eq!((status(&fleet, "1"), status(&fleet, "3")), (TaskStatus::Completed, TaskStatus::Skipped));
+    let body = &fleet.run().report.as_ref().unwrap().body;
+    assert!(body.contains("(limits.max_calls)"), "{body}");
+    crate::replay::replay(super::fleet::ID, &fleet.record).unwrap();
+}
+
+/// A model whose answers are always cut fails every task: no plan and no other task helps, and each try costs calls.
+#[test]
+fn a_model_whose_answers_can_never_be_used_ends_the_run_soon() {
+    let unusable =
+        || failed(Ending::ModelFailed, "the model was asked 3 times and no answer could be used: cut off");
+    let mut fleet = planned_with(limits(Responses { model_failures: 4, ..Responses::default() }));
+    let mut tries = 0;
+    fleet.work(|offer| match offer.task {
+        TaskId::Leaf(_) => {
+            tries += 1;
+            unusable()
+        }
+        _ => good(offer, &tasks()),
+    });
+    assert!(fleet.run().responses.used_up && tries <= 6, "{tries} tries");
+    assert!(fleet.status().is_ended());
+    // One answer in between, and it is counted anew.
+    let mut fleet = planned_with(limits(Responses { model_failures: 2, ..Responses::default() }));
+    fail(&mut fleet, "1", unusable());
+    assert_eq!(fleet.run().responses.model_failures, 1);
+    let two = fleet.find("2");
+    fleet.start(&two);
+    fleet.end(&two, good(&two, &tasks()));
+    assert_eq!(fleet.run().responses.model_failures, 0);
+    crate::replay::replay(super::fleet::ID, &fleet.record).unwrap();
 }
 
 #[test]

@@ -198,3 +198,51 @@ fn a_run_pauses_where_it_was_told_to() {
         }
     }
 }
+
+fn answer(fleet: &mut Fleet, n: u128, text: &str) {
+    let question = fleet.run().open_questions().next().unwrap().0;
+    fleet.ask(n, |request| Input::Answer { question, text: text.to_owned(), request });
+}
+
+#[test]
+fn an_approval_in_any_wording_is_one() {
+    for said in ["Yes.", "go ahead", "looks good to me", "OK!", "LGTM 👍", "approve", "That's fine, thanks."]
+    {
+        let mut fleet = waiting(asking());
+        answer(&mut fleet, 1, said);
+        assert_eq!(refused(&fleet), Vec::<&str>::new(), "{said}");
+        assert_eq!(fleet.open.len(), 2, "{said}: the plan is carried out");
+        let recorded = fleet.events().into_iter().find_map(|event| match event {
+            RunEvent::QuestionAnswered { reply } => reply.text.clone(),
+            _ => None,
+        });
+        assert_eq!(recorded.as_deref(), Some("approve"), "{said}");
+        finish(&mut fleet);
+    }
+}
+
+#[test]
+fn what_is_not_clear_is_asked_again_and_a_wish_is_a_wish() {
+    let mut fleet = waiting(asking());
+    for (n, said) in (1..).zip(["hm", "1", "no", "Why so many tasks?", "not sure"]) {
+        answer(&mut fleet, n, said);
+        let refused = refused(&fleet);
+        assert_eq!(refused.len(), usize::try_from(n).unwrap(), "{said}");
+        assert!(refused.last().unwrap().contains("say `approve` to go on"), "{refused:?}");
+        assert!(fleet.run().is_held(), "{said}: the question waits on");
+    }
+    reject(&mut fleet, 20, "looks good to me");
+    assert!(refused(&fleet).last().unwrap().contains("reads as an approval"), "{:?}", refused(&fleet));
+    answer(&mut fleet, 21, "yes, but leave out two");
+    assert_eq!(fleet.open[0].task.to_string(), "refine-1");
+}
+
+#[test]
+fn the_default_that_is_recorded_is_the_one_that_is_taken() {
+    let mut fleet = waiting(People { on_timeout: OnTimeout::Abort, ..asking() });
+    fleet.now = Millis(fleet.now.0 + 60_000);
+    fleet.turn(vec![Input::Timer]);
+    assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
+    let answered = |event: &&RunEvent| matches!(event, RunEvent::QuestionAnswered { .. });
+    assert_eq!(fleet.events().iter().filter(|event| answered(event)).count(), 0, "nobody approved it");
+}

@@ -1,7 +1,7 @@
 //! One behaviour each.
 
 use muster_shared::flow::{
-    Ending, Product, RefineOperation, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
+    Ending, Goal, Product, RefineOperation, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{Generation, Role, TaskId, TaskIndex};
 use muster_shared::run::{AgentEvent, Input, Phase, RunEvent, RunStatus, StopReason};
@@ -224,8 +224,26 @@ fn a_bad_plan_is_asked_for_again_with_the_reasons_and_then_repaired() {
 }
 
 #[test]
-fn a_plan_without_tasks_fails_the_run_in_the_end() {
+fn a_plan_without_tasks_is_asked_for_once_more_and_then_one_task_does_the_whole() {
     let mut fleet = Fleet::submitted(RunLimits::default());
+    fleet.work(|offer| match offer.task {
+        TaskId::Plan => plan(Vec::new()),
+        _ => good(offer, &[]),
+    });
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
+    assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 1);
+    assert_eq!(fleet.run().refused_plans.len(), 1);
+}
+
+/// As it was before plans without tasks were mended, which is what replays of such runs decide.
+#[test]
+fn a_plan_without_tasks_failed_earlier_runs() {
+    let mut fleet = Fleet::new();
+    let planning = muster_shared::flow::Planning::Always;
+    let limits = RunLimits { planning, ..RunLimits::default() };
+    let (goal, secret) = (Box::new(Goal::new("Which limits are there?")), "ab".repeat(32));
+    let event_version = muster_shared::run::REPAIRS_SINCE - 1;
+    fleet.turn(vec![Input::Goal { goal, limits, secret, event_version, lessons: Vec::new() }]);
     fleet.work(|_| plan(Vec::new()));
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("no plan could be made"), "{}", fleet.reason());

@@ -87,7 +87,7 @@ fn operations_that_bring_such_a_tool_are_refused_and_the_others_are_done() {
 fn with_blueprints(depth: u32) -> Goal {
     let params = [("topic".to_owned(), "text".to_owned())].into();
     let brief = BlueprintBrief { name: "weekly_report".to_owned(), params, ..BlueprintBrief::default() };
-    let parent = Parent { run: ID, task: "1".parse().unwrap(), depth, goals: Vec::new() };
+    let parent = Parent { run: ID, task: "1".parse().unwrap(), depth, goals: Vec::new(), background: None };
     Goal {
         blueprints: vec![brief],
         planning: Some(Planning::Always),

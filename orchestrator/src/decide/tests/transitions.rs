@@ -343,7 +343,7 @@ impl World {
         }
         let agent = self.chance.one(&holders).clone();
         let (reason, steps) = ("its connection ended".to_owned(), BTreeMap::new());
-        self.fleet.turn(vec![Input::AgentLost { agent, reason, steps }]);
+        self.fleet.turn(vec![Input::AgentLost { agent, reason, steps, elsewhere: 0 }]);
     }
 
     /// An agent does something with an offer that is open.

@@ -20,6 +20,7 @@ use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Input, RecordEvent, RunState};
 
 use self::watch::{Lost, Watch};
+use super::capacity::Holding;
 use super::office::Office;
 use super::run_actor::Mail;
 use super::turn::wake_others;
@@ -133,12 +134,15 @@ fn clear_up_after(office: &Arc<Office>, agent: AgentId) {
 fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {
     tracing::info!(%agent, reason, "a process of the fleet is lost");
     office.ownership.owner_lost(&agent);
+    let in_hand = office.capacity.in_hand(&agent);
     if of_connection {
         office.missing(&agent);
         wake_others(office, office.capacity.agents_changed(RegistryChange::Left(agent.clone())));
     }
     office.registry.tell_all(|| {
-        Mail::Wake(Input::AgentLost { agent: agent.clone(), reason: reason.clone(), steps: BTreeMap::new() })
+        let (agent, reason) = (agent.clone(), reason.clone());
+        // Less what is the run's own, once it is told.
+        Mail::Wake(Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: in_hand })
     });
     if of_connection {
         let office = Arc::clone(office);
@@ -166,7 +170,8 @@ pub(super) async fn witness(
         wakes.extend(absent(office, run).await?);
     }
     for wake in &mut wakes {
-        if let Input::AgentLost { agent, steps, .. } = wake {
+        if let Input::AgentLost { agent, steps, elsewhere, .. } = wake {
+            *elsewhere = elsewhere.saturating_sub(own_of(run, agent));
             for (task, generation) in last_chances(run, agent) {
                 let step = last_step(office, run.id, &task, generation).await?;
                 steps.insert(task, step);
@@ -174,6 +179,11 @@ pub(super) async fn witness(
         }
     }
     Ok(wakes)
+}
+
+/// How many tasks of the run an agent has in hand, or was asked by name to do: as they are counted over all runs.
+fn own_of(run: &RunState, agent: &AgentId) -> u32 {
+    Holding::of(run).of_agent(agent)
 }
 
 /// Agents that have tasks of the run in hand and are not on the bus.
@@ -190,7 +200,8 @@ async fn absent(office: &Office, run: &RunState) -> Result<Vec<Input>, BusError>
         }
     }
     let reason = "it was gone when the run was taken over";
-    let lost = |agent| Input::AgentLost { agent, reason: reason.to_owned(), steps: BTreeMap::new() };
+    let lost =
+        |agent| Input::AgentLost { agent, reason: reason.to_owned(), steps: BTreeMap::new(), elsewhere: 0 };
     Ok(missing.into_iter().map(lost).collect())
 }
 
@@ -209,7 +220,8 @@ async fn last_step(
             AgentEvent::Started(_)
             | AgentEvent::ToolStarted(_)
             | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_),
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_),
         )
         | RecordEvent::Decided(_)
         | RecordEvent::Offered(_) => None,

@@ -54,9 +54,15 @@ fn profile() -> Profile {
         resident_bytes: 0,
         specialist: None,
         encoding: muster_shared::wire::Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "a few of them, in a test")]
 enum Told {
     Bus(Presence),
     Registry(RegistryChange),

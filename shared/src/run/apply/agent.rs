@@ -1,6 +1,6 @@
 //! What agents say, and what is counted of it.
 
-use super::super::event::{AgentEvent, AgentKey, Input};
+use super::super::event::{AgentEvent, AgentKey, EventKind, Input};
 use super::super::state::{RunState, Seen};
 use crate::flow::Step;
 use crate::ids::{Generation, Seq};
@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
     for input in inputs {
         match input {
-            Input::Agent { seq } => {
+            Input::Agent { seq } | Input::Unreadable { seq, .. } => {
                 if let Some((key, event)) = state.pending.remove(seq) {
                     count_usage(state, &key, &event);
                 }
@@ -22,8 +22,10 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Capacity
             | Input::Timer
             | Input::ChildEnded { .. }
+            | Input::ContractBroken { .. }
             | Input::Bids { .. }
             | Input::AgentLost { .. }
+            | Input::Silent { .. }
             | Input::Cancel { .. }
             | Input::Pause { .. }
             | Input::Resume { .. }
@@ -63,6 +65,11 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
         | AgentEvent::Outcome(_) => {
             run.pending.insert(seq, (key.clone(), event.clone()));
         }
+        AgentEvent::Unreadable(unreadable) => {
+            if unreadable.kind.is_decided_upon() {
+                run.pending.insert(seq, (key.clone(), event.clone()));
+            }
+        }
         AgentEvent::Step(_) => {}
     }
 }
@@ -78,6 +85,9 @@ fn note_request(state: &mut RunState, request: Uuid) {
         state.requests.push_back(request);
     }
 }
+
+/// How much is noted of why something cannot be read, in characters.
+const MOST_NOTED: usize = 160;
 
 fn note_seen(seen: &mut Seen, key: &AgentKey, event: &AgentEvent) {
     if key.generation < seen.generation {
@@ -97,7 +107,12 @@ fn note_seen(seen: &mut Seen, key: &AgentKey, event: &AgentEvent) {
                 note_step(seen, step);
             }
             seen.usage = outcome.usage;
-            seen.ended = true;
+            (seen.ended, seen.well) = (true, outcome.ending.is_success());
+        }
+        AgentEvent::Unreadable(unreadable) => {
+            let note = format!("[unreadable: {}]", unreadable.why);
+            seen.doing = note.chars().take(MOST_NOTED).collect();
+            seen.ended |= unreadable.kind == EventKind::Outcome;
         }
     }
 }
@@ -121,6 +136,12 @@ pub(super) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent
         AgentEvent::Released(released) => {
             if released.parked {
                 run.usage += released.usage;
+                no_longer_set_aside(run, key);
+            }
+        }
+        // What was used nobody can tell; its agent is done with it all the same.
+        AgentEvent::Unreadable(unreadable) => {
+            if matches!(unreadable.kind, EventKind::Outcome | EventKind::Released) {
                 no_longer_set_aside(run, key);
             }
         }

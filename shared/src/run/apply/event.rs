@@ -17,7 +17,7 @@ use super::loss::{self, Holder};
 use super::plan::{change_plan, derive_parents, grow_plan};
 use super::planning;
 use super::responses;
-use super::task::{end_generation, end_without_outcome};
+use super::task::{self, end_generation, end_without_outcome};
 use super::wait;
 use crate::flow::{Goal, TaskStatus, Usage};
 use crate::ids::{RunId, Seq, TaskId};
@@ -149,16 +149,17 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
             loss::started(state, name, &holder, ack, *after_step)?;
         }
-        RunEvent::TaskOrphaned { task, generation, attempt, agent, reason: _, last_step } => {
+        RunEvent::TaskOrphaned { task, generation, attempt, agent, reason: _, last_step, beside } => {
             let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
-            loss::orphaned(state, name, &holder, *last_step, now)?;
+            loss::orphaned(state, name, &holder, (*last_step, *beside), now)?;
         }
         RunEvent::TaskReleased { task, generation, agent, attempt } => {
             let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
             loss::released(state, name, &holder, now)?;
         }
         RunEvent::TaskQuarantined { task, generation, evidence } => {
-            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, None)?;
+            loss::count_unanswered(state, task);
+            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, (None, now))?;
             ended.reasons.push(evidence.reason.clone());
             planning::count_end(state, task, false);
         }
@@ -175,16 +176,22 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             if let TaskId::Leaf(index) = task {
                 state.stale.remove(index);
             }
-            end_generation(state, name, task, *generation, TaskStatus::Completed, Some(*outcome))?;
+            state.responses.model_failures = 0;
+            end_generation(state, name, task, *generation, TaskStatus::Completed, (Some(*outcome), now))?;
             planning::count_end(state, task, true);
         }
         RunEvent::TaskRetried { task, generation, outcome, reason } => {
-            let task = end_generation(state, name, task, *generation, TaskStatus::Created, *outcome)?;
+            let ended = (*outcome, now);
+            let task = end_generation(state, name, task, *generation, TaskStatus::Created, ended)?;
             task.failures = task.failures.saturating_add(1);
             task.reasons.push(reason.clone());
         }
+        RunEvent::TaskTakenBack { task, generation, agent: _, reason } => {
+            task::taken_back(state, name, task, *generation, (reason, now))?;
+        }
         RunEvent::TaskFailed { task, generation, outcome, reason } => {
-            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, *outcome)?;
+            let ended = (*outcome, now);
+            let ended = end_generation(state, name, task, *generation, TaskStatus::Failed, ended)?;
             ended.failures = ended.failures.saturating_add(1);
             ended.reasons.push(reason.clone());
             planning::count_end(state, task, false);
@@ -208,8 +215,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::TaskAborted { task, reason } => {
             end_without_outcome(state, name, task, TaskStatus::Aborted, reason)?;
         }
-        RunEvent::TaskSkipped { task, reason } => {
-            end_without_outcome(state, name, &TaskId::Leaf(task.clone()), TaskStatus::Skipped, reason)?;
+        RunEvent::TaskSkipped { task, reason, by_person } => {
+            let task = TaskId::Leaf(task.clone());
+            end_without_outcome(state, name, &task, TaskStatus::Skipped, reason)?.skipped_by_person =
+                *by_person;
         }
         RunEvent::TaskParked { task, generation } => control::park(state, name, task, *generation)?,
         RunEvent::PlanEdited { plan, reason: _ } => {

@@ -3,8 +3,9 @@
 use super::super::state::{Death, RunState, TaskState};
 use super::error::ApplyError;
 use super::task::{at_generation, illegal, move_to};
-use crate::flow::TaskStatus;
+use crate::flow::{TaskStatus, Usage};
 use crate::ids::{AgentId, Attempt, Generation, TaskId};
+use crate::run::REPAIRS_SINCE;
 use crate::time::Millis;
 
 /// Who had a task, and in which try.
@@ -44,13 +45,24 @@ pub(super) fn orphaned(
     state: &mut RunState,
     event: &'static str,
     holder: &Holder<'_>,
-    last_step: u32,
+    (last_step, beside): (u32, u32),
     now: Millis,
 ) -> Result<(), ApplyError> {
     let task = taken_from(state, event, holder, now)?;
     note_step(task, last_step);
-    task.deaths.push(Death { agent: holder.agent.clone(), attempt: holder.attempt, step: task.last_step });
+    let (agent, attempt, step) = (holder.agent.clone(), holder.attempt, task.last_step);
+    task.deaths.push(Death { agent, attempt, step, beside });
     Ok(())
+}
+
+/// Agents died of the task, and nobody goes on with it who could count what they had sent: a call each.
+pub(super) fn count_unanswered(state: &mut RunState, task: &TaskId) {
+    if state.event_version < REPAIRS_SINCE {
+        return;
+    }
+    let deaths = state.tasks.get(task).map_or(0, |task| task.deaths.len());
+    let calls = u64::try_from(deaths).unwrap_or(u64::MAX);
+    state.usage += Usage { wasted_calls: calls, ..Usage::default() };
 }
 
 /// The agent handed the task over in good order.

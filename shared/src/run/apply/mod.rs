@@ -52,9 +52,11 @@ pub fn apply(state: &mut Option<RunState>, entry: &Entry) -> Result<(), ApplyErr
             let run = state.as_mut().ok_or(ApplyError::NotCreated(entry.seq))?;
             apply_offer_entry(run, entry.seq, offer)?;
         }
+        // Before the run is created it is about nothing: anybody may write there, and nobody may spoil a run by it.
         RecordEvent::Agent(key, event) => {
-            let run = state.as_mut().ok_or(ApplyError::NotCreated(entry.seq))?;
-            apply_agent(run, entry.seq, key, event);
+            if let Some(run) = state.as_mut() {
+                apply_agent(run, entry.seq, key, event);
+            }
         }
     }
     if let Some(run) = state {

@@ -66,12 +66,15 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     task.agent = None;
     task.attempt = Attempt(0);
     task.ack = None;
+    task.alone = offer.alone;
     match in_vain {
         // Its queue has nobody else who could take it: what died of it counts on.
         Some(agent) if task.deaths.iter().any(|death| death.agent == agent) => {
             task.avoid(agent, "it was lost while it worked on it");
         }
-        Some(agent) => task.avoid(agent, "it was asked and did not take it"),
+        Some(agent) => task.avoid_idle(agent, "it was asked and did not take it"),
+        // It is tried alone because of what died of it.
+        None if offer.alone => {}
         None => {
             task.last_step = 0;
             task.deaths.clear();

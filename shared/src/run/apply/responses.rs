@@ -1,5 +1,6 @@
 //! How failures were answered, and who goes on without what.
 
+use super::super::REPAIRS_SINCE;
 use super::super::state::RunState;
 use super::error::ApplyError;
 use super::task::executable;
@@ -16,6 +17,9 @@ pub(super) fn answered(
 ) -> Result<(), ApplyError> {
     executable(state, task, event)?;
     state.responses.failures = state.responses.failures.saturating_add(1);
+    if state.event_version >= REPAIRS_SINCE && failure.is_of_the_model() {
+        state.responses.model_failures = state.responses.model_failures.saturating_add(1);
+    }
     let answers = state.responses.tasks.entry(task.clone()).or_default();
     let given = answers.given.entry(response).or_default();
     *given = given.saturating_add(1);
@@ -34,6 +38,7 @@ pub(super) fn answered(
 pub(super) const fn used_up(state: &mut RunState, asked: bool) {
     if asked {
         state.responses.failures = 0;
+        state.responses.model_failures = 0;
     } else {
         state.responses.used_up = true;
     }

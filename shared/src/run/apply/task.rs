@@ -6,6 +6,8 @@ use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Ending, Outcome, TaskStatus};
 use crate::ids::{AgentId, Generation, Seq, TaskId};
+use crate::run::REPAIRS_SINCE;
+use crate::time::Millis;
 
 pub(super) fn end_generation<'a>(
     state: &'a mut RunState,
@@ -13,14 +15,16 @@ pub(super) fn end_generation<'a>(
     task: &TaskId,
     generation: Generation,
     to: TaskStatus,
-    outcome: Option<Seq>,
+    (outcome, now): (Option<Seq>, Millis),
 ) -> Result<&'a mut TaskState, ApplyError> {
     at_generation(state, task, generation, event)?;
-    let outcome = outcome.map(|seq| take_outcome(state, task, generation, seq)).transpose()?;
+    let outcome = outcome.map(|seq| take_end(state, task, generation, (seq, to))).transpose()?;
     let (author, outcome) = outcome.unzip();
-    let held_by = at_generation(state, task, generation, event)?.agent.clone();
+    let found = at_generation(state, task, generation, event)?;
+    let (held_by, deadline) = (found.agent.clone(), found.deadline);
     if let Some(agent) = author.as_ref().or(held_by.as_ref()) {
-        count_end(state, agent, to, outcome.as_ref());
+        let is_late = deadline.is_some_and(|deadline| deadline < now);
+        count_end(state, agent, (to, is_late), outcome.as_ref());
     }
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
@@ -39,13 +43,44 @@ pub(super) fn end_generation<'a>(
     Ok(found)
 }
 
+/// Takes a task from an agent that fell silent. Another goes on after its last step.
+pub(super) fn taken_back(
+    state: &mut RunState,
+    event: &'static str,
+    task: &TaskId,
+    generation: Generation,
+    (reason, now): (&str, Millis),
+) -> Result<(), ApplyError> {
+    let before = at_generation(state, task, generation, event)?;
+    let (agent, continues) = (before.agent.clone(), before.continues.or(Some(generation)));
+    let found = end_generation(state, event, task, generation, TaskStatus::Created, (None, now))?;
+    found.continues = continues;
+    found.failures = found.failures.saturating_add(1);
+    found.reasons.push(reason.to_owned());
+    if let Some(agent) = agent {
+        found.avoid_idle(agent, "it fell silent with it");
+    }
+    Ok(())
+}
+
 /// Counts how a task ended with an agent. One that did not say was still at it when its time was up; what was called
 /// off says nothing about it.
-fn count_end(state: &mut RunState, agent: &AgentId, to: TaskStatus, outcome: Option<&Outcome>) {
+fn count_end(
+    state: &mut RunState,
+    agent: &AgentId,
+    (to, is_late): (TaskStatus, bool),
+    outcome: Option<&Outcome>,
+) {
+    let counts_more = state.event_version >= REPAIRS_SINCE;
     let Some(tally) = state.tally(agent) else { return };
     match outcome.map(|outcome| outcome.ending) {
+        // A part that counts because nothing better came is no task that was done in time.
+        _ if to == TaskStatus::Completed && counts_more && is_late => tally.late += 1,
         _ if to == TaskStatus::Completed => tally.done += 1,
         Some(Ending::DeadlinePassed) | None => tally.late += 1,
+        Some(Ending::DonePartial) if counts_more && is_late => tally.late += 1,
+        Some(Ending::Blocked) if counts_more => tally.failed += 1,
+        Some(Ending::Delegate) if counts_more => tally.handed_back += 1,
         Some(Ending::Cancelled | Ending::BudgetExhausted | Ending::Blocked | Ending::Delegate) => {}
         Some(
             Ending::Done
@@ -63,20 +98,20 @@ fn count_end(state: &mut RunState, agent: &AgentId, to: TaskStatus, outcome: Opt
     }
 }
 
-pub(super) fn end_without_outcome(
-    state: &mut RunState,
+pub(super) fn end_without_outcome<'a>(
+    state: &'a mut RunState,
     event: &'static str,
     task: &TaskId,
     to: TaskStatus,
     reason: &str,
-) -> Result<(), ApplyError> {
+) -> Result<&'a mut TaskState, ApplyError> {
     let found = executable(state, task, event)?;
     move_to(found, task, to)?;
     found.agent = None;
     found.waiting = None;
     found.answered = None;
     found.reasons.push(reason.to_owned());
-    Ok(())
+    Ok(found)
 }
 
 /// The task that an event is about: offered before, at the generation that the event names, and no parent.
@@ -178,15 +213,19 @@ pub(super) fn illegal(task: &TaskId, from: TaskStatus, to: TaskStatus) -> ApplyE
     ApplyError::IllegalTransition { task: task.clone(), from, to }
 }
 
-fn take_outcome(
+/// What ended the generation: its outcome, or an entry that was none and counts as the failure of its agent.
+fn take_end(
     state: &mut RunState,
     task: &TaskId,
     generation: Generation,
-    seq: Seq,
+    (seq, to): (Seq, TaskStatus),
 ) -> Result<(AgentId, Outcome), ApplyError> {
     let missing = || ApplyError::NoOutcome { task: task.clone(), generation, seq };
+    // What one build cannot read another may: then it is an entry like others, and ends nothing well.
     let fits = |(key, event): &&(AgentKey, AgentEvent)| {
-        key.task == *task && key.generation == generation && matches!(event, AgentEvent::Outcome(_))
+        key.task == *task
+            && key.generation == generation
+            && (to != TaskStatus::Completed || matches!(event, AgentEvent::Outcome(_)))
     };
     if state.pending.get(&seq).filter(fits).is_none() {
         return Err(missing());
@@ -195,9 +234,10 @@ fn take_outcome(
     count_usage(state, &key, &event);
     match event {
         AgentEvent::Outcome(outcome) => Ok((key.agent, outcome)),
-        AgentEvent::Started(_)
+        AgentEvent::Unreadable(_)
+        | AgentEvent::Started(_)
         | AgentEvent::ToolStarted(_)
         | AgentEvent::Step(_)
-        | AgentEvent::Released(_) => Err(missing()),
+        | AgentEvent::Released(_) => Ok((key.agent, Outcome::of_fault())),
     }
 }

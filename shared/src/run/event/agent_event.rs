@@ -35,6 +35,8 @@ pub enum AgentEvent {
     Released(Released),
     /// The task ended.
     Outcome(Outcome),
+    /// Something was written under the name of the agent that cannot be read.
+    Unreadable(Unreadable),
 }
 
 impl AgentEvent {
@@ -47,12 +49,24 @@ impl AgentEvent {
             Self::Step(_) => EventKind::Step,
             Self::Released(_) => EventKind::Released,
             Self::Outcome(_) => EventKind::Outcome,
+            Self::Unreadable(unreadable) => unreadable.kind,
         }
     }
 }
 
+/// An entry under an agent's name that cannot be read. Nobody ever writes one: it is what a reader makes of what is
+/// damaged, foreign, or not what the protocol has. One that was to begin or to end a generation ends it as a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Unreadable {
+    /// What its subject says it is.
+    pub kind: EventKind,
+    /// What is wrong with it, with the field if there is one.
+    pub why: String,
+}
+
 /// The last token of an agent's subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// See [`AgentEvent::Started`].
     Started,
@@ -69,6 +83,15 @@ pub enum EventKind {
 impl EventKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Started, Self::Tool, Self::Step, Self::Released, Self::Outcome];
+
+    /// Whether orchestrators decide upon it: it begins, hands over or ends a generation of a task.
+    #[must_use]
+    pub const fn is_decided_upon(self) -> bool {
+        match self {
+            Self::Started | Self::Released | Self::Outcome => true,
+            Self::Tool | Self::Step => false,
+        }
+    }
 }
 
 impl fmt::Display for EventKind {

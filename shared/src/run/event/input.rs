@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::AgentEvent;
 use crate::flow::{Bid, Goal, PlanDraft, RunLimits};
-use crate::ids::{AgentId, QuestionId, RunId, Seq, TaskId, TaskIndex};
+use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
 use crate::standing::Tally;
@@ -70,6 +71,13 @@ pub enum Input {
         /// Its place.
         seq: Seq,
     },
+    /// An agent's entry in the record that could not be read.
+    Unreadable {
+        /// Its place.
+        seq: Seq,
+        /// What was wrong with it, as whoever decided saw it: another build may see it otherwise.
+        why: String,
+    },
     /// Queues can take more offers (see [`Decided::capacity`]).
     Capacity,
     /// A deadline may have passed.
@@ -83,6 +91,20 @@ pub enum Input {
         /// The last step in the record of those of its tasks for which that makes a difference.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         steps: BTreeMap<TaskId, u32>,
+        /// How many tasks of other runs it had in hand, as far as that is known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        elsewhere: u32,
+    },
+    /// An agent has written nothing about a task for so long that it counts as silent, though it may live.
+    Silent {
+        /// The task.
+        task: TaskId,
+        /// The generation that it works on.
+        generation: Generation,
+        /// The agent.
+        agent: AgentId,
+        /// For how long, in milliseconds.
+        for_ms: u64,
     },
     /// A person or a program asks the run to stop.
     Cancel {
@@ -151,6 +173,13 @@ pub enum Input {
         /// How.
         end: Box<ChildEnd>,
     },
+    /// The result in an outcome does not fit what its agent promises: comes before the outcome itself.
+    ContractBroken {
+        /// Where the outcome stands.
+        outcome: Seq,
+        /// What does not fit, one line each.
+        faults: Vec<String>,
+    },
     /// The time for bids for a task is over.
     Bids {
         /// The task.
@@ -187,6 +216,19 @@ pub enum Input {
 }
 
 impl Input {
+    /// What an agent's entry in the record is to whoever decides upon it.
+    #[must_use]
+    pub fn of_agent(seq: Seq, event: &AgentEvent) -> Self {
+        match event {
+            AgentEvent::Unreadable(unreadable) => Self::Unreadable { seq, why: unreadable.why.clone() },
+            AgentEvent::Started(_)
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::Step(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_) => Self::Agent { seq },
+        }
+    }
+
     /// What tells a request from others like it; nothing for what nobody asked for.
     #[must_use]
     pub const fn request(&self) -> Option<Uuid> {
@@ -195,10 +237,13 @@ impl Input {
             | Self::Fork { .. }
             | Self::Refuse { .. }
             | Self::Agent { .. }
+            | Self::Unreadable { .. }
             | Self::Capacity
             | Self::Timer
             | Self::AgentLost { .. }
+            | Self::Silent { .. }
             | Self::ChildEnded { .. }
+            | Self::ContractBroken { .. }
             | Self::Bids { .. } => None,
             Self::Cancel { id, .. } => *id,
             Self::Pause { request }
@@ -224,4 +269,9 @@ pub struct Request {
     /// Why.
     #[serde(default)]
     pub reason: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

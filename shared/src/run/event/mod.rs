@@ -7,7 +7,7 @@ mod name;
 mod record;
 mod run_event;
 
-pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted};
+pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted, Unreadable};
 pub use facts::{Checked, Evidence, FailedPlan, StopReason};
 pub use input::{Input, Request};
 pub use record::{Decided, Entry, RecordEvent};

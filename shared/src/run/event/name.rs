@@ -37,6 +37,7 @@ impl RunEvent {
             Self::DependencyLeft { .. } => "dependency_left",
             Self::TaskCompleted { .. } => "task_completed",
             Self::TaskRetried { .. } => "task_retried",
+            Self::TaskTakenBack { .. } => "task_taken_back",
             Self::TaskFailed { .. } => "task_failed",
             Self::TaskBlocked { .. } => "task_blocked",
             Self::MembersBegun { .. } => "members_begun",

@@ -52,6 +52,10 @@ pub struct Decided {
     pub now: Millis,
     /// The highest position of the record that the decision took into account.
     pub basis: Seq,
+    /// The newest position that orchestrators had written about the run before: what its write was fenced by. A record
+    /// in which that is missing has lost it. 0 for the first decision; nothing in records of before there was this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Seq>,
     /// Offers that each queue could still take when this was decided.
     #[serde(default)]
     pub capacity: BTreeMap<Queue, u32>,

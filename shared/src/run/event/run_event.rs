@@ -120,6 +120,9 @@ pub enum RunEvent {
         /// The last step known to be in the record.
         #[serde(default, skip_serializing_if = "is_zero")]
         last_step: u32,
+        /// How many other tasks the agent had in hand.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        beside: u32,
     },
     /// The agent that had a task handed it over in good order.
     TaskReleased {
@@ -198,6 +201,18 @@ pub enum RunEvent {
         /// Why.
         reason: String,
     },
+    /// Whoever had a task wrote nothing about it for too long. It is offered to another, which goes on after the last
+    /// step.
+    TaskTakenBack {
+        /// The task.
+        task: TaskId,
+        /// The generation that ends with this.
+        generation: Generation,
+        /// The agent that fell silent.
+        agent: AgentId,
+        /// Why, in a sentence.
+        reason: String,
+    },
     /// A task failed for good.
     TaskFailed {
         /// The task.
@@ -271,6 +286,9 @@ pub enum RunEvent {
         task: TaskIndex,
         /// Why.
         reason: String,
+        /// Whether a person said so. By rule it is left out for want of something.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_person: bool,
     },
     /// A task was put down where it stands, to be offered again: the next generation goes on from there.
     TaskParked {

@@ -11,7 +11,8 @@ use muster_shared::ids::{Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent, RunState, apply, invariants};
 use serde::Serialize;
 
-use super::recovery::Spreads;
+use super::recovery::{Spread, Spreads, Times};
+use super::shape::Shape;
 use super::torment::{Faults, Torment};
 use super::traffic::{Seen, connect, hash};
 use super::{model, recovery};
@@ -54,11 +55,72 @@ pub struct Verdict {
     pub entries: usize,
     /// How long it took to go on after a kill.
     pub recovery: Spreads,
+    /// What came of the fleets of each shape.
+    pub shapes: Vec<OfShape>,
+    /// Runs that took more than ten times the median of their shape, in words.
+    pub slow: Vec<String>,
+    #[serde(skip)]
+    times: Times,
+    #[serde(skip)]
+    lengths: Vec<(RunId, u64)>,
     /// What is wrong, in words.
     pub wrong: Vec<String>,
 }
 
+/// What came of fleets of one shape.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct OfShape {
+    /// The shape, in words.
+    pub shape: String,
+    /// How long runs took from their first entry to their end.
+    pub took: Spread,
+    /// How many took more than ten times the median.
+    pub slow: usize,
+}
+
+/// A run that takes so many times the median of its shape is slow.
+const SLOW: u64 = 10;
+
 impl Verdict {
+    /// This fleet had a shape, and this was done to it.
+    pub(super) fn of_shape(self, shape: Shape, faults: Faults) -> Self {
+        let took = Spread::of(self.lengths.iter().map(|(_, took)| *took).collect());
+        let slow = self.lengths.iter().filter(|(_, length)| *length > took.p50_ms.saturating_mul(SLOW));
+        let slow: Vec<String> = slow
+            .map(|(run, length)| {
+                format!("run {run} took {length} ms, the median is {} ms: {}", took.p50_ms, shape.name())
+            })
+            .collect();
+        let of_shape = OfShape { shape: shape.name(), took, slow: slow.len() };
+        Self { faults, shapes: vec![of_shape], slow, ..self }
+    }
+
+    /// This and what came of another fleet.
+    pub(super) fn and(self, other: Self) -> Self {
+        let times = self.times.and(other.times);
+        let mut wrong: Vec<String> = self.wrong.into_iter().chain(other.wrong).collect();
+        wrong.truncate(KEPT);
+        Self {
+            runs: self.runs + other.runs,
+            reported: self.reported + other.reported,
+            faults: self.faults.and(other.faults),
+            lost: self.lost + other.lost,
+            doubled: self.doubled + other.doubled,
+            repeated_calls: self.repeated_calls + other.repeated_calls,
+            calls_on_waking: self.calls_on_waking + other.calls_on_waking,
+            calls: self.calls + other.calls,
+            calls_in_record: self.calls_in_record + other.calls_in_record,
+            calls_needed: self.calls_needed + other.calls_needed,
+            entries: self.entries + other.entries,
+            recovery: times.spreads(),
+            shapes: self.shapes.into_iter().chain(other.shapes).collect(),
+            slow: self.slow.into_iter().chain(other.slow).collect(),
+            times,
+            lengths: self.lengths.into_iter().chain(other.lengths).collect(),
+            wrong,
+        }
+    }
+
     /// Whether nothing was lost, doubled or repeated, and every run has its report.
     #[must_use]
     pub fn is_good(&self) -> bool {
@@ -96,7 +158,8 @@ impl Verdict {
             verdict.judge_run(*run, by_run.get(run).map(Vec::as_slice).unwrap_or_default());
         }
         verdict.look_for_repetitions(entries, log, begun, torment.wakings());
-        verdict.recovery = recovery::measure(&by_run, entries, torment.victims());
+        verdict.times = recovery::measure(&by_run, entries, torment.victims());
+        verdict.recovery = verdict.times.spreads();
         verdict
     }
 
@@ -142,6 +205,10 @@ impl Verdict {
                 }
                 RecordEvent::Agent(..) | RecordEvent::Offered(_) => {}
             }
+        }
+        let end = entries.iter().find(|entry| is_end(entry));
+        if let (Some(first), Some(end)) = (entries.first(), end) {
+            self.lengths.push((run, end.at.0.saturating_sub(first.at.0)));
         }
         self.doubled += usize::from(ended > 1);
         match state {
@@ -246,7 +313,7 @@ fn calls_of(event: &AgentEvent) -> &[ModelCall] {
         AgentEvent::Step(step) => Some(step),
         AgentEvent::ToolStarted(tool) => Some(&tool.step),
         AgentEvent::Outcome(outcome) => outcome.last_step.as_deref(),
-        AgentEvent::Started(_) | AgentEvent::Released(_) => None,
+        AgentEvent::Started(_) | AgentEvent::Released(_) | AgentEvent::Unreadable(_) => None,
     };
     step.map(|step| step.calls.as_slice()).unwrap_or_default()
 }

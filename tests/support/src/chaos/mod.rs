@@ -4,6 +4,7 @@
 mod evidence;
 mod model;
 mod recovery;
+mod shape;
 mod torment;
 mod traffic;
 
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub use evidence::Verdict;
 pub use recovery::{Spread, Spreads};
+pub use shape::Shape;
 pub use torment::{Faults, Targets};
 
 use crate::cluster::{Cluster, SYSTEM_PASSWORD, SYSTEM_USER};
@@ -43,6 +45,8 @@ pub struct Ordeal {
     pub targets: Targets,
     /// How many runs.
     pub runs: usize,
+    /// Over how many fleets of different shapes they are spread, one after the other.
+    pub shapes: usize,
     /// Runs at once.
     pub at_once: usize,
     /// What the choice of victims begins with. Processes are not deterministic: the same seed is not the same history.
@@ -73,10 +77,36 @@ impl Ordeal {
     /// # Errors
     /// When the fleet does not come up, or the record cannot be read in the end.
     pub fn undergo(&self, stop: &AtomicBool, mut tell: impl FnMut(Progress)) -> io::Result<Verdict> {
-        let server = ModelServer::start(model::script(self.runs))?;
+        let shapes = self.shapes.clamp(1, self.runs.max(1));
+        let mut all = Verdict::default();
+        for number in 0..shapes {
+            // What is left over goes to the first ones.
+            let runs = self.runs / shapes + usize::from(number < self.runs % shapes);
+            let seed = self.seed.wrapping_add(number as u64);
+            let before = (all.runs, all.faults.all());
+            let told = |Progress { ended, faults }| {
+                tell(Progress { ended: before.0 + ended, faults: before.1 + faults });
+            };
+            let one = Self { runs, seed, ..self.clone() };
+            all = all.and(one.undergo_one(Shape::of(number), stop, told)?);
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn undergo_one(
+        &self,
+        shape: Shape,
+        stop: &AtomicBool,
+        mut tell: impl FnMut(Progress),
+    ) -> io::Result<Verdict> {
+        let server = ModelServer::start(model::script(self.runs, shape))?;
         let begun = SystemTime::now();
         let mut cluster = self.cluster()?;
-        let fleet = self.fleet(&server, cluster.as_ref())?;
+        let fleet = self.fleet(&server, cluster.as_ref(), shape)?;
+        let another = shape.another(&fleet)?;
         let traffic = Traffic::begin(&fleet.url(), self.runs, self.at_once)?;
         let mut torment = Torment::new(self.seed, self.targets);
         let until = Instant::now() + SETTLE + self.per_run() * u32::try_from(self.runs).unwrap_or(u32::MAX);
@@ -91,7 +121,8 @@ impl Ordeal {
         torment.end(cluster.as_mut());
         let seen = traffic.finish();
         let verdict = Verdict::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
-        Ok(Verdict { faults: torment.faults(), ..verdict })
+        drop(another);
+        Ok(verdict.of_shape(shape, torment.faults()))
     }
 
     const fn per_run(&self) -> Duration {
@@ -109,7 +140,7 @@ impl Ordeal {
         }
     }
 
-    fn fleet(&self, server: &ModelServer, cluster: Option<&Cluster>) -> io::Result<Fleet> {
+    fn fleet(&self, server: &ModelServer, cluster: Option<&Cluster>, shape: Shape) -> io::Result<Fleet> {
         let mut folder = Folder::new(&self.program)?
             .with("OPENAI_API_KEY", "key-of-the-scripted-server")
             .with("OPENAI_BASE_URL", server.openai_url());
@@ -124,7 +155,9 @@ impl Ordeal {
                 .with("MUSTER_BUS_SYSTEM_USER", SYSTEM_USER)
                 .with("MUSTER_BUS_SYSTEM_PASSWORD", SYSTEM_PASSWORD);
         }
-        let mut arguments = vec!["--scale", "orchestrator=2", "--scale", "worker=2"];
+        shape.define(&folder)?;
+        let scale = shape.scale();
+        let mut arguments: Vec<&str> = scale.iter().flat_map(|one| ["--scale", one.as_str()]).collect();
         for setting in SETTINGS {
             arguments.extend(["--set", *setting]);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::shape::Shape;
 use crate::model_server::{CapturedRequest, Reply, Script};
 
 /// Leaves of each plan.
@@ -13,15 +14,19 @@ const LEAVES: usize = 3;
 const STEPS: usize = 2;
 /// Model calls of a run without any fault.
 pub(super) const CALLS: usize = 1 + LEAVES * (STEPS + 1) + LEAVES + 1;
+/// Where some tries fail: one of so many calls would be such a one.
+const FAILS_ONE_IN: usize = 12;
 /// How long the model thinks.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// The script, with a log that has room for all calls of that many runs.
-pub(super) fn script(runs: usize) -> Script {
-    Script::answering(answer).with_delay(DELAY).keeping(runs * CALLS * 4 + 1000)
+pub(super) fn script(runs: usize, shape: Shape) -> Script {
+    Script::answering(move |request| answer(request, shape))
+        .with_delay(DELAY)
+        .keeping(runs * CALLS * 8 + 1000)
 }
 
-fn answer(request: &CapturedRequest) -> Reply {
+fn answer(request: &CapturedRequest, shape: Shape) -> Reply {
     let thought = mark(request.number);
     let submit = |mut arguments: Value| {
         arguments["thought"] = thought.clone().into();
@@ -29,7 +34,18 @@ fn answer(request: &CapturedRequest) -> Reply {
     };
     let system = request.system();
     if system.contains("You are the planner") {
-        let task = |n: usize| json!({ "name": format!("sum number {n}"), "goal": format!("Work out the sums of list {n}."), "role": "worker" });
+        let task = |n: usize| {
+            let goal = format!("Work out the sums of list {n}.");
+            let mut task = json!({ "name": format!("sum number {n}"), "goal": goal, "role": shape.role() });
+            if let Some(pattern) = shape.pattern {
+                task["pattern"] = pattern.into();
+            }
+            if shape.specialists {
+                let needs = if n == 1 { json!(["sums", "products"]) } else { json!(["sums"]) };
+                task["needs"] = needs;
+            }
+            task
+        };
         return submit(json!({ "goal": "Add up.", "tasks": (1..=LEAVES).map(task).collect::<Vec<_>>() }));
     }
     if system.contains("You are the reflector") {
@@ -47,6 +63,9 @@ fn answer(request: &CapturedRequest) -> Reply {
     if step < STEPS {
         let expression = format!("{} + {step}", 40 + step);
         return Reply::call("calculator", &json!({ "thought": thought, "expression": expression }));
+    }
+    if shape.fails && request.number.is_multiple_of(FAILS_ONE_IN) {
+        return submit(json!({ "ending": "give_up", "reason": "the list cannot be read", "conclusion": "" }));
     }
     submit(json!({ "ending": "done", "conclusion": "The sums are 40 and 42.", "findings": [] }))
 }

@@ -41,11 +41,33 @@ pub struct Spreads {
     pub server: Spread,
 }
 
-pub(super) fn measure(
-    by_run: &BTreeMap<RunId, Vec<&Entry>>,
-    entries: &[Entry],
-    victims: &[Victim],
-) -> Spreads {
+/// All times, in milliseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Times {
+    agent: Vec<u64>,
+    orchestrator: Vec<u64>,
+    server: Vec<u64>,
+}
+
+impl Times {
+    /// These and those of another fleet.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.agent.extend(other.agent);
+        self.orchestrator.extend(other.orchestrator);
+        self.server.extend(other.server);
+        self
+    }
+
+    pub(super) fn spreads(&self) -> Spreads {
+        Spreads {
+            agent: Spread::of(self.agent.clone()),
+            orchestrator: Spread::of(self.orchestrator.clone()),
+            server: Spread::of(self.server.clone()),
+        }
+    }
+}
+
+pub(super) fn measure(by_run: &BTreeMap<RunId, Vec<&Entry>>, entries: &[Entry], victims: &[Victim]) -> Times {
     let (mut agent, mut orchestrator, mut server) = (Vec::new(), Vec::new(), Vec::new());
     for victim in victims {
         let at = millis(victim.at);
@@ -59,7 +81,7 @@ pub(super) fn measure(
             }
         }
     }
-    Spreads { agent: Spread::of(agent), orchestrator: Spread::of(orchestrator), server: Spread::of(server) }
+    Times { agent, orchestrator, server }
 }
 
 /// The tasks that a process had in hand when it was killed: how long until each was started again.
@@ -81,7 +103,7 @@ fn restarted(run: &[&Entry], pid: u32, at: u64) -> Vec<u64> {
                     break;
                 }
                 AgentEvent::Outcome(_) | AgentEvent::Released(_) => break,
-                AgentEvent::Step(_) | AgentEvent::ToolStarted(_) => {}
+                AgentEvent::Step(_) | AgentEvent::ToolStarted(_) | AgentEvent::Unreadable(_) => {}
             }
         }
     }

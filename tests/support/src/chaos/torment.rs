@@ -28,6 +28,16 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// These and those of another fleet.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self {
+            agents_killed: self.agents_killed + other.agents_killed,
+            orchestrators_killed: self.orchestrators_killed + other.orchestrators_killed,
+            servers_killed: self.servers_killed + other.servers_killed,
+            frozen: self.frozen + other.frozen,
+        }
+    }
+
     /// All of them.
     #[must_use]
     pub const fn all(self) -> usize {

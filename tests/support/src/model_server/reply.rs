@@ -15,6 +15,7 @@ pub struct Reply {
     pub(super) delay: Option<Duration>,
     pub(super) pieces: usize,
     pub(super) fault: Option<Fault>,
+    pub(super) refusal: Option<String>,
 }
 
 /// A tool call in a reply.
@@ -59,6 +60,10 @@ pub enum Fault {
     },
     /// A stream that ends without its closing mark.
     NoEndMark,
+    /// The first half of a stream, then its end: no reason, no closing mark, and no broken connection either.
+    HalfThenEnd,
+    /// The first half of a stream and its closing mark, without a reason.
+    HalfThenMark,
     /// A whole answer although a stream was asked for.
     NotStreamed,
 }
@@ -150,6 +155,13 @@ impl Reply {
     pub fn with_pieces(mut self, pieces: usize) -> Self {
         self.pieces = pieces.max(1);
         self
+    }
+
+    /// The model declines in the field that the protocol has for it (OpenAI's `refusal`, Gemini's `blockReason`), where
+    /// it has one.
+    #[must_use]
+    pub fn refusing(said: &str) -> Self {
+        Self { refusal: Some(said.to_owned()), ..Self::text("").with_finish("stop") }
     }
 
     /// Makes the answer go wrong.

@@ -56,6 +56,24 @@ pub struct SeenCall {
     pub arguments: Value,
 }
 
+/// What stands in these fences is of the work around a run within a run.
+const BACKGROUND: [&str; 4] = ["asked by the person", "task above", "result above", "lesson from above"];
+
+fn without_background(text: &str) -> String {
+    let mut kept = String::new();
+    let mut is_background = false;
+    for line in text.lines() {
+        let label = line.strip_prefix("<<<").and_then(|fence| fence.split_once(' '));
+        is_background |= label.is_some_and(|(_, label)| BACKGROUND.contains(&label));
+        if !is_background {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        is_background &= !line.ends_with(">>>");
+    }
+    kept
+}
+
 impl CapturedRequest {
     /// The system prompt; empty when there is none.
     #[must_use]
@@ -79,6 +97,12 @@ impl CapturedRequest {
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         self.messages.iter().any(|message| message.text.contains(text))
+    }
+
+    /// Whether any message holds `text` elsewhere than in what a run within a run is told of the work around it.
+    #[must_use]
+    pub fn holds_itself(&self, text: &str) -> bool {
+        self.messages.iter().any(|message| without_background(&message.text).contains(text))
     }
 
     /// The text between the first `before` and the next `after`, in any message: for markers such as a task's index.

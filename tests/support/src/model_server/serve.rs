@@ -168,6 +168,20 @@ async fn send(state: Arc<State>, captured: &CapturedRequest, reply: &Reply) -> R
             let kept = rendered.parts.len().saturating_sub(captured.protocol.end_marks());
             respond(StatusCode::OK, rendered.content_type, rendered.parts[..kept].concat())
         }
+        Some(Fault::HalfThenEnd) => respond(StatusCode::OK, rendered.content_type, first_half(&rendered)),
+        Some(Fault::HalfThenMark) => {
+            let marks = rendered.parts.len().saturating_sub(captured.protocol.end_marks());
+            let body = first_half(&rendered) + &rendered.parts[marks..].concat();
+            respond(StatusCode::OK, rendered.content_type, body)
+        }
+    }
+}
+
+/// The first half: whole events of a stream, half the text of a whole answer.
+fn first_half(rendered: &Rendered) -> String {
+    match rendered.parts.as_slice() {
+        [whole] => whole.chars().take(whole.chars().count() / 2).collect(),
+        parts => parts[..parts.len() / 2].concat(),
     }
 }
 

@@ -72,6 +72,11 @@ pub(super) fn whole(reply: &Reply, request: &CapturedRequest) -> Value {
 }
 
 pub(super) fn streamed(reply: &Reply, request: &CapturedRequest) -> Vec<String> {
+    if reply.refusal.is_some() {
+        // What is blocked has no candidate at all.
+        let body = json!({"promptFeedback": {"blockReason": "SAFETY"}, "modelVersion": request.model});
+        return vec![format!("data: {body}\n\n")];
+    }
     let mut events: Vec<Vec<Value>> = Vec::new();
     if let Some(reasoning) = &reply.reasoning {
         events.push(vec![json!({"text": reasoning, "thought": true})]);

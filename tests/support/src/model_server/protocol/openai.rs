@@ -57,6 +57,10 @@ pub(super) fn whole(reply: &Reply, request: &CapturedRequest) -> Value {
     if let Some(reasoning) = &reply.reasoning {
         message["reasoning_content"] = json!(reasoning);
     }
+    if let Some(said) = &reply.refusal {
+        message["content"] = Value::Null;
+        message["refusal"] = json!(said);
+    }
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
             json!({"id": unique(&call.id, request), "type": "function",
@@ -81,6 +85,11 @@ pub(super) fn streamed(reply: &Reply, request: &CapturedRequest) -> Vec<String> 
     };
     if let Some(reasoning) = &reply.reasoning {
         delta(&json!({"reasoning_content": reasoning}), None);
+    }
+    if let Some(said) = &reply.refusal {
+        let (first, second) = said.split_at(middle(said));
+        delta(&json!({"refusal": first}), None);
+        delta(&json!({"refusal": second}), None);
     }
     for piece in reply.text_pieces() {
         delta(&json!({"content": piece}), None);

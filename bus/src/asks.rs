@@ -1,0 +1,189 @@
+//! Requests to the fleet that are answered (`ask.<request>`), by NATS request and reply: any orchestrator answers.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::flow::Goal;
+use muster_shared::ids::{AgentId, RunId};
+use muster_shared::wire::ask::{Ask, MAX_ASK_ID};
+use muster_shared::wire::{Body, CodecError, Encoding, decode};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::backend::{self, Message};
+use crate::bus::Core;
+use crate::error::{AppendError, BusError};
+use crate::kv::{Bucket, KvEntry};
+use crate::seal::{About, encoding_of, open_inline};
+use crate::subject::Subject;
+use crate::topology::ASKED;
+
+const BUCKET: Bucket = Bucket(ASKED);
+
+/// The group of all who answer.
+const ANSWERERS: &str = "orchestrators";
+
+/// Where answers may go: to what clients make for them, and never to a subject that says something by itself.
+const INBOX: &str = "_INBOX.";
+
+/// Requests to the fleet.
+#[derive(Clone)]
+pub struct Asks {
+    core: Arc<Core>,
+}
+
+/// Which run a request became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Became {
+    run: RunId,
+    /// What was asked, by its hash.
+    what: String,
+}
+
+impl Asks {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Requests from now on, each given to one of all who serve them.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn serve(&self) -> Result<BoxStream<'static, Asked>, BusError> {
+        let requests = self.core.backend.serve("ask.*", ANSWERERS).await?;
+        let core = Arc::clone(&self.core);
+        Ok(requests
+            .filter_map(move |asked| {
+                let asked = Asked::read(&core, asked);
+                async move { asked }
+            })
+            .boxed())
+    }
+
+    /// The run of a request that bears an id of its sender's: `new`, or the one it became when it was asked before.
+    /// `what` is asked, as bytes that are the same whenever it is.
+    ///
+    /// # Errors
+    /// The inner one says that something else was asked under this id; the outer one that the bus failed.
+    pub async fn run_of(
+        &self,
+        sender: &AgentId,
+        id: &str,
+        (new, what): (RunId, &[u8]),
+    ) -> Result<Result<RunId, String>, BusError> {
+        let key = crate::store::hash(format!("{sender}/{id}").as_bytes());
+        let wanted = Became { run: new, what: crate::store::hash(what) };
+        let message = BUCKET.json(&key, &wanted)?;
+        match BUCKET.create(&self.core, &key, message, None).await {
+            Ok(_) => return Ok(Ok(new)),
+            Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let kept = BUCKET.last(&self.core, &key).await?.and_then(KvEntry::read::<Became>);
+        let kept = kept.ok_or_else(|| BusError::Conflict { what: format!("request {id:?}") })?;
+        Ok(if kept.what == wanted.what {
+            Ok(kept.run)
+        } else {
+            Err(format!(
+                "something else was asked under the id {id:?} and became run {}: give this request another id",
+                kept.run
+            ))
+        })
+    }
+}
+
+/// A request that waits for its answer.
+pub struct Asked {
+    core: Arc<Core>,
+    reply: String,
+    encoding: Encoding,
+    /// The request's own id, for the answer.
+    id: Option<Uuid>,
+    /// Who asks.
+    pub sender: AgentId,
+    /// What is asked, or what is wrong with it.
+    pub what: Result<Ask, String>,
+}
+
+impl Asked {
+    /// Nothing where an answer would do harm.
+    fn read(core: &Arc<Core>, asked: backend::Asked) -> Option<Self> {
+        let backend::Asked { message, reply } = asked;
+        if !reply.starts_with(INBOX) {
+            tracing::warn!(reply, "a request is not answered: its reply subject does not begin with {INBOX}");
+            return None;
+        }
+        let encoding = encoding_of(&message);
+        let (id, sender, what) = match open_inline(&message) {
+            Ok(envelope) => {
+                let id = Some(envelope.id).filter(|id| !id.is_nil());
+                (id, envelope.sender, ask_in(&message.subject, envelope.body))
+            }
+            Err(reason) => (None, AgentId::anonymous(), Err(in_the_goal(&message, reason))),
+        };
+        Some(Self { core: Arc::clone(core), reply, encoding, id, sender, what })
+    }
+
+    /// Answers it.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn answer(&self, body: Body, run: Option<RunId>) -> Result<(), BusError> {
+        let about = About { run, correlation: self.id, ..About::default() };
+        let sealed = self.core.seal(self.reply.clone(), body, about, self.encoding).await?;
+        self.core.backend.publish(sealed).await
+    }
+}
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Asked")
+            .field("sender", &self.sender)
+            .field("what", &self.what)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a request cannot be read, with the field of its goal that is wrong, if it is one.
+fn in_the_goal(message: &Message, reason: String) -> String {
+    let read: Result<Value, _> = decode(&message.payload, encoding_of(message));
+    let goal = read.ok().and_then(|read| serde_json::to_vec(read.pointer("/body/content/goal")?).ok());
+    match goal.map(|goal| decode::<Goal>(&goal, Encoding::Json)) {
+        Some(Err(CodecError::Field { field, reason })) => {
+            let what = reason.split(" at line ").next().unwrap_or_default();
+            format!("field body.content.goal.{field}: {what}")
+        }
+        Some(_) | None => reason,
+    }
+}
+
+fn ask_in(subject: &str, body: Body) -> Result<Ask, String> {
+    let Subject::Ask(name) = Subject::parse(subject)? else {
+        return Err(format!("{subject} is not the subject of a request"));
+    };
+    let ask = match body {
+        Body::Ask(ask) if ask.name() == name => ask,
+        Body::Ask(ask) => {
+            return Err(format!("the request {0} belongs on ask.{0}, not on {subject}", ask.name()));
+        }
+        other => {
+            let kind = other.kind().name();
+            return Err(format!(
+                "field body.type: a body of type {kind} is no request: it has to be \"ask\""
+            ));
+        }
+    };
+    match &ask {
+        Ask::Submit { id: Some(id), .. } if id.is_empty() || id.len() > MAX_ASK_ID => {
+            let bytes = id.len();
+            Err(format!("field body.content.id: it has {bytes} bytes; 1 to {MAX_ASK_ID} are allowed"))
+        }
+        Ask::Submit { id: Some(_), run: Some(_), .. } => Err(
+            "fields body.content.id and body.content.run: give one of them; each tells the request from others"
+                .to_owned(),
+        ),
+        Ask::Submit { .. } => Ok(ask),
+    }
+}

@@ -1,0 +1,67 @@
+//! Roles that users define and of which nobody is there. A process that is started anew is back within seconds: its tasks
+//! wait as long as the run's limit says, and then they fail with the reason.
+
+use std::time::Duration;
+
+use muster_shared::flow::{Ending, FailureKind, TaskStatus};
+use muster_shared::ids::{Generation, Queue, Role, TaskId};
+use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
+use muster_shared::time::Millis;
+
+use super::draft::Draft;
+use super::effect::Effect;
+use super::failure::{self, Failure};
+
+/// Ends the tries of tasks whose role has been away for too long. Who is away for less stands among the queues that the
+/// situation names; that is told from outside, and stands in the record.
+pub(super) fn enforce(draft: &mut Draft<'_>) {
+    let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.paused.is_none();
+    let Some(run) = draft.open().filter(may) else { return };
+    let capacity = draft.situation().capacity;
+    let waited = Duration::from_millis(run.limits.wait_for_role_ms);
+    let absent = |(task, state): (&TaskId, &TaskState)| {
+        let (role, queue) = awaited(state)?;
+        (!capacity.contains_key(queue)).then(|| (task.clone(), state.generation, role.clone()))
+    };
+    let absent: Vec<(TaskId, Generation, Role)> = run.tasks.iter().filter_map(absent).collect();
+    for (task, generation, role) in absent {
+        let reason = format!(
+            "no {role} is in this fleet, and none came within {}: start one (`muster agent {role}.agent.md`, or the \
+             program that it is) and ask again",
+            super::deadline::in_words(waited)
+        );
+        let cancelled = reason.clone();
+        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason: cancelled });
+        let (kind, ending) = (FailureKind::NobodyThere, Ending::Blocked);
+        failure::failed(draft, &task, Failure { kind, ending, outcome: None, part: None, reason });
+    }
+}
+
+/// When the next of them may have waited long enough.
+pub(super) fn next_look(run: &RunState) -> Option<Millis> {
+    if run.event_version < REPAIRS_SINCE {
+        return None;
+    }
+    let waited = Duration::from_millis(run.limits.wait_for_role_ms);
+    let offered = run.tasks.values().filter(|state| awaited(state).is_some());
+    offered.filter_map(|state| Some(state.offered_at?.after(waited))).min()
+}
+
+/// The role that a task waits for, if a user defined it, with its queue.
+fn awaited(state: &TaskState) -> Option<(&Role, &Queue)> {
+    match (state.status, &state.queue) {
+        (TaskStatus::Queued, Some(queue @ Queue::Role(role @ Role::Specialist(_)))) => Some((role, queue)),
+        (
+            TaskStatus::Queued
+            | TaskStatus::Created
+            | TaskStatus::Processing
+            | TaskStatus::Completed
+            | TaskStatus::Failed
+            | TaskStatus::Aborted
+            | TaskStatus::Skipped
+            | TaskStatus::Blocked
+            | TaskStatus::Split,
+            Some(Queue::Role(_) | Queue::Agent(_)) | None,
+        ) => None,
+    }
+}

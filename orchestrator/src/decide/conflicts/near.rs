@@ -1,0 +1,88 @@
+//! Claims that may speak of the same in other words. When all that can be done with the plan has been done, a model is asked
+//! once about all of them.
+
+use muster_shared::conflict::{Near, near};
+use muster_shared::flow::{Claim, PlanTask};
+use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, SettlingFor};
+
+use super::super::draft::Draft;
+use super::super::{budget, deadline};
+use super::{ask, found, tolerance, until};
+
+/// Most steps of whoever judges: it looks nothing up.
+const MOST_STEPS: u32 = 2;
+
+/// Longest words of a claim that are told, in characters.
+const LONGEST: usize = 200;
+
+/// Has a model say which of the claims that are near each other contradict each other, once in a run. Tells whether one is
+/// asked.
+pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
+    let now = draft.now();
+    let Some(run) = draft.open().filter(|run| may_ask(run) && !deadline::takes_nothing_up(run, now)) else {
+        return false;
+    };
+    let open = run
+        .limits
+        .conflicts
+        .max_conflicts
+        .saturating_sub(u32::try_from(run.conflicts.len()).unwrap_or(u32::MAX));
+    let mut pairs = near(&found::standing(run), tolerance(run));
+    pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
+    let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
+    let (role, until) = (run.limits.conflicts.arbiter.clone(), until(run, now));
+    let numbered: Vec<(u32, Near)> = (first..).zip(pairs).collect();
+    for (id, Near { one, other }) in &numbered {
+        let subject = format!("{} / {}", one.claim.subject, other.claim.subject);
+        let subject = subject.chars().take(Claim::MAX_TEXT).collect();
+        let sides = vec![one.clone(), other.clone()];
+        draft.emit(RunEvent::ConflictFound { id: *id, subject, sides, certain: false, until });
+    }
+    let task = PlanTask {
+        max_steps: Some(MOST_STEPS),
+        ..ask::small("compare what is claimed", goal(&numbered), role)
+    };
+    let ids = numbered.iter().map(|(id, _)| *id).collect();
+    ask::begin(draft, first, None, vec![(SettlingFor::Near(ids), task)]);
+    true
+}
+
+/// Whether a model can be asked: one was used in this run, there is budget, and none was asked before.
+fn may_ask(run: &RunState) -> bool {
+    let asked = run.settling.values().any(|settling| matches!(settling.purpose, SettlingFor::Near(_)));
+    run.event_version >= REPAIRS_SINCE
+        && run.limits.conflicts.compare_near
+        && !asked
+        && run.usage.model_calls > 0
+        && budget::affords(run, &muster_shared::ids::TaskId::Settle(u32::MAX))
+}
+
+fn next_id(run: &RunState) -> u32 {
+    run.conflicts.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1)
+}
+
+fn goal(pairs: &[(u32, Near)]) -> String {
+    let said = |claim: &Claim| {
+        format!(
+            "{:?} is {:?}",
+            ask::cut(&claim.subject, LONGEST),
+            ask::cut(&claim.value.to_string(), LONGEST)
+        )
+    };
+    let lines: Vec<String> = pairs
+        .iter()
+        .map(|(id, Near { one, other })| format!("pair {id}: {}; {}", said(&one.claim), said(&other.claim)))
+        .collect();
+    format!(
+        "Each of these pairs holds two claims of one run. Do the two of a pair speak of the same thing, so that they cannot \
+         both be true?\n{}\nLook nothing up. Submit one claim for each pair, with the subject \"pair N\" and the value yes \
+         where they contradict each other, else no.",
+        lines.join("\n")
+    )
+}
+
+/// Whether the subject of an answer names this pair.
+pub(super) fn names(subject: &str, id: u32) -> bool {
+    let mut numbers = subject.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
+    numbers.next().and_then(|number| number.parse().ok()) == Some(id)
+}

@@ -1,0 +1,130 @@
+//! One decision of a run, with what the queues have room for. Pure but for the counts that runs share.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use muster_shared::flow::{Placement, Specialty, TaskOffered};
+use muster_shared::ids::{Queue, Role, RunId, TaskId, TaskIndex};
+use muster_shared::run::{ApplyError, Input, RunState};
+use muster_shared::time::Millis;
+
+use super::capacity::{Capacity, Found, Holding};
+use crate::decide::{Decision, Place, Situation, Wanted, decide};
+use crate::matching::Look;
+
+/// Of so many tasks that wait is remembered who could do them. More of a run have their place in line.
+const MOST_LOOKS: usize = 16;
+
+/// A decision with what it was told of the fleet.
+#[derive(Debug)]
+pub struct Roomed {
+    /// What was decided.
+    pub decision: Decision,
+    /// How many offers each queue took.
+    pub capacity: BTreeMap<Queue, u32>,
+    /// What the roles are for that users defined.
+    pub specialists: Vec<Specialty>,
+    /// The runs that can go on now. Besides these there may be some that [may look again](Capacity::may_look_again).
+    pub woken: Vec<RunId>,
+}
+
+/// Decides twice: first to see what would be offered, then with what the queues have room for.
+///
+/// # Errors
+/// When the inputs lead to an event that cannot follow the run's state.
+pub fn decide_with_room(
+    fleet: &Capacity,
+    id: RunId,
+    run: Option<&RunState>,
+    inputs: &[Input],
+    now: Millis,
+) -> Result<Roomed, ApplyError> {
+    let told =
+        Told { fleet, said: RefCell::default(), is_up_to_date: Cell::default(), looks: RefCell::default() };
+    let missed = fleet.missed(run);
+    let mut capacity = fleet.none(run);
+    capacity.extend(missed.iter().map(|queue| (queue.clone(), 0)));
+    let specialists = fleet.specialists();
+    let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
+    let mut decision = decide(run, inputs, situation)?;
+    if !decision.wanted.is_empty() {
+        if let Some(run) = &decision.after {
+            fleet.rank(id, run.goal.priority);
+        }
+        capacity = fleet.lend(id, held(&decision), &decision.wanted);
+        told.is_up_to_date.set(true);
+        for queue in missed {
+            capacity.entry(queue).or_insert(0);
+        }
+        let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
+        decision = decide(run, inputs, situation)?;
+    }
+    let looks = told.left_looking(&decision);
+    // Whom another member of its group should rather not be is known once one member is placed.
+    let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);
+    fleet.looks_for(id, looks);
+    let mut woken = fleet.settle(id, held(&decision), &decision.wanted);
+    if looks_again && !woken.contains(&id) {
+        woken.push(id);
+    }
+    Ok(Roomed { decision, capacity, specialists, woken })
+}
+
+fn is_to_one_for_a_group(offer: &TaskOffered) -> bool {
+    matches!(offer.queue, Queue::Agent(_)) && offer.task.leaf().is_some_and(TaskIndex::is_member)
+}
+
+fn held(decision: &Decision) -> Holding {
+    decision.after.as_ref().map(Holding::of).unwrap_or_default()
+}
+
+/// What the fleet says, once for each task. Room is found for what the first look was told: were the second told
+/// anything else, what it names would have no room, and what has room would not be used.
+#[derive(Debug)]
+struct Told<'a> {
+    fleet: &'a Capacity,
+    said: RefCell<BTreeMap<TaskId, Option<Placement>>>,
+    /// Whether the fleet knows what the run holds after what came in. Before that, an agent that has just ended its task
+    /// would be taken for busy, and one that has just taken another for free.
+    is_up_to_date: Cell<bool>,
+    /// Who could be asked by name once it is free, for the first tasks for which anybody can.
+    looks: RefCell<BTreeMap<TaskId, Look>>,
+}
+
+impl Told<'_> {
+    /// Who could be asked once it is free, for what is not offered yet.
+    fn left_looking(&self, decision: &Decision) -> Vec<Look> {
+        let mut looks = self.looks.take();
+        decision.offers.iter().for_each(|offer| drop(looks.remove(&offer.task)));
+        if decision.wanted.is_empty() {
+            return Vec::new();
+        }
+        let mut all: Vec<Look> = Vec::new();
+        for look in looks.into_values() {
+            if !all.contains(&look) {
+                all.push(look);
+            }
+        }
+        all
+    }
+
+    fn ask(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        // The first look makes no offers, so what the run holds does not change any more while it lasts.
+        let holds = || wanted.stands.filter(|_| !self.is_up_to_date.replace(true)).map(Holding::of);
+        let mut looks = self.looks.borrow_mut();
+        let Found { placement, look } = self.fleet.find(wanted, looks.len() < MOST_LOOKS, holds);
+        looks.extend(look.map(|look| (wanted.task.clone(), look)));
+        placement
+    }
+}
+
+impl Place for Told<'_> {
+    fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
+        let mut said = self.said.borrow_mut();
+        said.entry(wanted.task.clone()).or_insert_with(|| self.ask(wanted)).clone()
+    }
+
+    fn weighs_contracts(&self, role: &Role) -> bool {
+        self.fleet.weighs_contracts(role)
+    }
+}

@@ -1,0 +1,326 @@
+//! What became of the tasks of a run, counted by rule. Whatever tells of a run goes by this: what is shown while it goes
+//! on, its report, JSON, and the exit code of whoever asked.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{QuestionEnd, RunState, TaskState};
+use super::{REPAIRS_SINCE, RunStatus};
+use crate::blueprint::Fate;
+use crate::flow::{About, Ending, Plan, TaskStatus};
+use crate::ids::{TaskId, TaskIndex};
+
+/// What became of a task of the plan.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEnd {
+    /// It gave what it was to give.
+    Done,
+    /// It gave a part of that.
+    InPart,
+    /// It failed.
+    Failed,
+    /// It could not be done, because of what it builds on or waited for.
+    Blocked,
+    /// It was cut off: there was no time for it.
+    CutOff,
+    /// It was left out by rule: the budget, or the failures that a run may have, were used up.
+    LeftOut,
+    /// A person decided that it is not done.
+    Skipped,
+    /// It gave nothing, or a part, and a later plan, a change of plan for its sake or the failure block of its step went on
+    /// from there: what came of those is counted with them.
+    Replaced,
+    /// It is in work, or waits for something.
+    InWork,
+    /// It has not begun.
+    NotBegun,
+}
+
+impl TaskEnd {
+    /// A word or two for it, after "a task that is".
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::InPart => "done in part",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::CutOff => "cut off",
+            Self::LeftOut => "left out",
+            Self::Skipped => "skipped",
+            Self::Replaced => "replaced",
+            Self::InWork => "not finished",
+            Self::NotBegun => "not begun",
+        }
+    }
+
+    /// Whether what the task was to give is missing, in whole or in part, and nobody decided so.
+    #[must_use]
+    pub const fn is_short(self) -> bool {
+        match self {
+            Self::InPart
+            | Self::Failed
+            | Self::Blocked
+            | Self::CutOff
+            | Self::LeftOut
+            | Self::InWork
+            | Self::NotBegun => true,
+            Self::Done | Self::Skipped | Self::Replaced => false,
+        }
+    }
+}
+
+/// How many tasks of a plan ended how. Parents are not counted, nor members of a group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct TaskCount {
+    /// See [`TaskEnd::Done`].
+    pub done: usize,
+    /// See [`TaskEnd::InPart`].
+    pub in_part: usize,
+    /// See [`TaskEnd::Failed`].
+    pub failed: usize,
+    /// See [`TaskEnd::Blocked`].
+    pub blocked: usize,
+    /// See [`TaskEnd::CutOff`].
+    pub cut_off: usize,
+    /// See [`TaskEnd::LeftOut`]. Items of a list that there was no room for are among them.
+    pub left_out: usize,
+    /// See [`TaskEnd::Skipped`].
+    pub skipped: usize,
+    /// See [`TaskEnd::Replaced`].
+    pub replaced: usize,
+    /// See [`TaskEnd::InWork`].
+    pub in_work: usize,
+    /// See [`TaskEnd::NotBegun`].
+    pub not_begun: usize,
+}
+
+impl TaskCount {
+    /// How many there are.
+    #[must_use]
+    pub const fn all(&self) -> usize {
+        let Self { done, in_part, failed, blocked, cut_off, left_out, skipped, replaced, in_work, not_begun } =
+            *self;
+        done + in_part + failed + blocked + cut_off + left_out + skipped + replaced + in_work + not_begun
+    }
+
+    fn add(&mut self, end: TaskEnd) {
+        let counted = match end {
+            TaskEnd::Done => &mut self.done,
+            TaskEnd::InPart => &mut self.in_part,
+            TaskEnd::Failed => &mut self.failed,
+            TaskEnd::Blocked => &mut self.blocked,
+            TaskEnd::CutOff => &mut self.cut_off,
+            TaskEnd::LeftOut => &mut self.left_out,
+            TaskEnd::Skipped => &mut self.skipped,
+            TaskEnd::Replaced => &mut self.replaced,
+            TaskEnd::InWork => &mut self.in_work,
+            TaskEnd::NotBegun => &mut self.not_begun,
+        };
+        *counted += 1;
+    }
+
+    /// `2 of 7 tasks done, 1 in part, 4 failed`. What is in work or has not begun is the rest.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut words = format!("{} of {} tasks done", self.done, self.all());
+        let others = [
+            (self.in_part, "in part"),
+            (self.failed, "failed"),
+            (self.blocked, "blocked"),
+            (self.cut_off, "cut off"),
+            (self.left_out, "left out"),
+            (self.skipped, "skipped"),
+            (self.replaced, "replaced"),
+        ];
+        for (number, what) in others.into_iter().filter(|(number, _)| *number > 0) {
+            words.push_str(&format!(", {number} {what}"));
+        }
+        words
+    }
+}
+
+/// A task that did not give all that it was to give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Shortfall {
+    /// The task; of items of a list that there was no room for, nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskIndex>,
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    pub end: TaskEnd,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// Counts the tasks of a run; nothing while it has no plan.
+#[must_use]
+pub fn count(run: &RunState) -> Option<TaskCount> {
+    let plan = run.plan.as_ref()?;
+    let mut count = TaskCount::default();
+    plan.leaves().for_each(|(index, _)| count.add(end_of(run, index)));
+    count.left_out += without_room(run).map(|(_, number, _)| number).sum::<usize>();
+    count.left_out += not_approved(run).count();
+    Some(count)
+}
+
+/// What did not give all that it was to give, in order, what people left out among it.
+#[must_use]
+pub fn shortfalls(run: &RunState) -> Vec<Shortfall> {
+    let leaves =
+        run.plan.iter().flat_map(Plan::leaves).map(|(index, task)| (index, task, end_of(run, index)));
+    let short = leaves.filter(|(_, _, end)| end.is_short() || *end == TaskEnd::Skipped);
+    let tasks = short.map(|(index, task, end)| Shortfall {
+        task: Some(index.clone()),
+        name: task.name.clone(),
+        end,
+        why: why(run, index, end),
+    });
+    let items = without_room(run).map(|(step, _, note)| Shortfall {
+        task: None,
+        name: format!("step {step}"),
+        end: TaskEnd::LeftOut,
+        why: note.to_owned(),
+    });
+    let gates = not_approved(run).map(|step| Shortfall {
+        task: None,
+        name: format!("step {step}"),
+        end: TaskEnd::LeftOut,
+        why: "it needs an approval, and nobody answered in time".to_owned(),
+    });
+    tasks.chain(items).chain(gates).collect()
+}
+
+/// Whether a run ended with a report although something of it is missing that nobody decided to leave out.
+#[must_use]
+pub fn is_completed_in_part(run: &RunState) -> bool {
+    let leaves = || run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
+    run.status == RunStatus::Completed
+        && (leaves().any(|index| end_of(run, index).is_short())
+            || without_room(run).next().is_some()
+            || not_approved(run).next().is_some())
+}
+
+/// What became of a leaf of the plan.
+#[must_use]
+pub fn end_of(run: &RunState, index: &TaskIndex) -> TaskEnd {
+    let Some(state) = run.planned(index) else { return TaskEnd::NotBegun };
+    let unless_replaced = |end| if is_replaced(run, index) { TaskEnd::Replaced } else { end };
+    match state.status_in_plan() {
+        TaskStatus::Created | TaskStatus::Queued => TaskEnd::NotBegun,
+        TaskStatus::Processing => TaskEnd::InWork,
+        TaskStatus::Completed if part(run, index, state).is_none() => TaskEnd::Done,
+        TaskStatus::Completed if was_gone_on_with(run, index) => TaskEnd::Replaced,
+        TaskStatus::Completed => TaskEnd::InPart,
+        TaskStatus::Split => TaskEnd::Done,
+        TaskStatus::Failed => unless_replaced(TaskEnd::Failed),
+        TaskStatus::Blocked => unless_replaced(TaskEnd::Blocked),
+        TaskStatus::Aborted => unless_replaced(TaskEnd::CutOff),
+        // Records of before do not say who decided.
+        TaskStatus::Skipped if state.skipped_by_person || run.event_version < REPAIRS_SINCE => {
+            TaskEnd::Skipped
+        }
+        TaskStatus::Skipped => unless_replaced(TaskEnd::LeftOut),
+    }
+}
+
+/// Why a leaf that ended well gave only a part; nothing when it gave all, or did not end well.
+#[must_use]
+pub fn in_part<'a>(run: &'a RunState, index: &TaskIndex) -> Option<&'a str> {
+    let state = run.planned(index).filter(|state| state.status == TaskStatus::Completed)?;
+    part(run, index, state)
+}
+
+/// Why a task that ended well gave only a part; nothing when it gave all.
+fn part<'a>(run: &'a RunState, index: &TaskIndex, state: &'a TaskState) -> Option<&'a str> {
+    let marked = run.responses.tasks.get(&TaskId::Leaf(index.clone()));
+    if let Some(why) = marked.and_then(|answers| answers.marked.as_deref()) {
+        return Some(why);
+    }
+    let outcome = state.outcome.as_ref()?;
+    (outcome.ending != Ending::Done).then_some(outcome.reason.as_str())
+}
+
+fn is_replaced(run: &RunState, index: &TaskIndex) -> bool {
+    run.planning.is_superseded(index)
+        || run.unfolding.values().any(|fate| is_fallen_back_from(run, fate, index))
+}
+
+/// Whether the plan was changed for the sake of what this task left open.
+fn was_gone_on_with(run: &RunState, index: &TaskIndex) -> bool {
+    let done = run.tasks.iter().filter_map(|(task, state)| match task {
+        TaskId::Refine(number) if state.status == TaskStatus::Completed => Some(*number),
+        TaskId::Refine(_)
+        | TaskId::Plan
+        | TaskId::Leaf(_)
+        | TaskId::Reflect(_)
+        | TaskId::Settle(_)
+        | TaskId::Write
+        | TaskId::DraftReview(_) => None,
+    });
+    let changed = done.zip(&run.refinements).filter(|(_, (changes, _))| !changes.is_empty());
+    let asked_by = format!("{index}: ");
+    changed.into_iter().any(|(number, _)| {
+        run.wanted.get(&number).is_some_and(|reasons| reasons.iter().any(|why| why.starts_with(&asked_by)))
+    })
+}
+
+/// Whether a leaf is of a step whose failure block gave what it was to give.
+fn is_fallen_back_from(run: &RunState, fate: &Fate, index: &TaskIndex) -> bool {
+    let Fate::Placed { tasks, fallback, .. } = fate else { return false };
+    let gave =
+        |leaf: &TaskIndex| run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
+    (tasks.contains(index) || fallback.contains(index)) && fallback.last().is_some_and(gave)
+}
+
+/// Steps of a blueprint with items that there was no room for: how many, and why.
+fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
+    run.unfolding.iter().filter_map(|(step, fate)| match fate {
+        Fate::Placed { note, left_out, .. } if !note.is_empty() => {
+            // Records of before do not say how many.
+            Some((step.as_str(), usize::try_from(*left_out).unwrap_or(usize::MAX).max(1), note.as_str()))
+        }
+        Fate::Placed { .. } | Fate::LeftOut { .. } => None,
+    })
+}
+
+/// Steps of a blueprint that were left out because nobody said in time whether they may begin.
+fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
+    run.questions.values().filter_map(|asked| match (&asked.about, &asked.end) {
+        (About::Step(step), Some(QuestionEnd::Answered(reply))) if reply.by.is_none() => {
+            matches!(run.unfolding.get(step), Some(Fate::LeftOut { .. })).then_some(step.as_str())
+        }
+        (
+            About::Step(_)
+            | About::Task(_)
+            | About::Goal
+            | About::Plan
+            | About::Milestone(_)
+            | About::Confidence(_)
+            | About::Failure(_)
+            | About::Conflict(_),
+            Some(QuestionEnd::Answered(_) | QuestionEnd::Withdrawn(_)) | None,
+        ) => None,
+    })
+}
+
+fn why(run: &RunState, index: &TaskIndex, end: TaskEnd) -> String {
+    let Some(state) = run.planned(index) else { return String::new() };
+    let last = || state.reasons.last().cloned().unwrap_or_default();
+    match end {
+        TaskEnd::InPart => part(run, index, state).unwrap_or_default().to_owned(),
+        TaskEnd::Failed
+        | TaskEnd::Blocked
+        | TaskEnd::CutOff
+        | TaskEnd::LeftOut
+        | TaskEnd::Skipped
+        | TaskEnd::Replaced
+        | TaskEnd::NotBegun => last(),
+        TaskEnd::Done | TaskEnd::InWork => String::new(),
+    }
+}

@@ -1,0 +1,99 @@
+//! What `muster doctor` says of the record: whether anything of it is lost, or cannot be read.
+
+use muster_bus::{Bus, BusError, RecordFilter};
+use muster_shared::ids::Seq;
+use muster_shared::run::{Entry, apply};
+
+use super::select;
+use crate::app::App;
+use crate::fleet::supervisor::Reading;
+use crate::render::checks::Check;
+use crate::render::figures;
+
+/// Runs that are looked at, newest first: the whole of their records is read.
+const LOOKED_AT: usize = 20;
+
+/// Most runs that are named.
+const MOST_NAMED: usize = 5;
+
+const WHAT: &str = "record";
+
+/// Looks at the positions of the whole record, and at what the newest runs say of each other's entries.
+pub(super) async fn check(bus: &Bus) -> Check {
+    match look(bus).await {
+        Ok(check) => check,
+        Err(error) => {
+            Check::warn(WHAT, error.to_string(), "start a fleet with `muster up`: it sets the bus up")
+        }
+    }
+}
+
+/// The same where no fleet is up: its record is served for as long as it takes, if there is one.
+pub(super) async fn check_at_rest(app: &App) -> Option<Check> {
+    if !app.fleet.store().join("jetstream").is_dir() {
+        return None;
+    }
+    match Reading::open(app).await {
+        Ok(reading) => {
+            let found = check(&reading.bus).await;
+            reading.close().await;
+            Some(found)
+        }
+        Err(failure) => Some(Check::warn(
+            WHAT,
+            format!("it could not be looked at: {failure}"),
+            "look again when nobody else uses this folder",
+        )),
+    }
+}
+
+async fn look(bus: &Bus) -> Result<Check, BusError> {
+    let record = bus.record();
+    let (lost, runs) = (record.lost().await?, record.runs().await?);
+    let mut faults = Vec::new();
+    if lost > 0 {
+        faults.push(format!("{} of all runs are not there any more", figures::plural(lost, "message")));
+    }
+    for run in record.fragments().await?.into_iter().take(MOST_NAMED) {
+        faults.push(format!("run {}: its beginning is missing", run.short()));
+    }
+    let looked_at = runs.len().min(LOOKED_AT);
+    for run in runs.into_iter().take(LOOKED_AT) {
+        let counted = record.counted(run).await?;
+        let entries = record.read_each(&RecordFilter::Run(run), Seq(0)).await?;
+        let held_back = select::held_back(counted, entries.len());
+        if let Some(fault) = fault(entries).or(held_back) {
+            faults.push(format!("run {}: {fault}", run.short()));
+        }
+    }
+    if faults.is_empty() {
+        let runs = figures::plural(u64::try_from(looked_at).unwrap_or(u64::MAX), "run");
+        return Ok(Check::ok(WHAT, format!("whole; the newest {runs} looked at entry by entry")));
+    }
+    let more = faults.len().saturating_sub(MOST_NAMED);
+    faults.truncate(MOST_NAMED);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    Ok(Check::fail(
+        WHAT,
+        format!("{}{more}", faults.join("; ")),
+        "look at the disk and at the server's own log; `muster trace RUN` shows what is left of a run, which has to be \
+         asked again",
+    ))
+}
+
+/// What is wrong with the record of a run. An entry of an agent that cannot be read is none: its task failed of it.
+fn fault(entries: Vec<Result<Entry, muster_bus::Unreadable>>) -> Option<String> {
+    let mut read = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match entry {
+            Ok(entry) => read.push(entry),
+            Err(stray) if stray.of_nobody => {}
+            Err(unreadable) => return Some(figures::one_line(&unreadable.to_string(), 300)),
+        }
+    }
+    if let Some(missing) = select::missing(&read) {
+        return Some(missing);
+    }
+    let mut state = None;
+    read.iter().find_map(|entry| apply(&mut state, entry).err()).map(|error| error.to_string())
+}

@@ -1,0 +1,71 @@
+//! When a fleet that comes up takes work of every kind. Pure.
+
+use std::collections::BTreeMap;
+
+use muster_shared::wire::Profile;
+
+use super::state::MemberState;
+
+/// The members that have not joined yet, by name: of each role as many as have not been heard of. Who was given up is not
+/// waited for, nor is the server, which joins nothing, nor a program of the user's, which may never do.
+///
+/// Who joined before the fleet came up is of an earlier one that was killed, unless it does not say when it started.
+pub(crate) fn awaited(members: &[MemberState], joined: &[Profile], since: u64) -> Vec<String> {
+    let mut there: BTreeMap<&str, usize> = BTreeMap::new();
+    let is_ours = |profile: &&Profile| profile.started_at == 0 || profile.started_at >= since;
+    for profile in joined.iter().filter(is_ours) {
+        *there.entry(profile.role.as_str()).or_default() += 1;
+    }
+    let mut awaited = Vec::new();
+    let joins = |member: &&MemberState| {
+        !member.given_up && !member.is_foreign && member.name != super::supervisor::SERVER
+    };
+    for member in members.iter().filter(joins) {
+        match there.get_mut(member.role()) {
+            Some(left @ 1..) => *left -= 1,
+            Some(_) | None => awaited.push(member.name.clone()),
+        }
+    }
+    awaited
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn profile(role: &str, started_at: u64) -> Profile {
+        serde_json::from_value(serde_json::json!({
+            "agent": format!("{role}-{started_at}"), "role": role, "started_at": started_at,
+        }))
+        .unwrap()
+    }
+
+    fn member(name: &str, given_up: bool) -> MemberState {
+        MemberState { given_up, ..MemberState::new(name.to_owned(), None) }
+    }
+
+    #[test]
+    fn as_many_of_each_role_are_awaited_as_were_started_and_not_heard_of() {
+        let members = [
+            member("nats-server", false),
+            member("orchestrator-1", false),
+            member("worker-1", false),
+            member("worker-2", false),
+            member("writer-1", true),
+            member("word_counter-1", false),
+            MemberState { is_foreign: true, ..member("lookout-1", false) },
+        ];
+        let awaited = |joined: &[Profile]| awaited(&members, joined, 100);
+        assert_eq!(awaited(&[]), ["orchestrator-1", "worker-1", "worker-2", "word_counter-1"]);
+        let joined = [profile("orchestrator", 100), profile("worker", 150), profile("worker", 20)];
+        assert_eq!(awaited(&joined), ["worker-2", "word_counter-1"], "one worker is of an earlier fleet");
+        let all = [
+            profile("orchestrator", 100),
+            profile("worker", 150),
+            profile("worker", 160),
+            profile("word_counter", 0),
+        ];
+        assert_eq!(awaited(&all), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,74 @@
+//! Looks at the fleet from the bus: who has joined while it comes up, and whether its server still writes.
+
+use std::time::Duration;
+
+use muster_bus::{Bus, BusError};
+use muster_shared::wire::Profile;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::super::store::{PROBE_EVERY, Probe};
+
+/// How often it is looked who has joined, while somebody is awaited.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// For how long that is done: who has not come by then is not awaited any more.
+const MOST_LOOKS: u32 = 600;
+
+/// Longest wait for the answer to a write.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// What was seen.
+pub(super) enum Sight {
+    /// These are there.
+    Joined(Vec<Profile>),
+    /// A write was tried.
+    Probed(Probe),
+}
+
+/// Looks until nobody listens any more: who joins until that is settled, and whether writes are taken where the server is
+/// the fleet's own.
+pub(super) async fn keep_watch(
+    bus: Bus,
+    is_own: bool,
+    settled: CancellationToken,
+    seen: mpsc::Sender<Sight>,
+) {
+    let joining = async {
+        for _ in 0..MOST_LOOKS {
+            if let Ok(profiles) = bus.registry().list().await
+                && seen.send(Sight::Joined(profiles)).await.is_err()
+            {
+                return;
+            }
+            sleep(LOOK).await;
+        }
+    };
+    let probing = async {
+        if !is_own {
+            return;
+        }
+        loop {
+            sleep(PROBE_EVERY).await;
+            if seen.send(Sight::Probed(probe(&bus).await)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(settled.run_until_cancelled(joining), probing);
+}
+
+async fn probe(bus: &Bus) -> Probe {
+    match timeout(ANSWER, bus.probe_store()).await {
+        Ok(Ok(_)) => Probe::Written,
+        // Nothing is known of the store while the server is frozen, or the connection is made again. One that answers and
+        // does not write has given its store up.
+        Err(_) | Ok(Err(BusError::TimedOut { .. })) => match timeout(ANSWER, bus.ping()).await {
+            Ok(Ok(_)) => Probe::Refused("writes get no answer, though the server answers".to_owned()),
+            Ok(Err(_)) | Err(_) => Probe::Silent,
+        },
+        Ok(Err(_)) if !bus.is_connected() => Probe::Silent,
+        Ok(Err(error)) => Probe::Refused(error.to_string()),
+    }
+}

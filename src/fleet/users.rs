@@ -1,0 +1,167 @@
+//! Who uses a local fleet that was brought up for a run: it stays as long as anybody does.
+//!
+//! Each user holds a lock on a file of its own, which the system gives back however the process ends. Whoever comes or
+//! ends the fleet passes one gate, so that nobody comes to a fleet that is just ending.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use tokio::time::{Instant, sleep};
+
+use super::state::FleetFolder;
+
+/// How often the gate is tried, and users are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Most users that are counted: whether there is one is all that matters.
+const MOST: usize = 10_000;
+
+/// Held by whoever comes to a fleet, begins one or ends one.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    _held: Flock<File>,
+}
+
+/// A place among the users of a fleet, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Using {
+    path: PathBuf,
+    _held: Flock<File>,
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Passes the gate; nothing when somebody else held it for as long as `limit`.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(crate) async fn pass(folder: &FleetFolder, limit: Duration) -> io::Result<Option<Gate>> {
+    let until = Instant::now() + limit;
+    fs::create_dir_all(users(folder))?;
+    loop {
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(gate(folder))?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Ok(Some(Gate { _held: held })),
+            Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => sleep(LOOK).await,
+            Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
+            Err((_, errno)) => return Err(errno.into()),
+        }
+    }
+}
+
+/// Becomes a user. Takes the gate, so that it cannot be forgotten.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub(crate) fn enter(folder: &FleetFolder, _gate: &Gate) -> io::Result<Using> {
+    let name = format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple());
+    let path = users(folder).join(name);
+    let file = OpenOptions::new().create_new(true).write(true).open(&path)?;
+    // Whoever counts holds it for a moment at most.
+    let held = Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| io::Error::from(errno))?;
+    Ok(Using { path, _held: held })
+}
+
+/// Waits until nobody uses the fleet any more. Nobody can come as long as what it gives is kept.
+pub(crate) async fn none_left(folder: &FleetFolder) -> Option<Gate> {
+    loop {
+        sleep(LOOK * 2).await;
+        if anybody(folder, false) {
+            continue;
+        }
+        match pass(folder, LOOK).await {
+            Ok(Some(gate)) if !anybody(folder, true) => return Some(gate),
+            Ok(Some(_) | None) => {}
+            // The folder is gone, and with it everybody who could come.
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Whether anybody but `me` uses the fleet.
+pub(crate) fn anybody_besides(folder: &FleetFolder, me: &Using) -> bool {
+    files(folder).any(|path| path != me.path && is_held(&path))
+}
+
+/// Whether anybody uses the fleet.
+pub(crate) fn anybody_at_all(folder: &FleetFolder) -> bool {
+    anybody(folder, false)
+}
+
+/// Whether anybody uses the fleet. Files that nobody holds any more are taken away by whoever has the gate.
+fn anybody(folder: &FleetFolder, tidy: bool) -> bool {
+    let (held, left): (Vec<PathBuf>, Vec<PathBuf>) = files(folder).partition(is_held);
+    if tidy {
+        for path in left {
+            let _ = fs::remove_file(path);
+        }
+    }
+    !held.is_empty()
+}
+
+fn is_held(path: &PathBuf) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
+}
+
+fn files(folder: &FleetFolder) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(users(folder)).into_iter().flatten().flatten().take(MOST).map(|entry| entry.path())
+}
+
+fn users(folder: &FleetFolder) -> PathBuf {
+    folder.path().join("users")
+}
+
+fn gate(folder: &FleetFolder) -> PathBuf {
+    folder.path().join("users.lock")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(10);
+
+    #[tokio::test]
+    async fn a_fleet_is_used_until_the_last_one_leaves_and_dead_users_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetFolder::of(folder.path());
+        fleet.create().unwrap();
+        let gate = pass(&fleet, SHORT).await.unwrap().unwrap();
+        assert!(!anybody(&fleet, false));
+        let (one, other) = (enter(&fleet, &gate).unwrap(), enter(&fleet, &gate).unwrap());
+        // What a killed process leaves behind: a file that nobody holds.
+        fs::write(users(&fleet).join("1-dead"), "").unwrap();
+        drop(gate);
+        assert!(anybody_besides(&fleet, &one));
+        drop(other);
+        assert!(!anybody_besides(&fleet, &one));
+        assert!(anybody(&fleet, false));
+        let waits = tokio::time::timeout(LOOK * 6, none_left(&fleet)).await;
+        assert!(waits.is_err(), "one is left");
+        drop(one);
+        let gate = tokio::time::timeout(Duration::from_secs(10), none_left(&fleet)).await.unwrap();
+        assert!(gate.is_some());
+        assert_eq!(files(&fleet).count(), 0, "what the dead left is taken away");
+    }
+
+    #[tokio::test]
+    async fn nobody_comes_while_the_fleet_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetFolder::of(folder.path());
+        fleet.create().unwrap();
+        let ending = none_left(&fleet).await;
+        assert!(pass(&fleet, SHORT).await.unwrap().is_none());
+        drop(ending);
+        assert!(pass(&fleet, SHORT).await.unwrap().is_some());
+    }
+}

@@ -1,0 +1,374 @@
+//! What of the asker's settings reaches a run that a fleet works on which is up already: limits and the model travel with
+//! the goal. What belongs to the fleet's processes cannot be set for one run: given by a flag it is refused, from
+//! elsewhere it is told. Pure.
+
+use std::collections::BTreeMap;
+
+use muster_shared::flow::RunLimits;
+use muster_shared::span;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::keys::{Keys, is_secret};
+use super::{DEFAULT, Effective};
+
+/// Most settings that are named in one line.
+const MOST_NAMED: usize = 5;
+
+/// Settings of the bus that whoever connects has for himself.
+const OWN_OF_BUS: [&str; 13] = [
+    "url",
+    "user",
+    "password",
+    "token",
+    "system_user",
+    "system_password",
+    "credentials",
+    "tls_ca",
+    "request_timeout",
+    "connect_timeout",
+    "ping_interval",
+    "encoding",
+    "subscription_buffer",
+];
+
+/// Settings of agents that the asker's own process uses.
+const OWN_OF_AGENTS: [&str; 2] = ["agent.cache_dir", "agent.blueprints"];
+
+/// Limits of which 0 means that there is none.
+const NONE_AT_ZERO: [&str; 5] =
+    ["planning_deadline", "executing_deadline", "writing_deadline", "committee.wait", "committee.quorum"];
+
+/// A setting that a fleet was brought up with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    /// Its value.
+    pub(crate) value: Value,
+    /// Where it came from.
+    pub(crate) origin: String,
+}
+
+/// What a fleet was brought up with, as far as it was set; no secrets.
+pub(crate) type RunsWith = BTreeMap<String, Held>;
+
+/// What becomes of the asker's settings.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Carried {
+    /// Limits that travel with the goal, by the names that runs have for them.
+    pub(crate) limits: Map<String, Value>,
+    /// The model that travels with the goal.
+    pub(crate) model: Option<String>,
+    /// What was given by a flag and cannot hold for one run.
+    pub(crate) refused: Vec<String>,
+    /// What is told to the person, a line each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// For whom a setting is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// The process that asks.
+    Asker,
+    /// The run.
+    Run,
+    /// The processes of the fleet.
+    Fleet,
+}
+
+fn reach(key: &str) -> Reach {
+    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+    match section {
+        "ask" | "log" => Reach::Asker,
+        "bus" if OWN_OF_BUS.contains(&rest) => Reach::Asker,
+        _ if OWN_OF_AGENTS.contains(&key) => Reach::Asker,
+        "limits" => Reach::Run,
+        _ if key == "agent.model" => Reach::Run,
+        _ => Reach::Fleet,
+    }
+}
+
+/// How much a source counts: files, the environment, flags.
+fn rank(origin: &str) -> u8 {
+    match origin {
+        DEFAULT => 0,
+        flag if flag.starts_with("--") => 3,
+        variable if variable.starts_with("environment ") => 2,
+        _ => 1,
+    }
+}
+
+/// What a fleet that is brought up with these settings runs with.
+pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
+    let kept =
+        |one: &&Effective| one.origin != DEFAULT && !is_secret(&one.key) && reach(&one.key) != Reach::Asker;
+    let held =
+        |one: &Effective| (one.key.clone(), Held { value: one.value.clone(), origin: one.origin.clone() });
+    effective.iter().filter(kept).map(held).collect()
+}
+
+/// What of the asker's settings goes with a goal, and what cannot. Nothing is known of what a fleet elsewhere runs with.
+pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
+    let mut carried = Carried::default();
+    let mut ignored = Vec::new();
+    let names = Keys::of::<RunLimits>();
+    let set = asker.iter().filter(|one| one.origin != DEFAULT && !is_secret(&one.key));
+    for one in set {
+        let held = fleet.and_then(|fleet| fleet.get(&one.key));
+        if held.is_some_and(|held| held.value == one.value) {
+            continue;
+        }
+        match reach(&one.key) {
+            Reach::Asker => {}
+            // Both read the file: who brought the fleet up has said over it what is to hold.
+            Reach::Run if rank(&one.origin) < held.map_or(0, |held| rank(&held.origin)).min(2) => {
+                carried.notes.extend(held.map(|held| {
+                    let Held { value, origin } = held;
+                    let (key, own, from) = (&one.key, &one.value, &one.origin);
+                    format!("{key} is {own} in {from}; the fleet was brought up with {value} ({origin}), which holds")
+                }));
+            }
+            Reach::Run if one.key == "agent.model" => {
+                carried.model = one.value.as_str().map(str::to_owned);
+            }
+            Reach::Run => {
+                if let Some((name, value)) = limit(&names, &one.key, &one.value) {
+                    put(&mut carried.limits, &name, value);
+                }
+            }
+            Reach::Fleet if rank(&one.origin) == 3 => carried.refused.push(named(one, held)),
+            Reach::Fleet => ignored.push(named(one, held)),
+        }
+    }
+    if !ignored.is_empty() {
+        let all = list(&ignored);
+        carried.notes.push(if fleet.is_some() {
+            format!("the fleet that is up was brought up without {all}: it goes on as it is; `muster down`, then `muster up`, makes it hold")
+        } else {
+            format!("the fleet that is asked has settings of its own: nothing here changes {all}")
+        });
+    }
+    carried
+}
+
+/// The limit of a run that a setting is, with its value there.
+fn limit(names: &Keys, key: &str, value: &Value) -> Option<(String, Value)> {
+    let own = key.strip_prefix("limits.")?;
+    let is = |name: &String| names.find(name).is_some();
+    if NONE_AT_ZERO.contains(&own) && (*value == json!(0) || *value == json!("0s")) {
+        let name = [own.to_owned(), format!("{own}_ms")].into_iter().find(is)?;
+        return Some((name, Value::Null));
+    }
+    let plain = Some(own.to_owned()).filter(is).map(|name| (name, value.clone()));
+    plain
+        .or_else(|| {
+            let name = Some(format!("{own}_ms")).filter(is)?;
+            let millis = u64::try_from(value.as_str().and_then(span::parse)?.as_millis()).ok()?;
+            Some((name, json!(millis)))
+        })
+        .or_else(|| Some((Some(format!("{own}_percent")).filter(is)?, value.clone())))
+        .or_else(|| {
+            let name = Some(format!("{own}_micros")).filter(is)?;
+            let dollars = super::Dollars::try_from(value.as_f64()?).ok()?;
+            Some((name, json!(dollars.micros())))
+        })
+}
+
+fn put(limits: &mut Map<String, Value>, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            limits.insert(name.to_owned(), value);
+        }
+        Some((group, rest)) => {
+            let inner = limits.entry(group).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+fn named(one: &Effective, held: Option<&Held>) -> String {
+    let Effective { key, value, origin, .. } = one;
+    match held {
+        Some(held) => format!("{key} = {value} ({origin}; the fleet has {})", held.value),
+        None => format!("{key} = {value} ({origin})"),
+    }
+}
+
+/// Names in one line; of many, the first.
+pub(crate) fn list(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let shown = names.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::{Inputs, Settings, load};
+    use super::*;
+
+    fn settings(toml: &str, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> super::super::Loaded {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("muster.toml"), toml).unwrap();
+        load(&Inputs {
+            folder: folder.path().to_owned(),
+            variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            flags: flags
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), "--set".to_owned()))
+                .collect(),
+            ..Inputs::default()
+        })
+        .unwrap()
+    }
+
+    fn flags(flags: &[(&str, &str)]) -> super::super::Loaded {
+        settings("", &[], flags)
+    }
+
+    /// A value of a limit that differs from the default, as it is written.
+    fn another(key: &str, default: &Value, is_list: bool) -> Option<String> {
+        let words = [
+            ("reflection", "brief"),
+            ("when_stale", "mark"),
+            ("planning", "never"),
+            ("granularity", "fine"),
+            ("pattern", "committee:3:1"),
+            ("pattern_critical", "redundant:2"),
+            ("draft_review", "on"),
+            ("committee.chair", "tie"),
+            ("responses.acceptance", "off"),
+            ("conflicts.arbiter", "researcher"),
+            ("conflicts.policy", "majority,person"),
+            ("people.review", "ask"),
+            ("people.on_timeout", "abort"),
+        ];
+        let own = key.strip_prefix("limits.")?;
+        if let Some((_, word)) = words.iter().find(|(name, _)| *name == own) {
+            return Some((*word).to_owned());
+        }
+        match default {
+            Value::Bool(flag) => Some((!flag).to_string()),
+            Value::Number(number) => {
+                Some((number.as_u64()? + 1).min(if own == "draft_rounds" { 5 } else { u64::MAX }).to_string())
+            }
+            Value::String(text) if span::parse(text).is_some() => Some("7s".to_owned()),
+            Value::Null if own.ends_with("cost") => Some("1.25".to_owned()),
+            Value::Null => Some("7".to_owned()),
+            Value::Array(_) if is_list => Some("a,b".to_owned()),
+            Value::String(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// Whatever limit is set for a run, the run has it.
+    #[test]
+    fn every_limit_travels() {
+        let defaults = flags(&[]);
+        let keys = Keys::of::<Settings>();
+        for one in defaults.effective.iter().filter(|one| one.key.starts_with("limits.")) {
+            let is_list = keys.find(&one.key).unwrap().is_list;
+            let value = another(&one.key, &one.value, is_list);
+            let value = value.unwrap_or_else(|| format!("say in this test what else {} can be", one.key));
+            for value in [
+                Some(value),
+                NONE_AT_ZERO
+                    .contains(&&one.key[7..])
+                    .then(|| if one.key.ends_with("quorum") { "0" } else { "0s" }.to_owned()),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                let loaded = flags(&[(&one.key, &value)]);
+                let carried = carry(&loaded.effective, None);
+                // A fleet that has everything otherwise.
+                let mut fleet = RunLimits::default();
+                fleet.max_tasks += 1;
+                fleet.planning_deadline_ms = Some(1);
+                let mut wanted = RunLimits::from(&loaded.settings.limits);
+                if one.key != "limits.max_tasks" {
+                    wanted.max_tasks += 1;
+                }
+                if one.key != "limits.planning_deadline" {
+                    wanted.planning_deadline_ms = Some(1);
+                }
+                assert_eq!(
+                    fleet.with(&carried.limits),
+                    Ok(wanted),
+                    "{} = {value}: {:?}",
+                    one.key,
+                    carried.limits
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn limits_and_the_model_travel_wherever_they_were_set() {
+        let asker = settings(
+            "[limits]\nmax_width = 4\n[agent]\nmodel = \"offline\"\n",
+            &[("MUSTER_LIMITS_MAX_STEPS", "7")],
+            &[("limits.people.ask", "ann")],
+        );
+        for fleet in [None, Some(RunsWith::new())] {
+            let carried = carry(&asker.effective, fleet.as_ref());
+            assert_eq!(
+                Value::Object(carried.limits),
+                json!({ "max_width": 4, "max_steps": 7, "people": { "ask": ["ann"] } })
+            );
+            assert_eq!(carried.model.as_deref(), Some("offline"));
+            assert_eq!((carried.refused, carried.notes), (Vec::new(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn what_the_fleet_has_already_is_not_repeated_nor_refused() {
+        let same =
+            settings("[limits]\nmax_width = 4\n", &[], &[("agent.model", "a"), ("agent.slots.worker", "2")]);
+        let fleet = runs_with(&same.effective);
+        assert_eq!(carry(&same.effective, Some(&fleet)), Carried::default());
+    }
+
+    #[test]
+    fn what_was_said_over_a_file_when_the_fleet_came_up_holds() {
+        let fleet =
+            runs_with(&settings("[limits]\nmax_width = 4\n", &[], &[("limits.max_width", "8")]).effective);
+        let carried = carry(&settings("[limits]\nmax_width = 4\n", &[], &[]).effective, Some(&fleet));
+        assert!(carried.limits.is_empty());
+        let [note] = &carried.notes[..] else { unreachable!("{:?}", carried.notes) };
+        for part in ["limits.max_width is 4", "muster.toml:2", "8 (--set), which holds"] {
+            assert!(note.contains(part), "{part}: {note}");
+        }
+        for asker in
+            [flags(&[("limits.max_width", "3")]), settings("", &[("MUSTER_LIMITS_MAX_WIDTH", "3")], &[])]
+        {
+            assert_eq!(
+                Value::Object(carry(&asker.effective, Some(&fleet)).limits),
+                json!({ "max_width": 3 })
+            );
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_processes_is_refused_or_told_by_name() {
+        let asker = settings(
+            "[agent]\ntemperature = 0.5\n",
+            &[("MUSTER_BUS_ACK_WAIT", "5s"), ("MUSTER_BUS_TOKEN", "hunter2"), ("MUSTER_ASK_GRACE", "5s")],
+            &[("orchestrator.max_runs", "2"), ("bus.request_timeout", "2s"), ("log.level", "debug")],
+        );
+        let fleet = runs_with(&settings("[agent]\ntemperature = 0.25\n", &[], &[]).effective);
+        let carried = carry(&asker.effective, Some(&fleet));
+        assert_eq!(carried.refused, ["orchestrator.max_runs = 2 (--set)"]);
+        let [note] = &carried.notes[..] else { unreachable!("{:?}", carried.notes) };
+        for part in
+            ["bus.ack_wait = \"5s\" (environment MUSTER_BUS_ACK_WAIT)", "the fleet has 0.25", "muster up"]
+        {
+            assert!(note.contains(part), "{part}: {note}");
+        }
+        assert!(!note.contains("hunter2") && !note.contains("grace"), "{note}");
+        let elsewhere = carry(&asker.effective, None);
+        assert_eq!(elsewhere.refused, carried.refused);
+        assert!(elsewhere.notes[0].contains("settings of its own"), "{:?}", elsewhere.notes);
+        assert!(!runs_with(&asker.effective).contains_key("bus.token"));
+    }
+}

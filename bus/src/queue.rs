@@ -143,7 +143,7 @@ impl TaskQueue {
             let sent = envelope.sent;
             let offer = offer_in(&delivery.stored.message.subject, envelope)?;
             let (core, ack) = (Arc::clone(&self.core), delivery.ack.clone());
-            let waited = delivery.stored.at.since(sent);
+            let waited = delivery.stored.at.max(now()).since(sent);
             Ok(TakenTask { core, offer, delivered: delivery.delivered, ack_subject: ack, trace, waited })
         })
         .await
@@ -161,7 +161,7 @@ pub struct TakenTask {
     pub ack_subject: String,
     /// The trace it belongs to.
     pub trace: Option<TraceContext>,
-    /// How long it took from its author into the queue. Two clocks: good for a hint only.
+    /// How long it took from its author to here. Two clocks: good for a hint only.
     pub waited: Duration,
 }
 

@@ -19,6 +19,13 @@ pub(crate) enum Bench {
         /// Over how many fleets of different shapes the runs are spread.
         #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         shapes: u32,
+        /// The number of the first shape, to try one again.
+        #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1_000))]
+        first: u32,
+        /// Leave the folders of fleets in which some run was slow or went wrong, or nothing was written for 10 s: records,
+        /// logs and `muster ps`.
+        #[arg(long)]
+        keep: bool,
         /// Runs at once.
         #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
         at_once: u32,

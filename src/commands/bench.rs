@@ -17,7 +17,8 @@ use crate::signals::StopSignals;
 /// Measures.
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
     match args.what {
-        Bench::Chaos { runs, shapes, at_once, servers, seed, json } => {
+        Bench::Chaos { runs, shapes, first, keep, at_once, servers, seed, json } => {
+            let first = usize::try_from(first).unwrap_or(usize::MAX);
             let servers = match servers {
                 BenchServers::One => Servers::One,
                 BenchServers::Three => Servers::Three,
@@ -26,7 +27,7 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
                 Servers::One => usize::try_from(shapes).unwrap_or(usize::MAX),
                 Servers::Three => 1,
             };
-            let ordeal = Ordeal { servers, shapes, ..ordeal(app, runs, at_once, seed, Targets::All)? };
+            let ordeal = Ordeal { servers, shapes, first, keep, ..ordeal(app, runs, at_once, seed, Targets::All)? };
             let verdict = undergo(ordeal).await?;
             if json {
                 output::json(&verdict)?;
@@ -107,6 +108,8 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         targets,
         runs: usize::try_from(runs).unwrap_or(usize::MAX),
         shapes: 1,
+        first: 0,
+        keep: false,
         at_once: usize::try_from(at_once).unwrap_or(usize::MAX),
         seed,
     })

@@ -18,6 +18,10 @@ pub(crate) fn report(verdict: &Verdict) -> String {
         ("processes frozen and woken", faults.frozen.to_string()),
         ("shapes of fleets", verdict.shapes.len().to_string()),
         ("runs over ten times the median of their shape", verdict.slow.len().to_string()),
+        (
+            "longest time without an entry",
+            format!("{} after entry {}", figures::millis(verdict.longest_pause.0), verdict.longest_pause.1),
+        ),
         ("entries of the record", verdict.entries.to_string()),
         ("entries lost", verdict.lost.to_string()),
         ("outcomes or ends doubled", verdict.doubled.to_string()),
@@ -55,6 +59,9 @@ pub(crate) fn report(verdict: &Verdict) -> String {
     }
     for wrong in &verdict.wrong {
         text.push_str(&format!("\n! {wrong}"));
+    }
+    for folder in &verdict.kept {
+        text.push_str(&format!("\nkept: {}", folder.display()));
     }
     text
 }

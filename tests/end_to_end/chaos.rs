@@ -22,6 +22,8 @@ fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
         targets: Targets::All,
         runs: runs(),
         shapes: SHAPES,
+        first: 0,
+        keep: false,
         at_once: 16,
         seed: 7,
     };

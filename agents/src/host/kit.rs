@@ -343,8 +343,8 @@ fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
     let purse = || Arc::new(Purse::new(bus.allowances(), bus.who().to_string(), settings.fleet));
     let purse = (!settings.fleet.budget.is_unlimited()).then(purse);
-    let (who, trial) = (bus.who().to_string(), settings.calls.call);
-    let breakers = Breakers::new(bus.allowances(), who, settings.breaker, trial);
+    let who = bus.who().to_string();
+    let breakers = Breakers::new(bus.allowances(), who, settings.breaker, settings.calls.call);
     Common { breakers: Some(Arc::new(breakers)), pacer: Some(Arc::new(pacer)), purse }
 }
 

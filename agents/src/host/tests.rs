@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use muster_bus::{ControlTarget, RecordFilter};
 use muster_shared::flow::{Ending, ObservationStatus, Outcome, Product, Step, TaskOffered, Work};
-use muster_shared::ids::{AgentId, Attempt, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Attempt, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Decided, EventKind, RecordEvent, RunEvent};
 use muster_shared::wire::{ControlMessage, LiveKind};
 use serde_json::{Value, json};

@@ -17,6 +17,9 @@ use tokio::sync::{Notify, OnceCell};
 
 use super::chat::{ModelError, ModelErrorKind};
 
+/// The answer to a try is waited for no longer than this until another tries too: whoever tries may be killed at any
+/// moment, and the whole fleet waits for it. A provider that is slow then gets one more call each time.
+const LONGEST_TRY: Duration = Duration::from_secs(10);
 /// A clock is set anew after this time.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
 /// How often somebody who waits is told of it.
@@ -58,9 +61,11 @@ struct Lane {
 }
 
 impl Breakers {
-    /// What the process `who` knows; the answer to a try is waited for as long as `trial`.
+    /// What the process `who` knows; the answer to a try is waited for as long as a call may take, `call`, and 10 s at
+    /// most.
     #[must_use]
-    pub fn new(allowances: Allowances, who: String, rules: BreakerRules, trial: Duration) -> Self {
+    pub fn new(allowances: Allowances, who: String, rules: BreakerRules, call: Duration) -> Self {
+        let trial = call.min(LONGEST_TRY);
         Self { allowances, who, rules, trial, clock: Mutex::default(), lanes: Mutex::default() }
     }
 
@@ -438,6 +443,26 @@ mod tests {
         one.ended(MODEL, Some(&error(ModelErrorKind::Cancelled)));
         other.admit(MODEL, None, &|_| {}).await.unwrap();
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    }
+
+    #[tokio::test]
+    async fn whoever_is_killed_while_it_tries_keeps_the_others_for_seconds_only() {
+        let bus = Bus::in_memory(&"tester-1".parse().unwrap());
+        let rules = BreakerRules { failures: 1, pause: Duration::from_millis(1), ..BreakerRules::default() };
+        let [dies, lives] = ["worker-1", "worker-2"].map(|name| breakers(&bus, name, rules));
+        for process in [&dies, &lives] {
+            process.admit(MODEL, None, QUIET).await.unwrap();
+        }
+        dies.ended(MODEL, Some(&error(ModelErrorKind::Unreachable)));
+        for process in [&dies, &lives] {
+            heard(process).await;
+        }
+        let told = &|_: &str| {};
+        dies.admit(MODEL, None, told).await.unwrap();
+        // It is heard of no more.
+        let begun = Instant::now();
+        lives.admit(MODEL, None, told).await.unwrap();
+        assert!(begun.elapsed() < LONGEST_TRY * 2, "{:?}", begun.elapsed());
     }
 
     #[tokio::test]

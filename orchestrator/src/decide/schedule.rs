@@ -25,7 +25,7 @@ const MOST_OFFERS: usize = 200;
 const MOST_SINGLY: usize = 10;
 
 /// How often the time is doubled at most that an offer may lie in the queue of a role.
-const MOST_DOUBLINGS: u32 = 6;
+const MOST_DOUBLINGS: u32 = 3;
 
 /// How many times as long an offer may lie whose agent first has to end what else it has in hand.
 const ALONE: u32 = 12;
@@ -346,8 +346,11 @@ fn lost_at(run: &RunState, state: &TaskState) -> Option<Millis> {
         return None;
     }
     let within = Duration::from_millis(run.limits.start_within_ms);
-    let within = if state.alone { within.saturating_mul(ALONE) } else { within };
     let is_addressed = matches!(state.queue, Some(Queue::Agent(_)));
-    let doublings = if is_addressed { 0 } else { state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS) };
-    Some(state.offered_at?.after(within.saturating_mul(2u32.pow(doublings))))
+    let times = match (state.alone, is_addressed) {
+        (true, _) => ALONE,
+        (false, true) => 1,
+        (false, false) => 2u32.pow(state.generation.0.saturating_sub(1).min(MOST_DOUBLINGS)),
+    };
+    Some(state.offered_at?.after(within.saturating_mul(times)))
 }

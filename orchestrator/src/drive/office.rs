@@ -24,7 +24,7 @@ use super::registry::Registry;
 use super::standing::Standing;
 
 /// How long a run that cannot be handled is left alone before it is tried again.
-const ASIDE: Duration = Duration::from_secs(60);
+pub(super) const ASIDE: Duration = Duration::from_secs(60);
 
 /// Up to so many agents are judged by every run that ends; more, once a second.
 const FEW_AGENTS: usize = 256;

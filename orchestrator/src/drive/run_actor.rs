@@ -11,7 +11,8 @@ use muster_shared::time::Millis;
 use tokio::task::JoinError;
 
 use super::book::Book;
-use super::office::Office;
+use super::office::{ASIDE, Office};
+use super::owners;
 use super::pace::Pace;
 use super::turn::{Fate, Order, TurnEnd, turn, wake_others};
 
@@ -145,7 +146,7 @@ impl RunActor {
             }
             Fate::GiveUp { reason } => {
                 tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
-                self.office.set_aside(self.id, reason);
+                self.leave_alone(reason);
                 ctx.stop();
             }
         }
@@ -183,10 +184,23 @@ impl RunActor {
         self.failures = self.faults;
         tracing::error!(run = %self.id, %fault, times = self.faults, "a turn of the run broke off");
         if self.faults >= MOST_FAULTS {
-            self.office.set_aside(self.id, format!("a turn of it broke off {MOST_FAULTS} times in a row"));
+            self.leave_alone(format!("a turn of it broke off {MOST_FAULTS} times in a row"));
             return ctx.stop();
         }
         self.begin_later(ctx);
+    }
+
+    /// Leaves the run to others for a while. When that is over and nobody has it, it is tried here again: its lease may
+    /// be gone, so that nobody else would.
+    fn leave_alone(&self, reason: String) {
+        self.office.set_aside(self.id, reason);
+        let (office, run) = (Arc::clone(&self.office), self.id);
+        tokio::spawn(async move {
+            let over = office.closed.run_until_cancelled(tokio::time::sleep(ASIDE)).await;
+            if over.is_some() {
+                owners::due(&office, run).await;
+            }
+        });
     }
 
     fn begin_later(&self, ctx: &mut Context<Self>) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use muster_bus::{LeaseChange, SeenLease};
-use muster_shared::ids::{AgentId, RunId};
+use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::time::Millis;
 use sha2::{Digest, Sha256};
 
@@ -62,11 +62,15 @@ impl Sessions {
         self.live().filter(|lease| lease.holder != self.me).map(|lease| lease.holder.clone()).collect()
     }
 
-    /// Whether a run whose newest decision is by `author` is left to its author.
-    pub(crate) fn is_left_to(&self, author: &AgentId, run: RunId) -> bool {
+    /// Whether a run whose newest decision is by `author`, and stands at `decided`, is left to its author.
+    pub(crate) fn is_left_to(&self, author: &AgentId, run: RunId, decided: Seq) -> bool {
         let names = |lease: &SeenLease| lease.holder == *author && has(lease, run);
         // A process that lost its lease and began another one has the runs that the new one names.
-        *author != self.me && self.is_live(author) && (self.live().any(names) || !self.lapsed().any(names))
+        let has_lost = self.lapsed().any(names);
+        // What it decided before it said last which runs it has, and does not name, it has let go of. Another may have
+        // had the run since, and died before it decided anything.
+        let let_go = self.live().any(|lease| lease.holder == *author && lease.note.through >= decided);
+        *author != self.me && self.is_live(author) && (self.live().any(names) || !(has_lost || let_go))
     }
 
     /// Who says that it has the run.
@@ -160,7 +164,6 @@ fn weight(key: &str, holder: &AgentId) -> u64 {
 mod tests {
     use super::*;
     use muster_bus::LeaseNote;
-    use muster_shared::ids::Seq;
     use uuid::Uuid;
 
     const TTL: Duration = Duration::from_secs(2);
@@ -201,12 +204,12 @@ mod tests {
     fn a_lease_lapses_by_the_stamps_of_the_others_renewals() {
         let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[run(7)])]);
         assert!(lapsed(&sessions).is_empty());
-        assert!(sessions.is_left_to(&agent(2), run(7)));
+        assert!(sessions.is_left_to(&agent(2), run(7), Seq(9)));
         sessions.take(LeaseChange::Held(lease(1, 1, 3000, &[])));
         assert!(sessions.is_live(&agent(2)), "just within its time");
         sessions.take(LeaseChange::Held(lease(1, 1, 3001, &[])));
         assert_eq!(lapsed(&sessions), ["2.2"]);
-        assert!(!sessions.is_left_to(&agent(2), run(7)));
+        assert!(!sessions.is_left_to(&agent(2), run(7), Seq(9)));
         sessions.take(LeaseChange::Held(lease(2, 2, 3100, &[run(7)])));
         assert!(sessions.is_live(&agent(2)), "it was only late");
         sessions.take(LeaseChange::Gone { key: "2.2".into() });
@@ -231,9 +234,22 @@ mod tests {
         let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[run(7), run(8)])]);
         sessions.take(LeaseChange::Held(lease(2, 5, 1300, &[run(8)])));
         assert_eq!(lapsed(&sessions), ["2.2"]);
-        assert!(!sessions.is_left_to(&agent(2), run(7)));
-        assert!(sessions.is_left_to(&agent(2), run(8)));
-        assert!(sessions.is_left_to(&agent(2), run(9)), "a run of which nothing is known yet");
+        assert!(!sessions.is_left_to(&agent(2), run(7), Seq(9)));
+        assert!(sessions.is_left_to(&agent(2), run(8), Seq(9)));
+        assert!(sessions.is_left_to(&agent(2), run(9), Seq(9)), "a run of which nothing is known yet");
+    }
+
+    /// A process stood still and lost its run to another, which died before it decided anything.
+    #[test]
+    fn what_a_process_decided_and_names_no_more_is_not_left_to_it() {
+        let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[])]);
+        assert!(sessions.is_left_to(&agent(2), run(7), Seq(9)), "decided after its lease was renewed");
+        let mut later = lease(2, 2, 1100, &[run(8)]);
+        later.note.through = Seq(9);
+        sessions.take(LeaseChange::Held(later.clone()));
+        assert!(!sessions.is_left_to(&agent(2), run(7), Seq(9)));
+        assert!(sessions.is_left_to(&agent(2), run(8), Seq(9)));
+        assert!(sessions.is_left_to(&agent(2), run(7), Seq(10)), "it took it over just now");
     }
 
     #[test]

@@ -242,7 +242,8 @@ async fn go(
 async fn read_ours(office: &Office, id: RunId) -> Result<Book, Trouble> {
     let book = Book::read(office, id).await?;
     if let Some(author) = &book.author
-        && office.ownership.sessions().is_left_to(author, id)
+        && let Some(run) = &book.run
+        && office.ownership.sessions().is_left_to(author, id, run.decided)
     {
         return Err(Trouble::Elsewhere(author.clone()));
     }

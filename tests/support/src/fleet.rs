@@ -66,6 +66,12 @@ impl Folder {
         Ok(path)
     }
 
+    /// Leaves the folder there for a look at it, and says where it is.
+    pub fn keep(&mut self) -> &Path {
+        self.folder.disable_cleanup(true);
+        self.path()
+    }
+
     /// The folder.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -171,6 +177,16 @@ impl Fleet {
     #[must_use]
     pub const fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// Leaves its folder there when it is taken down, with what `muster ps` says of it now, and says where it is.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn keep(&mut self) -> io::Result<PathBuf> {
+        let listed = self.folder.run(&["ps"])?;
+        self.folder.write("ps.txt", both(&listed))?;
+        Ok(self.folder.keep().to_path_buf())
     }
 
     /// Where its bus listens.

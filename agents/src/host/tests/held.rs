@@ -209,3 +209,21 @@ async fn begin_as(ground: &Ground, offer: &TaskOffered, number: u32) {
         .await
         .unwrap();
 }
+
+/// Nobody was there to take it, and it was made again meanwhile.
+#[test]
+fn an_offer_that_lay_in_its_queue_until_it_was_made_again_is_dropped() {
+    in_system(async {
+        let ground = Ground::new();
+        let first = leaf(Role::Worker);
+        let again = TaskOffered { generation: Generation(first.generation.0 + 1), ..first.clone() };
+        ground.offer(&first).await;
+        ground.offer(&again).await;
+        tokio::time::sleep(late::LATE).await;
+        let model = Scripted::new(|_, _| submits("once"));
+        let outcome = ground.done_by(ground.chat_kit(Role::Worker, &model), &again).await;
+        assert_eq!(conclusion(&outcome), "once");
+        assert!(ground.kinds(&first).await.is_empty(), "the old offer is not begun");
+        assert_eq!(model.asked.load(Ordering::Relaxed), 1, "one call");
+    });
+}

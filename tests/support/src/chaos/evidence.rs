@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use muster_bus::RecordFilter;
@@ -57,8 +58,13 @@ pub struct Verdict {
     pub recovery: Spreads,
     /// What came of the fleets of each shape.
     pub shapes: Vec<OfShape>,
+    /// Folders of fleets that stay for a look at them.
+    pub kept: Vec<PathBuf>,
     /// Runs that took more than ten times the median of their shape, in words.
     pub slow: Vec<String>,
+    /// The longest time in which nothing was written to the record while runs went on, in milliseconds, and after which
+    /// entry it began.
+    pub longest_pause: (u64, Seq),
     #[serde(skip)]
     times: Times,
     #[serde(skip)]
@@ -114,8 +120,10 @@ impl Verdict {
             entries: self.entries + other.entries,
             recovery: times.spreads(),
             shapes: self.shapes.into_iter().chain(other.shapes).collect(),
+            kept: self.kept.into_iter().chain(other.kept).collect(),
             slow: self.slow.into_iter().chain(other.slow).collect(),
             times,
+            longest_pause: self.longest_pause.max(other.longest_pause),
             lengths: self.lengths.into_iter().chain(other.lengths).collect(),
             wrong,
         }
@@ -158,6 +166,7 @@ impl Verdict {
             verdict.judge_run(*run, by_run.get(run).map(Vec::as_slice).unwrap_or_default());
         }
         verdict.look_for_repetitions(entries, log, begun, torment.wakings());
+        verdict.longest_pause = longest_pause(entries);
         verdict.times = recovery::measure(&by_run, entries, torment.victims());
         verdict.recovery = verdict.times.spreads();
         verdict
@@ -255,6 +264,12 @@ impl Verdict {
             asked.entry(place(entry)).or_default().push((request.number, at));
         }
     }
+}
+
+/// The longest time between two entries, and after which one it began.
+fn longest_pause(entries: &[Entry]) -> (u64, Seq) {
+    let pause = |pair: &[Entry]| (pair[1].at.0.saturating_sub(pair[0].at.0), pair[0].seq);
+    entries.windows(2).map(pause).max().unwrap_or_default()
 }
 
 /// Reads the whole record; once more when a server was killed just now, or has only just come back.

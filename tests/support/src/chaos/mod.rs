@@ -32,6 +32,9 @@ const PER_RUN_OF_CLUSTER: Duration = Duration::from_secs(8);
 /// A cluster may be without a leader for some seconds.
 const LEASE_OF_CLUSTER: &str = "15s";
 
+/// A fleet in which nothing is written for so long is worth a look.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub struct Ordeal {
@@ -47,6 +50,10 @@ pub struct Ordeal {
     pub runs: usize,
     /// Over how many fleets of different shapes they are spread, one after the other.
     pub shapes: usize,
+    /// The number of the first shape.
+    pub first: usize,
+    /// Whether the folders of fleets stay in which some run was slow or went wrong, or nothing was written for 10 s.
+    pub keep: bool,
     /// Runs at once.
     pub at_once: usize,
     /// What the choice of victims begins with. Processes are not deterministic: the same seed is not the same history.
@@ -88,7 +95,7 @@ impl Ordeal {
                 tell(Progress { ended: before.0 + ended, faults: before.1 + faults });
             };
             let one = Self { runs, seed, ..self.clone() };
-            all = all.and(one.undergo_one(Shape::of(number), stop, told)?);
+            all = all.and(one.undergo_one(Shape::of(self.first.saturating_add(number)), stop, told)?);
             if stop.load(Ordering::Relaxed) {
                 break;
             }
@@ -105,7 +112,7 @@ impl Ordeal {
         let server = ModelServer::start(model::script(self.runs, shape))?;
         let begun = SystemTime::now();
         let mut cluster = self.cluster()?;
-        let fleet = self.fleet(&server, cluster.as_ref(), shape)?;
+        let mut fleet = self.fleet(&server, cluster.as_ref(), shape)?;
         let another = shape.another(&fleet)?;
         let traffic = Traffic::begin(&fleet.url(), self.runs, self.at_once)?;
         let mut torment = Torment::new(self.seed, self.targets);
@@ -122,7 +129,12 @@ impl Ordeal {
         let seen = traffic.finish();
         let verdict = Verdict::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
         drop(another);
-        Ok(verdict.of_shape(shape, torment.faults()))
+        let mut verdict = verdict.of_shape(shape, torment.faults());
+        let is_quick = verdict.slow.is_empty() && u128::from(verdict.longest_pause.0) < LONG_PAUSE.as_millis();
+        if self.keep && !(verdict.is_good() && is_quick) {
+            verdict.kept.push(fleet.keep()?);
+        }
+        Ok(verdict)
     }
 
     const fn per_run(&self) -> Duration {

@@ -9,7 +9,7 @@ use muster_shared::run::RunState;
 use muster_shared::wire::Profile;
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::{App, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet;
@@ -183,6 +183,7 @@ async fn bus(app: &App) -> Vec<Check> {
     checks.push(fleet(app, &bus).await);
     checks.push(super::integrity::check(&bus).await);
     checks.extend(waiting(&bus).await);
+    checks.extend(providers(&bus).await);
     checks
 }
 
@@ -217,6 +218,15 @@ async fn waiting(bus: &muster_bus::Bus) -> Option<Check> {
     let lines: Vec<String> = runs.runs.iter().filter_map(lacking).collect();
     (!lines.is_empty())
         .then(|| Check::warn("runs", lines.join("; "), "start who is missing; the runs go on by themselves"))
+}
+
+/// Providers of models that do not answer.
+async fn providers(bus: &muster_bus::Bus) -> Vec<Check> {
+    const MEND: &str = "mend the provider, its address or its key, or name other models in agent.fallback_models; it is \
+                        tried again by itself";
+    let breakers = bus.allowances().breakers().await.unwrap_or_default();
+    let open = breakers.iter().filter(|breaker| breaker.is_open());
+    open.map(|breaker| Check::warn("provider", breaker.in_words(now()), MEND)).collect()
 }
 
 /// How the death of an agent is noticed.

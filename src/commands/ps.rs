@@ -1,5 +1,6 @@
 //! `muster ps`: the processes of the fleet.
 
+use muster_bus::allowance::breaker::BreakerState;
 use muster_orchestrator::decide::{Crew, waits_for};
 use muster_shared::standing::{Identity, Standings};
 use serde_json::{Value, json};
@@ -42,6 +43,9 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         })
         .collect();
     let members = local(app).map(|state| state.members).unwrap_or_default();
+    // The rates and budgets of a fleet have a place of their own; one that began before it has none.
+    let breakers = bus.allowances().breakers().await.unwrap_or_default();
+    let open: Vec<BreakerState> = breakers.into_iter().filter(BreakerState::is_open).collect();
     if args.json {
         let mut all: Vec<Value> = listed.iter().map(|listed| json!(listed)).collect();
         let given_up = members.iter().filter(|member| member.given_up);
@@ -50,6 +54,10 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
                 |member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }),
             ),
         );
+        all.extend(open.iter().map(|breaker| {
+            let said = breaker.in_words(now());
+            json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
+        }));
         output::json(&all)?;
     } else {
         if let Some(team) = app.fleet.live().and_then(|state| state.team) {
@@ -64,11 +72,8 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         for line in render::processes::given_up(&members, &here, now()) {
             output::line(&line)?;
         }
-        // The rates and budgets of a fleet have a place of their own; one that began before it has none.
-        for breaker in bus.allowances().breakers().await.unwrap_or_default() {
-            if breaker.is_open() {
-                output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;
-            }
+        for breaker in &open {
+            output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;
         }
         for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
             output::line(&format!("an agent file is left out: {}", file.reason))?;

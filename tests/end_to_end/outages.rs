@@ -36,6 +36,10 @@ fn a_provider_that_only_refuses_is_left_alone_by_all_and_said_to_be() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{listed}");
         std::thread::sleep(Duration::from_millis(100));
     }
+    for machine in [&["ps", "--json"][..], &["doctor", "--json"]] {
+        let said = both(&fleet.folder().run(machine).unwrap());
+        assert!(said.contains("openai does not answer (429 too many requests"), "{machine:?}: {said}");
+    }
     let output = asker.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{}", both(&output));

@@ -257,15 +257,28 @@ impl Capacity {
                 lent.insert(queue.clone(), share);
             }
         }
+        let keeps = inner.kept_agents(run);
+        inner.tell_of_unused(run, &promised, |agent| keeps.get(agent).copied().unwrap_or(0));
         lent
+    }
+
+    /// Whether an agent that a run still wants has room, which runs before it in line are about to get.
+    pub(crate) fn is_promised(&self, wanted: &BTreeMap<Queue, u32>) -> bool {
+        let inner = self.lock();
+        wanted.keys().any(|queue| match queue {
+            Queue::Agent(_) => inner.room(queue) > 0,
+            Queue::Role(_) => false,
+        })
     }
 
     /// Takes note of what a run holds and still wants. Returns the runs that can go on: it is among them when what it
     /// wants of left meanwhile.
     pub fn settle(&self, run: RunId, held: impl Into<Holding>, wanted: &BTreeMap<Queue, u32>) -> Vec<RunId> {
         let mut inner = self.lock();
-        drop(inner.take_back(run));
-        inner.hold(run, held.into(), false);
+        let (held, lent) = (held.into(), inner.take_back(run));
+        let before = inner.held.get(&run).cloned().unwrap_or_default();
+        inner.tell_of_unused(run, &lent, |agent| held.of_agent(agent).saturating_sub(before.of_agent(agent)));
+        inner.hold(run, held, false);
         inner.stop_waiting(run, |queue| !wanted.contains_key(queue));
         let mut left = false;
         for queue in wanted.keys() {
@@ -290,7 +303,7 @@ impl Capacity {
     /// A run waits for nothing for now, and keeps what it holds. Returns the runs that can go on.
     pub fn step_back(&self, run: RunId) -> Vec<RunId> {
         let mut inner = self.lock();
-        drop(inner.take_back(run));
+        inner.give_back(run);
         inner.stop_waiting(run, |_| true);
         inner.looking.remove(&run);
         inner.wake()
@@ -301,7 +314,7 @@ impl Capacity {
         let mut inner = self.lock();
         inner.hold(run, Holding::default(), false);
         inner.held.remove(&run);
-        drop(inner.take_back(run));
+        inner.give_back(run);
         inner.stop_waiting(run, |_| true);
         inner.priorities.remove(&run);
         inner.looking.remove(&run);

@@ -62,6 +62,8 @@ pub fn decide_with_room(
     let looks = told.left_looking(&decision);
     // Whom another member of its group should rather not be is known once one member is placed.
     let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);
+    // Who was free may be promised to runs that waited longer: once it is theirs, another one is the best.
+    let looks_again = looks_again || fleet.is_promised(&decision.wanted);
     fleet.looks_for(id, looks);
     let mut woken = fleet.settle(id, held(&decision), &decision.wanted);
     if looks_again && !woken.contains(&id) {

@@ -7,14 +7,13 @@ use actix::fut::WrapFuture;
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle};
 use muster_shared::ids::RunId;
 use muster_shared::run::{Entry, Input};
-use muster_shared::time::Millis;
 use tokio::task::JoinError;
 
 use super::book::Book;
 use super::office::{ASIDE, Office};
 use super::owners;
 use super::pace::Pace;
-use super::turn::{Fate, Order, TurnEnd, turn, wake_others};
+use super::turn::{Alarm, Fate, Order, TurnEnd, turn, wake_others};
 
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
@@ -38,7 +37,7 @@ pub(crate) enum Mail {
     Signal(Box<Entry>),
     /// Something that the run's record does not tell may have changed.
     Wake(Input),
-    /// An agent came or got free that may do what the run waits for another with.
+    /// An agent came or got free that may do what the run waits for another with, or it is time to look whether one did.
     Look,
     /// An order from outside.
     Order(Order),
@@ -135,8 +134,8 @@ impl RunActor {
                     self.begin(ctx);
                 }
                 // Deadlines hold for who is set aside too.
-                if let Some(at) = wake.filter(|_| !self.busy) {
-                    self.set_alarm(at, ctx);
+                if let Some(alarm) = wake.filter(|_| !self.busy) {
+                    self.set_alarm(alarm, ctx);
                 }
             }
             Fate::Ended | Fate::Elsewhere => ctx.stop(),
@@ -208,10 +207,14 @@ impl RunActor {
         ctx.run_later(FIRST_WAIT * 2u32.pow(doublings), |actor, ctx| actor.begin(ctx));
     }
 
-    fn set_alarm(&mut self, at: Millis, ctx: &mut Context<Self>) {
-        let ring = |actor: &mut Self, ctx: &mut Context<Self>| {
+    fn set_alarm(&mut self, alarm: Alarm, ctx: &mut Context<Self>) {
+        let (at, mail) = match alarm {
+            Alarm::Due(at) => (at, Mail::Wake(Input::Timer)),
+            Alarm::Room(at) => (at, Mail::Look),
+        };
+        let ring = move |actor: &mut Self, ctx: &mut Context<Self>| {
             actor.alarm = None;
-            actor.inbox.push(Mail::Wake(Input::Timer));
+            actor.inbox.push(mail);
             actor.begin(ctx);
         };
         self.alarm = Some(ctx.run_later(at.since(self.office.now()), ring));

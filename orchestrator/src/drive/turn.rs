@@ -33,6 +33,10 @@ const MOST_ATTEMPTS: u32 = 5;
 /// When to look again at something that is overdue and cannot be helped now.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How often a run looks by itself whether there is room for what it waits to offer. It is told as soon as there is;
+/// should that be missed, it stands for no longer than this.
+const LOOK_FOR_ROOM: Duration = Duration::from_secs(5);
+
 /// An order from outside the record, and whom to tell what became of it.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -64,11 +68,20 @@ pub(super) struct TurnEnd {
     pub(super) took: Took,
 }
 
+/// What an actor is woken for if nothing comes before.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Alarm {
+    /// Something is due then.
+    Due(Millis),
+    /// There may be room by then for what the run waits to offer.
+    Room(Millis),
+}
+
 /// What becomes of the actor.
 #[derive(Debug)]
 pub(super) enum Fate {
-    /// It goes on when something comes, at this time, or at once if there is more to offer.
-    GoOn { wake: Option<Millis>, more: bool },
+    /// It goes on when something comes, when the alarm rings, or at once if there is more to offer.
+    GoOn { wake: Option<Alarm>, more: bool },
     /// There is nothing more to do.
     Ended,
     /// Somebody else owns the run.
@@ -177,7 +190,7 @@ fn fate_after(trouble: Trouble) -> Fate {
 /// How a turn was finished.
 struct Done {
     book: Book,
-    wake: Option<Millis>,
+    wake: Option<Alarm>,
     more: bool,
     wrote: bool,
 }
@@ -331,11 +344,17 @@ impl Draft {
     }
 
     /// When the run should be looked at again if nothing comes.
-    fn wake(&self, office: &Office, heard: &Heard) -> Option<Millis> {
+    fn wake(&self, office: &Office, heard: &Heard) -> Option<Alarm> {
         let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
         let silent = silence::next(office, run, heard);
-        let at = next_deadline(run).into_iter().chain(next_review(run)).chain(silent).min()?;
-        Some(if at <= self.now { self.now.after(LOOK_AGAIN) } else { at })
+        let due = next_deadline(run).into_iter().chain(next_review(run)).chain(silent).min();
+        let due = due.map(|at| if at <= self.now { self.now.after(LOOK_AGAIN) } else { at });
+        let room = (!self.decision.wanted.is_empty()).then(|| self.now.after(LOOK_FOR_ROOM));
+        match (due, room) {
+            (Some(due), Some(room)) if room < due => Some(Alarm::Room(room)),
+            (Some(due), _) => Some(Alarm::Due(due)),
+            (None, room) => room.map(Alarm::Room),
+        }
     }
 
     /// Writes the decision if nobody else has written, folds it, and carries its effects out.

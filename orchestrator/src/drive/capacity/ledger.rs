@@ -225,6 +225,27 @@ impl Ledger {
         kept
     }
 
+    /// Nothing is kept for the run any more, and others may have it.
+    pub(super) fn give_back(&mut self, run: RunId) {
+        let kept = self.take_back(run);
+        self.tell_of_unused(run, &kept, |_| 0);
+    }
+
+    /// Of what was kept for a run of single agents it used only so much. Others that looked meanwhile took these agents
+    /// for busy.
+    pub(super) fn tell_of_unused(
+        &mut self,
+        run: RunId,
+        kept: &BTreeMap<Queue, u32>,
+        used: impl Fn(&AgentId) -> u32,
+    ) {
+        let unused = kept.iter().filter_map(|(queue, count)| match queue {
+            Queue::Agent(agent) if used(agent) < *count => Some((agent.clone(), Some(run))),
+            Queue::Agent(_) | Queue::Role(_) => None,
+        });
+        self.freed.extend(unused);
+    }
+
     /// What is kept for a run of single agents.
     pub(super) fn kept_agents(&self, run: RunId) -> BTreeMap<AgentId, u32> {
         let kept = self.kept.get(&run).into_iter().flatten();

@@ -365,6 +365,19 @@ impl Crowd {
         self.runs.iter().filter_map(|run| run.state.as_ref())
     }
 
+    /// Every run looks by itself whether there is room, as it does after a while though nobody told it. Says how many
+    /// had something to offer.
+    pub(super) fn look_by_itself(&mut self) -> u64 {
+        let mut late = 0;
+        for at in 0..self.runs.len() {
+            let before = self.runs[at].seq;
+            self.runs[at].in_vain = 0;
+            self.tell(at, vec![Input::Capacity]);
+            late += u64::from(self.runs[at].seq != before);
+        }
+        late
+    }
+
     /// Looks whether anything could be offered that is not: by looking again, and by counting.
     pub(super) fn look(&mut self) {
         for at in 0..self.runs.len() {

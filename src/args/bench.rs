@@ -22,7 +22,7 @@ pub(crate) enum Bench {
         /// The number of the first shape, to try one again.
         #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1_000))]
         first: u32,
-        /// Leave the folders of fleets in which some run was slow or went wrong, or nothing was written for 10 s: records,
+        /// Leave the folders of fleets in which some run was slow or went wrong, or nothing was written for 5 s: records,
         /// logs and `muster ps`.
         #[arg(long)]
         keep: bool,

@@ -27,7 +27,8 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
                 Servers::One => usize::try_from(shapes).unwrap_or(usize::MAX),
                 Servers::Three => 1,
             };
-            let ordeal = Ordeal { servers, shapes, first, keep, ..ordeal(app, runs, at_once, seed, Targets::All)? };
+            let ordeal =
+                Ordeal { servers, shapes, first, keep, ..ordeal(app, runs, at_once, seed, Targets::All)? };
             let verdict = undergo(ordeal).await?;
             if json {
                 output::json(&verdict)?;

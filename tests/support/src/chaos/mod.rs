@@ -33,7 +33,7 @@ const PER_RUN_OF_CLUSTER: Duration = Duration::from_secs(8);
 const LEASE_OF_CLUSTER: &str = "15s";
 
 /// A fleet in which nothing is written for so long is worth a look.
-const LONG_PAUSE: Duration = Duration::from_secs(10);
+const LONG_PAUSE: Duration = Duration::from_secs(5);
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub struct Ordeal {
     pub shapes: usize,
     /// The number of the first shape.
     pub first: usize,
-    /// Whether the folders of fleets stay in which some run was slow or went wrong, or nothing was written for 10 s.
+    /// Whether the folders of fleets stay in which some run was slow or went wrong, or nothing was written for 5 s.
     pub keep: bool,
     /// Runs at once.
     pub at_once: usize,
@@ -130,7 +130,8 @@ impl Ordeal {
         let verdict = Verdict::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
         drop(another);
         let mut verdict = verdict.of_shape(shape, torment.faults());
-        let is_quick = verdict.slow.is_empty() && u128::from(verdict.longest_pause.0) < LONG_PAUSE.as_millis();
+        let is_quick =
+            verdict.slow.is_empty() && u128::from(verdict.longest_pause.0) < LONG_PAUSE.as_millis();
         if self.keep && !(verdict.is_good() && is_quick) {
             verdict.kept.push(fleet.keep()?);
         }

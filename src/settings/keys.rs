@@ -95,9 +95,11 @@ impl Keys {
     /// The keys of a settings type, in order of declaration.
     pub(crate) fn of<T: JsonSchema>() -> Self {
         let schema = schemars::schema_for!(T).to_value();
-        let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+        // Every process of a fleet does this when it begins, and keeps the room that it took: nothing is copied.
+        let none = Map::new();
+        let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);
         let mut keys = Vec::new();
-        collect(&schema, &definitions, "", "", 0, &mut keys);
+        collect(&schema, definitions, "", "", 0, &mut keys);
         Self { keys }
     }
 

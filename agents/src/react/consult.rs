@@ -7,7 +7,7 @@ use muster_shared::flow::{
 };
 use serde_json::{Value, json};
 
-use super::decide::{Case, Chosen, NextStep, in_prose, tool_call};
+use super::decide::{Case, Chosen, NextStep, in_prose, submitted, tool_call};
 use super::history::{History, cut};
 use super::parse::parse_whole_document;
 use super::spin::follow;
@@ -31,7 +31,7 @@ pub enum Question {
     Goal,
     /// What an action is about that is thought rather than done.
     Act,
-    /// Whether a few words without any action decline the task.
+    /// Whether a few words, without any action or submitted as a result, decline the task.
     Declined,
 }
 
@@ -147,7 +147,7 @@ pub fn ask(question: Question, history: &History, chosen: Option<&Chosen>, case:
             format!(
                 "{}\n\nWhat the model wrote instead of taking a step:\n{}\n\nDoes it decline the task?",
                 goal(case),
-                fence(&case.offer.nonce, "answer", chosen.map_or("", |chosen| &chosen.thought.text))
+                fence(&case.offer.nonce, "answer", chosen.map_or("", answered))
             ),
             json!({
                 "type": "object",
@@ -170,6 +170,11 @@ pub fn ask(question: Question, history: &History, chosen: Option<&Chosen>, case:
          with one JSON object by this JSON Schema and nothing around it: {schema}"
     );
     Asked { purpose, system, text, schema }
+}
+
+/// What is given for a result, submitted or in prose.
+fn answered(chosen: &Chosen) -> &str {
+    chosen.action.arguments["conclusion"].as_str().unwrap_or(&chosen.thought.text)
 }
 
 /// What follows from the model's word on what it was asked about this action, or from its silence.
@@ -203,7 +208,11 @@ pub fn consulted(
         Question::Goal => tool_call(chosen, case),
         Question::Declined => {
             let declined = said.is_ok_and(|said| said["declined"] == true);
-            in_prose(history, &chosen.thought.text, declined, case)
+            if chosen.action.arguments.is_null() {
+                in_prose(history, &chosen.thought.text, declined, case)
+            } else {
+                submitted(history, chosen, declined, case)
+            }
         }
         Question::Act => {
             let (status, content) = match said {

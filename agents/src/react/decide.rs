@@ -1,13 +1,13 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
 use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
-use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, TaskOffered, Thought};
+use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, Product, TaskOffered, Thought};
 use serde_json::Value;
 
 use super::consult::{Question, reasons_alike};
 use super::history::{History, cut};
 pub use super::limits::StepLimits;
-use super::parse::{ParseFailure, ParsedAnswer};
+use super::parse::{ParseFailure, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
 use super::spin::{refused, spinning};
 use super::submit::{Answer, ask_again};
@@ -215,12 +215,52 @@ fn choose(answer: &Answer, parsed: &ParsedAnswer, toolset: &Toolset) -> Chosen {
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
 fn decide_on_submission(history: &History, chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
     match case.rules.submission(case.offer, &chosen.action.arguments) {
+        Ok(submission) if case.has_model && sounds_declined(&submission) => {
+            NextStep::Consult { chosen, question: Question::Declined }
+        }
         Ok(submission) => verified(history, chosen, submission, case),
         Err(faults) if asked < case.limits.max_asks => {
             again(ask_again(&faults, Some(case.toolset.submit_schema())))
         }
         Err(faults) => conclude(unusable(asked, &faults.join("; "))),
     }
+}
+
+/// Whether a result that is said to be one reads like a refusal. A text that was asked for may, so that words alone do not
+/// decide it.
+fn sounds_declined(submission: &Submission) -> bool {
+    match &submission.product {
+        Some(Product::Result(result)) => {
+            submission.ending.is_success() && result.findings.is_empty() && is_refusal(&result.conclusion)
+        }
+        Some(
+            Product::Plan(_)
+            | Product::Reflection(_)
+            | Product::Refinement(_)
+            | Product::Report(_)
+            | Product::DraftReview(_),
+        )
+        | None => false,
+    }
+}
+
+/// What follows once it is known whether a submission declines the task.
+pub(super) fn submitted(history: &History, chosen: Chosen, declined: bool, case: &Case<'_>) -> NextStep {
+    match case.rules.submission(case.offer, &chosen.action.arguments) {
+        Ok(_) if declined => {
+            let said = chosen.action.arguments["conclusion"].as_str().unwrap_or_default();
+            declines(history, said, 1, case)
+        }
+        Ok(submission) => verified(history, chosen, submission, case),
+        Err(faults) => conclude(unusable(1, &faults.join("; "))),
+    }
+}
+
+/// The task was declined: a person has to look.
+fn declines(history: &History, said: &str, times: u32, case: &Case<'_>) -> NextStep {
+    let reason = format!("{DECLINED}: {}", cut(said, SAID));
+    let notes = vec![Note::Declined { times }];
+    NextStep::Conclude { submission: escalated(history, case, reason), notes }
 }
 
 fn at_the_limit(history: &History, asked: u32, case: &Case<'_>) -> NextStep {
@@ -300,9 +340,7 @@ fn taken_as_it_is(prose: &str, asked: u32, case: &Case<'_>) -> Option<Submission
 pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &Case<'_>) -> NextStep {
     let asked = case.limits.max_asks;
     if declined {
-        let reason = format!("{DECLINED}: {}", cut(prose, SAID));
-        let notes = vec![Note::Declined { times: asked }];
-        return NextStep::Conclude { submission: escalated(history, case, reason), notes };
+        return declines(history, prose, asked, case);
     }
     let taken = taken_as_it_is(prose, asked, case);
     conclude(taken.unwrap_or_else(|| unusable(asked, &ParseFailure::NoAction.to_string())))

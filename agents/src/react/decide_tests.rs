@@ -146,6 +146,35 @@ fn a_few_words_are_taken_unless_they_decline() {
 }
 
 #[test]
+fn a_refusal_that_is_submitted_as_a_result_is_none() {
+    use crate::react::consult::consulted;
+    let offer = leaf(Role::Worker);
+    let toolset = toolset(&offer);
+    let (rules, gates) = (rules_for(&offer.work), Gates::OPEN);
+    let case = Case { offer: &offer, rules, toolset: &toolset, gates, has_model: true, limits: LIMITS };
+    let history = History::default();
+    let decided_upon = |conclusion: &str| {
+        let submitted = json!({ "ending": "done", "conclusion": conclusion });
+        decide(&history, &answer(Some("why"), "submit", submitted), 1, &case)
+    };
+    let asked = |next: &NextStep| matches!(next, NextStep::Consult { question: Question::Declined, .. });
+    assert!(!asked(&decided_upon("The depth is 3 m.")));
+    let next = decided_upon("I'm sorry, but I can't assist with that request.");
+    let NextStep::Consult { chosen, question: Question::Declined } = next else { panic!("{next:?}") };
+    assert!(asked(&resumed(&history, chosen.clone(), &case)), "the same when the process died meanwhile");
+    let after = |said| consulted(&history, chosen.clone(), Question::Declined, said, &case);
+    let NextStep::Conclude { submission, .. } = after(Ok(json!({ "declined": true }))) else {
+        panic!("it goes on")
+    };
+    assert_eq!(submission.ending, Ending::Escalate);
+    assert!(submission.reason.ends_with("I can't assist with that request."), "{}", submission.reason);
+    // A letter that declines an offer may be what was asked for.
+    for said in [Ok(json!({ "declined": false })), Err("no answer".into())] {
+        assert!(!matches!(after(said), NextStep::Conclude { .. }), "it is taken as any result");
+    }
+}
+
+#[test]
 fn a_repeated_action_is_run_again_only_where_that_can_help() {
     let same = ("corpus.search", json!({"query": "x", "most": 3}), false);
     let again = answer(Some("why"), "corpus_search", json!({"most": 3, "query": "x"}));

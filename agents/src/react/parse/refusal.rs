@@ -200,6 +200,11 @@ const REQUEST: &[&str] = &[
     "запит",
 ];
 
+/// Whether a text reads like a refusal.
+pub(in crate::react) fn is_refusal(text: &str) -> bool {
+    refusal(text).is_some()
+}
+
 /// What the model said, when it is a refusal.
 pub(super) fn refusal(text: &str) -> Option<String> {
     let shown = |text: &str| text.trim().chars().take(300).collect();

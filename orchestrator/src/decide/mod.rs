@@ -48,6 +48,7 @@ mod work;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
@@ -217,6 +218,9 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
     }
 }
 
+/// The longest time by which an alarm is set later than what it is for, where it rang too early.
+const LATER: Duration = Duration::from_secs(1);
+
 /// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
 /// earlier time, or when it has rung.
 fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, was_open: bool) {
@@ -239,7 +243,10 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
     }
     let Some(at) = next_deadline(run) else { return };
     let rang = inputs.contains(&Input::Timer);
+    // It rang for this, which is not due yet: the clock here is behind that of the broker, which would ring again at once
+    // until the two agree.
+    let behind = if rang && before == Some(at) { at.since(draft.now()).min(LATER) } else { Duration::ZERO };
     if rang || before.is_none_or(|before| at < before) {
-        draft.effect(Effect::SetTimer { at });
+        draft.effect(Effect::SetTimer { at: at.after(behind) });
     }
 }

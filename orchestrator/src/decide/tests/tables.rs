@@ -10,7 +10,7 @@ use muster_shared::time::Millis;
 use super::fleet::{
     Fleet, advising, done, failed, good, leaf, plan, queue, refinement, reflection, report, result,
 };
-use crate::decide::Effect;
+use crate::decide::{Effect, next_deadline};
 
 /// Two leaves side by side, and one that uses both.
 pub(super) fn tasks() -> Vec<TaskDraft> {
@@ -378,6 +378,19 @@ fn a_timer_that_rings_early_changes_nothing_but_the_timer() {
     fleet.turn(vec![Input::Timer]);
     assert_eq!(fleet.positionless(fleet.run.as_ref()), before);
     assert!(matches!(fleet.effects[..], [Effect::SetTimer { .. }]), "{:?}", fleet.effects);
+}
+
+/// The clock here is behind the broker's, by which alarms ring.
+#[test]
+fn an_alarm_that_rings_too_early_rings_again_after_a_while() {
+    let mut fleet = planned();
+    let at = next_deadline(fleet.run()).unwrap();
+    for (behind, later) in [(40, 40), (28_000, 1_000)] {
+        fleet.effects.clear();
+        fleet.now = Millis(at.0 - behind);
+        fleet.turn(vec![Input::Timer]);
+        assert_eq!(fleet.effects, [Effect::SetTimer { at: Millis(at.0 + later) }]);
+    }
 }
 
 #[test]

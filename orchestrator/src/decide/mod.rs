@@ -218,8 +218,9 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
     }
 }
 
-/// The longest time by which an alarm is set later than what it is for, where it rang too early.
-const LATER: Duration = Duration::from_secs(1);
+/// By how much an alarm is set later than what it is for, at most, where it rang too early. Clocks that are further apart
+/// than this are no clocks; whoever drives the run has an alarm of its own besides.
+const MOST_BEHIND: Duration = Duration::from_secs(60);
 
 /// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
 /// earlier time, or when it has rung.
@@ -245,7 +246,8 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
     let rang = inputs.contains(&Input::Timer);
     // It rang for this, which is not due yet: the clock here is behind that of the broker, which would ring again at once
     // until the two agree.
-    let behind = if rang && before == Some(at) { at.since(draft.now()).min(LATER) } else { Duration::ZERO };
+    let behind =
+        if rang && before == Some(at) { at.since(draft.now()).min(MOST_BEHIND) } else { Duration::ZERO };
     if rang || before.is_none_or(|before| at < before) {
         draft.effect(Effect::SetTimer { at: at.after(behind) });
     }

@@ -42,8 +42,6 @@ pub enum RecordFilter {
     Deciding(RunId),
     /// The decisions of all runs, with the offers that they make.
     AllDecisions,
-    /// The decisions of all runs that make no offer or several; the first decision of a run is always among them.
-    AllWithoutOffer,
     /// What orchestrators wait for: started, released and outcome, of all runs.
     AgentSignals,
     /// Everything.
@@ -64,7 +62,6 @@ impl RecordFilter {
                 .chain(DECIDING.map(|kind| format!("evt.{run}.*.*.*.*.{kind}")))
                 .collect(),
             Self::AllDecisions => vec!["run.>".into()],
-            Self::AllWithoutOffer => vec!["run.*.decided".into()],
             Self::AgentSignals => [EventKind::Started, EventKind::Released, EventKind::Outcome]
                 .map(|kind| format!("evt.*.*.*.*.*.{kind}"))
                 .to_vec(),

@@ -99,6 +99,10 @@ impl Ownership {
         for lease in self.bus.leases().list().await? {
             self.sessions().take(LeaseChange::Held(lease));
         }
+        if self.through.load(Ordering::Relaxed) == 0 {
+            // Nothing that stands there by now is of this process.
+            self.reached(self.bus.record().last_seq().await?);
+        }
         let until = Instant::now() + self.ttl();
         let lease = self.bus.leases().begin(self.note(load)).await?;
         *self.held() = Some(Held { lease, until });
@@ -128,9 +132,14 @@ impl Ownership {
     /// Whether the lease holds on. A renewal that gets no answer is given up early, so that another one comes in time.
     async fn renew(&self, load: impl Fn() -> Load) -> bool {
         let Some(Held { lease, until }) = self.held().clone() else { return false };
-        let next = Instant::now() + self.ttl();
-        let renewed =
-            tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, self.note(load))).await;
+        let note = self.note(load);
+        // What stands in a lease that has lapsed is what others go by: it is not written over.
+        let now = Instant::now();
+        if now >= until {
+            return false;
+        }
+        let next = now + self.ttl();
+        let renewed = tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, note)).await;
         match renewed {
             Ok(Ok(Some(lease))) if Instant::now() < until => {
                 *self.held() = Some(Held { lease, until: next });

@@ -1,7 +1,7 @@
 //! Finds runs that nobody drives, and drives them.
 //!
-//! A lapsed lease names the runs that were left; those created after it was last renewed follow from the record's
-//! newest part. So the cost is that of what is unfinished, however long the history. The lease is removed when each of
+//! A lapsed lease names the runs that were left; those created or taken over after it was last renewed follow from the
+//! record's newest part. So the cost is that of what is unfinished, however long the history. The lease is removed when each of
 //! its runs has ended or is named by another lease: at every moment each unfinished run is named by some lease, or
 //! stands after the position that its creator's lease names.
 
@@ -97,7 +97,7 @@ impl Estates {
         let new: Vec<&SeenLease> =
             lapsed.iter().filter(|lease| !self.known.contains_key(&lease.key)).collect();
         let Some(from) = new.iter().map(|lease| lease.note.through).min() else { return Ok(()) };
-        let decisions = office.bus.record().read(&RecordFilter::AllWithoutOffer, from).await?;
+        let decisions = office.bus.record().read(&RecordFilter::AllDecisions, from).await?;
         for lease in new {
             let left = left_by(lease, &decisions);
             tracing::info!(holder = %lease.holder, runs = left.len(), "the lease of an orchestrator has lapsed");
@@ -147,8 +147,8 @@ impl Estate {
     }
 }
 
-/// The runs that a lease names, and those that its holder created after it was last renewed, without those that have
-/// ended. `decisions` begin at the latest where the lease stood: the end of a run makes no offer, so it is among them.
+/// The runs that a lease names, and those that its holder created or took over after it was last renewed, without those
+/// that have ended. `decisions` begin at the latest where the lease stood.
 fn left_by(lease: &SeenLease, decisions: &[Entry]) -> Left {
     let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
     let mut left: Left = named.collect();

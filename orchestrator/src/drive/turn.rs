@@ -179,8 +179,10 @@ pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mai
 
 fn fate_after(trouble: Trouble) -> Fate {
     match trouble {
-        Trouble::Elsewhere(_) | Trouble::NoLease => Fate::Elsewhere,
-        Trouble::Contended => Fate::Retry,
+        Trouble::Elsewhere(_) => Fate::Elsewhere,
+        // Its lease names the run for as long as the run is known here: were it let go of now, a renewal on its way would
+        // not name it, and nobody would know that it was left. All runs are dismissed once the lease is gone.
+        Trouble::NoLease | Trouble::Contended => Fate::Retry,
         Trouble::Bus(error) if error.is_transient() => Fate::Retry,
         Trouble::Bus(error) => Fate::GiveUp { reason: error.to_string() },
         Trouble::Apply(error) => Fate::GiveUp { reason: error.to_string() },
@@ -427,5 +429,19 @@ pub(super) fn wake_others(office: &Office, runs: Vec<RunId>) {
     }
     for run in office.capacity.may_look_again() {
         office.registry.tell(run, Mail::Look);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that stood still let go of its runs when it woke, renewed its lease too late and without them, and
+    /// nobody knew that they were left.
+    #[test]
+    fn a_run_is_not_let_go_of_for_want_of_a_lease() {
+        assert!(matches!(fate_after(Trouble::NoLease), Fate::Retry));
+        let other = AgentId::new("orchestrator", 2);
+        assert!(matches!(fate_after(Trouble::Elsewhere(other)), Fate::Elsewhere));
     }
 }

@@ -520,7 +520,8 @@ fn a_cancelled_task_ends_at_once() {
         let cancel = ControlMessage::CancelRun { run: offer.run, reason: "not needed".into() };
         ground.bus.control().send(&ControlTarget::All, &cancel).await.unwrap();
         let outcome = ground.outcome(&offer).await;
-        assert!(begun.elapsed() < Duration::from_millis(100), "{:?}", begun.elapsed());
+        // The call lasts a minute.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert_eq!((outcome.ending, outcome.reason.as_str()), (Ending::Cancelled, "not needed"));
         running.stop().await;
     });

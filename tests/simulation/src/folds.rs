@@ -72,23 +72,29 @@ fn fold_late(state: &mut Option<RunState>, entry: &Entry) {
     }
 }
 
-/// What agents say in a record that they used, with outcomes and when they put tasks down.
+/// What agents say in a record that they used, with outcomes and when they put tasks down, and a call for each agent
+/// that died of a task nobody goes on with.
 pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
     let mut used = Usage::default();
     for entry in entries {
         match &entry.event {
             RecordEvent::Agent(_, AgentEvent::Outcome(outcome)) => used += outcome.usage,
             RecordEvent::Agent(_, AgentEvent::Released(released)) => used += released.usage,
-            // What a child used was used by its parent.
-            RecordEvent::Decided(decided) => {
-                for event in &decided.events {
-                    if let RunEvent::ChildEnded { end, .. } = event {
-                        used += end.usage;
-                    }
-                }
-            }
+            RecordEvent::Decided(decided) => decided.events.iter().for_each(|event| used += used_by(event)),
             _ => {}
         }
     }
     used
+}
+
+/// What a decision adds to what agents say.
+fn used_by(event: &RunEvent) -> Usage {
+    match event {
+        // What a child used was used by its parent.
+        RunEvent::ChildEnded { end, .. } => end.usage,
+        RunEvent::TaskQuarantined { evidence, .. } => {
+            Usage { wasted_calls: evidence.agents.len() as u64, ..Usage::default() }
+        }
+        _ => Usage::default(),
+    }
 }

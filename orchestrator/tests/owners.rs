@@ -103,15 +103,7 @@ async fn the_runs_of_a_dead_orchestrator_are_shared_by_the_living() {
 async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
     let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
     let dead = fleet.bus.as_agent(&orchestrator(9));
-    let note = LeaseNote {
-        event_version: 1,
-        room: 8,
-        runs: BTreeMap::new(),
-        through: Seq(0),
-        domains: Vec::new(),
-        given_up: false,
-    };
-    drop(dead.leases().begin(note).await.unwrap());
+    drop(dead.leases().begin(LeaseNote { event_version: 1, ..nothing_named() }).await.unwrap());
     let run = RunId::from_uuid(Uuid::now_v7());
     dead.record().append_decision(run, Seq(0), &creation(&dead), &[], Encoding::default()).await.unwrap();
     let _living = Orchestrator::start(&fleet.bus, 1);
@@ -120,6 +112,52 @@ async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
     while fleet.bus.leases().list().await.unwrap().len() > 1 {
         assert!(begin.elapsed() < support::LIMIT, "the lease of the dead one is removed");
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Decisions with offers inside stand elsewhere in the record than others do.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_found_whose_heir_died_after_a_decision_with_an_offer_and_before_it_could_name_it() {
+    let heir = orchestrator(9);
+    let written = {
+        let fleet = Fleet::start(bus(), 2, slowly(60_000)).await;
+        let _author = Orchestrator::start(&fleet.bus, 9);
+        let run = fleet.submit(Goal::new("What is so?")).await;
+        fleet.wait(run, |state| state.tasks.values().any(|task| task.offered_at.is_some())).await;
+        fleet.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap()
+    };
+    let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
+    let dead = fleet.bus.as_agent(&heir);
+    let record = dead.record();
+    let (mut last, mut with_offer) = (Seq(0), false);
+    let run = written[0].run;
+    for entry in written {
+        let RecordEvent::Decided(decided) = entry.event else { continue };
+        with_offer |= decided.offer.is_some();
+        // Its lease names a position just before what it did last.
+        if decided.offer.is_some() {
+            let note = LeaseNote { through: last, ..nothing_named() };
+            drop(dead.leases().begin(note).await.unwrap());
+        }
+        let appended = record.append_decision(run, last, &decided, &[], Encoding::default());
+        last = appended.await.unwrap().last;
+        if with_offer {
+            break;
+        }
+    }
+    assert!(with_offer, "the decision that offers the plan holds it");
+    let _living = Orchestrator::start(&fleet.bus, 1);
+    all_complete(&fleet, &[run]).await;
+}
+
+fn nothing_named() -> LeaseNote {
+    LeaseNote {
+        event_version: EVENT_VERSION,
+        room: 8,
+        runs: BTreeMap::new(),
+        through: Seq(0),
+        domains: Vec::new(),
+        given_up: false,
     }
 }
 

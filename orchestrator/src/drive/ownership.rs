@@ -183,3 +183,38 @@ impl Ownership {
         self.bus.settings().lease_ttl
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use muster_bus::BusSettings;
+    use muster_shared::run::EVENT_VERSION;
+    use muster_shared::secret::Redactor;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn load(runs: &[RunId]) -> Load {
+        Load { event_version: EVENT_VERSION, room: 8, runs: [(EVENT_VERSION, runs.to_vec())].into() }
+    }
+
+    /// A process stood still for longer than its lease holds, and let go of its runs when it woke.
+    #[tokio::test]
+    async fn what_a_lapsed_lease_names_stays_named() {
+        let settings = BusSettings { lease_ttl: Duration::from_millis(500), ..BusSettings::default() };
+        let who = AgentId::new("orchestrator", 1);
+        let bus = Bus::in_memory_with(&who, settings, Arc::new(Redactor::default()));
+        let ownership = Ownership::new(bus.clone(), Vec::new());
+        let run = RunId::from_uuid(Uuid::now_v7());
+        ownership.begin(|| load(&[run])).await.unwrap();
+        let named = || async { bus.leases().list().await.unwrap().pop().unwrap().note.runs };
+        assert!(ownership.renew(|| load(&[run])).await, "in time it is renewed");
+        while ownership.epoch().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(!ownership.renew(|| load(&[])).await);
+        assert_eq!(named().await, load(&[run]).runs);
+    }
+}

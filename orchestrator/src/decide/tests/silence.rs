@@ -216,6 +216,25 @@ fn offers_that_nobody_starts_go_elsewhere_after_the_time_that_is_set() {
     assert_eq!(fleet.find("plan").generation, offer.generation.next());
 }
 
+#[test]
+fn the_time_until_an_offer_is_made_again_grows_to_eight_times_and_no_further() {
+    let mut fleet = Fleet::new();
+    let limits = RunLimits { start_within_ms: 1_000, max_generations: 100, ..RunLimits::default() };
+    fleet.submit("Which limits are there?", limits);
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        let (before, mut seconds) = (fleet.find("plan").generation, 0);
+        while fleet.find("plan").generation == before {
+            assert!(seconds <= 8, "{waits:?}");
+            fleet.now = fleet.now.after(Duration::from_secs(1));
+            fleet.turn(vec![Input::Timer]);
+            seconds += 1;
+        }
+        waits.push(seconds);
+    }
+    assert_eq!(waits, [1, 2, 4, 8, 8, 8]);
+}
+
 /// Says whether somebody is to be asked by name.
 #[derive(Debug, Clone, Default)]
 struct ByName(std::sync::Arc<std::sync::Mutex<Named>>);

@@ -34,9 +34,10 @@ struct Named<'a> {
     sides: &'a [&'a Side],
 }
 
-/// The pairs of claims that are near each other, by subject, as many as a model is asked about.
+/// The pairs of claims that are near each other, by subject, as many as a model is asked about, without those that
+/// `was_asked` says it was asked about before.
 #[must_use]
-pub fn near(sides: &[Side], tolerance: Tolerance) -> Vec<Near> {
+pub fn near(sides: &[Side], tolerance: Tolerance, was_asked: impl Fn(&Near) -> bool) -> Vec<Near> {
     if tolerance.wording == Wording::Exact {
         return Vec::new();
     }
@@ -54,7 +55,8 @@ pub fn near(sides: &[Side], tolerance: Tolerance) -> Vec<Near> {
     let pairs = (0..named.len()).flat_map(|at| (at + 1..named.len()).map(move |other| (at, other)));
     let near =
         pairs.map(|(at, other)| (&named[at], &named[other])).filter(|(one, other)| are_near(one, other));
-    near.filter_map(|(one, other)| differing(one, other, tolerance)).take(MOST_PAIRS).collect()
+    let differing = near.filter_map(|(one, other)| differing(one, other, tolerance));
+    differing.filter(|pair| !was_asked(pair)).take(MOST_PAIRS).collect()
 }
 
 fn are_near(one: &Named<'_>, other: &Named<'_>) -> bool {

@@ -224,7 +224,7 @@ fn what_is_near_is_for_a_model_to_judge() {
     let pairs = |one: (&str, f64), other: (&str, f64)| {
         let side =
             |task, (subject, value)| Side::new(TaskIndex::top(task), claim(subject, number(value, "%")));
-        near(&[side(1, one), side(2, other)], Tolerance::default()).len()
+        near(&[side(1, one), side(2, other)], Tolerance::default(), |_| false).len()
     };
     for (one, other, wanted) in [
         (("chance of rain in Paris", 30.0), ("chance of rain in Paris on the weekend", 15.0), 1),
@@ -247,7 +247,10 @@ fn what_is_near_is_for_a_model_to_judge() {
             )
         })
         .collect();
-    assert_eq!(near(&many, Tolerance::default()).len(), near::MOST_PAIRS);
+    let new = near(&many, Tolerance::default(), |_| false);
+    assert_eq!(new.len(), near::MOST_PAIRS);
+    let others = near(&many, Tolerance::default(), |pair| new.contains(pair));
+    assert!(!others.is_empty() && !others.iter().any(|pair| new.contains(pair)), "{others:?}");
 }
 
 #[test]

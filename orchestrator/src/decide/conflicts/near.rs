@@ -1,7 +1,7 @@
 //! Claims that may speak of the same in other words. When all that can be done with the plan has been done, a model is asked
-//! once about all of them.
+//! about all of them at once; again only about what was claimed since.
 
-use muster_shared::conflict::{Near, near};
+use muster_shared::conflict::{Near, Side, near};
 use muster_shared::flow::{Claim, PlanTask};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, SettlingFor};
 
@@ -12,11 +12,13 @@ use super::{ask, found, tolerance, until};
 /// Most steps of whoever judges: it looks nothing up.
 const MOST_STEPS: u32 = 2;
 
+/// How often a model is asked in a run. What is claimed after that is not held against what is near it.
+const MOST_LOOKS: usize = 3;
+
 /// Longest words of a claim that are told, in characters.
 const LONGEST: usize = 200;
 
-/// Has a model say which of the claims that are near each other contradict each other, once in a run. Tells whether one is
-/// asked.
+/// Has a model say which of the claims that are near each other contradict each other. Tells whether one is asked.
 pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
     let now = draft.now();
     let Some(run) = draft.open().filter(|run| may_ask(run) && !deadline::takes_nothing_up(run, now)) else {
@@ -27,7 +29,7 @@ pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
         .conflicts
         .max_conflicts
         .saturating_sub(u32::try_from(run.conflicts.len()).unwrap_or(u32::MAX));
-    let mut pairs = near(&found::standing(run), tolerance(run));
+    let mut pairs = near(&found::standing(run), tolerance(run), |pair| was_asked(run, pair));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
     let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
     let (role, until) = (run.limits.conflicts.arbiter.clone(), until(run, now));
@@ -47,14 +49,32 @@ pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
     true
 }
 
-/// Whether a model can be asked: one was used in this run, there is budget, and none was asked before.
+/// Whether a model can be asked: one was used in this run, there is budget, and none was asked too often.
 fn may_ask(run: &RunState) -> bool {
-    let asked = run.settling.values().any(|settling| matches!(settling.purpose, SettlingFor::Near(_)));
+    let looks = looks(run).count();
     run.event_version >= REPAIRS_SINCE
         && run.limits.conflicts.compare_near
-        && !asked
+        && looks < MOST_LOOKS
         && run.usage.model_calls > 0
         && budget::affords(run, &muster_shared::ids::TaskId::Settle(u32::MAX))
+}
+
+/// The pairs of each time that a model was asked.
+fn looks(run: &RunState) -> impl Iterator<Item = &[u32]> {
+    run.settling.values().filter_map(|settling| match &settling.purpose {
+        SettlingFor::Near(pairs) => Some(pairs.as_slice()),
+        SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => None,
+    })
+}
+
+/// Whether a model was asked about the same claims of the same tasks before, whatever it said.
+fn was_asked(run: &RunState, pair: &Near) -> bool {
+    let said = |side: &Side| (side.task.clone(), side.claim.subject.clone(), side.claim.value.clone());
+    let mut before = looks(run).flatten().filter_map(|id| run.conflicts.get(id));
+    before.any(|asked| match asked.sides.as_slice() {
+        [one, other] => (said(one), said(other)) == (said(&pair.one), said(&pair.other)),
+        _ => false,
+    })
 }
 
 fn next_id(run: &RunState) -> u32 {

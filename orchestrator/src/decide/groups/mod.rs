@@ -9,8 +9,8 @@ mod verdict;
 use std::time::Duration;
 
 use muster_shared::flow::{
-    Chair, DecidedBy, Ending, FailureKind, Membership, Pattern, PlanTask, TaskStatus, Temperament, Verdict,
-    View,
+    Chair, DecidedBy, Ending, FailureKind, Membership, Outcome, Pattern, PlanTask, TaskStatus, Temperament,
+    Verdict, View,
 };
 use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
@@ -266,11 +266,14 @@ fn fail(draft: &mut Draft<'_>, task: &TaskIndex) {
             format!("{member}: {}", state.reasons.last().map_or("it gave nothing", String::as_str))
         })
         .collect();
-    let mut outcomes = states.iter().filter_map(|(_, state)| state.outcome.as_ref());
-    let last = outcomes.rfind(|outcome| !outcome.ending.is_success());
-    let (kind, ending) = last.map_or((FailureKind::AgentFault, Ending::AgentFailed), |outcome| {
-        (FailureKind::of(outcome), outcome.ending)
-    });
+    let outcomes = states.iter().filter_map(|(_, state)| state.outcome.as_ref());
+    let failed: Vec<&Outcome> = outcomes.filter(|outcome| !outcome.ending.is_success()).collect();
+    // What one of them leaves to people is not for the others to give up.
+    let escalated = failed.iter().find(|outcome| outcome.ending == Ending::Escalate);
+    let (kind, ending) =
+        escalated.or(failed.last()).map_or((FailureKind::AgentFault, Ending::AgentFailed), |outcome| {
+            (FailureKind::of(outcome), outcome.ending)
+        });
     let reason = format!(
         "{given} of its {} members gave a result, {} are needed ({})",
         group.members.len(),

@@ -324,6 +324,25 @@ fn claims_that_are_near_each_other_are_judged_by_one_call() {
 }
 
 #[test]
+fn what_is_claimed_after_a_look_is_looked_at_too() {
+    let mut fleet = begun(&[]);
+    near(&mut fleet);
+    let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "") };
+    do_so(&mut fleet, "settle-1", claiming(vec![of("pair 1", "no"), of("pair 2", "no")]));
+    fleet.ask(9, |request| Input::Redo { task: TaskIndex::top(2), request });
+    let weekend = of("chance of rain in Paris on the weekend", "15 %");
+    do_so(&mut fleet, "2", claiming(vec![weekend, of("number of text files", "8")]));
+    do_so(&mut fleet, "3", claiming(Vec::new()));
+    let offered =
+        fleet.open.iter().filter(|offer| fleet.run().tasks[&offer.task].generation == offer.generation);
+    assert_eq!(offered.last().map(|offer| offer.task.to_string()).as_deref(), Some("settle-2"));
+    let Work::Execute { task, .. } = fleet.find("settle-2").work else { panic!() };
+    assert!(task.goal.contains("text files") && !task.goal.contains("weekend"), "{}", task.goal);
+    do_so(&mut fleet, "settle-2", claiming(vec![of("pair 3", "yes")]));
+    assert!(finish(&mut fleet).contains("text files"));
+}
+
+#[test]
 fn a_look_that_failed_is_no_agreement() {
     for outcome in [claiming(Vec::new()), failed(Ending::GaveUp, "the model is away")] {
         let mut fleet = begun(&[ConflictStep::Majority]);

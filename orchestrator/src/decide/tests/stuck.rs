@@ -71,6 +71,25 @@ fn where_somebody_can_be_asked_a_stuck_task_waits_for_their_word() {
 }
 
 #[test]
+fn a_person_is_asked_about_a_task_that_members_leave_to_people_and_cannot_do_without_them() {
+    let mut fleet = Fleet::submitted(RunLimits { people: people(), ..RunLimits::default() });
+    let planning = fleet.find("plan");
+    let shared = TaskDraft { pattern: Some("committee:3".to_owned()), ..leaf("one", &[]) };
+    fleet.end(&planning, plan(vec![shared, leaf("two", &["1"])]));
+    let endings = [("1~b", Ending::Escalate), ("1~a", Ending::GaveUp), ("1~c", Ending::GaveUp)];
+    for (member, ending) in endings {
+        while let Some(offer) = fleet.open.iter().find(|offer| offer.task.to_string() == member).cloned() {
+            fleet.start(&offer);
+            fleet.end(&offer, failed(ending, "it may be against the law"));
+        }
+    }
+    assert!(is_asked(&fleet), "{:?}", fleet.run().questions);
+    say(&mut fleet, 1, 1, "It is not. Go on.");
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!((fleet.status(), status(&fleet, "1")), (RunStatus::Completed, TaskStatus::Completed));
+}
+
+#[test]
 fn where_nobody_can_be_asked_it_ends() {
     let mut fleet = stuck(People::default());
     assert_eq!((fleet.run().questions.len(), status(&fleet, "1")), (0, TaskStatus::Failed));

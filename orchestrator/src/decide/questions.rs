@@ -147,6 +147,15 @@ pub(super) fn withdraw(draft: &mut Draft<'_>) {
     }
 }
 
+/// Withdraws all questions: nothing can follow from an answer any more.
+pub(super) fn withdraw_all(draft: &mut Draft<'_>, reason: &str) {
+    let Some(run) = draft.open() else { return };
+    let open: Vec<QuestionId> = run.open_questions().map(|(id, _)| id).collect();
+    for id in open {
+        draft.emit(RunEvent::QuestionWithdrawn { id, reason: reason.to_owned() });
+    }
+}
+
 /// What the task that asked is told.
 fn observed(reply: &Reply) -> Observation {
     let (status, content) = match (&reply.by, &reply.text) {

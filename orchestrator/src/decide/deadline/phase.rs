@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 
 use super::super::draft::Draft;
 use super::super::effect::Effect;
-use super::super::{conflicts, control, groups, survey};
+use super::super::{conflicts, control, groups, questions, survey};
 use super::{GRACE, in_words};
 
 /// The most that is kept for writing, in percent: without time for anything else there is nothing to write.
@@ -113,6 +113,7 @@ fn conclude(draft: &mut Draft<'_>) {
     for task in waiting {
         draft.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
     }
+    questions::withdraw_all(draft, OVER);
     draft.emit(RunEvent::WritingBegan);
 }
 

@@ -333,9 +333,9 @@ fn what_is_claimed_after_a_look_is_looked_at_too() {
     let weekend = of("chance of rain in Paris on the weekend", "15 %");
     do_so(&mut fleet, "2", claiming(vec![weekend, of("number of text files", "8")]));
     do_so(&mut fleet, "3", claiming(Vec::new()));
-    let offered =
+    let mut offered =
         fleet.open.iter().filter(|offer| fleet.run().tasks[&offer.task].generation == offer.generation);
-    assert_eq!(offered.last().map(|offer| offer.task.to_string()).as_deref(), Some("settle-2"));
+    assert_eq!(offered.next_back().map(|offer| offer.task.to_string()).as_deref(), Some("settle-2"));
     let Work::Execute { task, .. } = fleet.find("settle-2").work else { panic!() };
     assert!(task.goal.contains("text files") && !task.goal.contains("weekend"), "{}", task.goal);
     do_so(&mut fleet, "settle-2", claiming(vec![of("pair 3", "yes")]));

@@ -1,8 +1,8 @@
 //! Deadlines of runs and of their phases, and what is delivered when they pass.
 
-use muster_shared::flow::{Ending, Goal, RunLimits, TaskStatus, Work};
-use muster_shared::ids::TaskId;
-use muster_shared::run::{Input, Phase, RunStatus, StopReason};
+use muster_shared::flow::{Ending, Goal, People, RunLimits, TaskStatus, Work};
+use muster_shared::ids::{QuestionId, TaskId};
+use muster_shared::run::{Input, Phase, RunEvent, RunStatus, StopReason};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, failed, good};
@@ -124,6 +124,32 @@ fn once_all_have_concluded_nothing_is_waited_for() {
     fleet.end(&two, failed(Ending::DeadlinePassed, "the task's time was up"));
     assert_eq!(fleet.run().phase, Phase::Writing);
     assert_eq!(open(&fleet), ["write"]);
+}
+
+#[test]
+fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
+    let people = People { pause_at: vec!["pears".into()], answer_within_ms: 60_000, ..People::default() };
+    let mut fleet = planned_with(RunLimits { people, ..RunLimits::default() });
+    do_task(&mut fleet, "1");
+    let two = fleet.find("2");
+    fleet.start(&two);
+    do_task(&mut fleet, "reflect-1");
+    let (run, percent) = (fleet.run(), u64::from(RunLimits::default().writing_reserve_percent));
+    fleet.now = Millis(run.deadline.0 - (run.deadline.0 - run.created_at.0) / 100 * percent);
+    fleet.end(&two, good(&two, &tasks()));
+    assert!(
+        fleet.events().iter().any(|event| matches!(event, RunEvent::QuestionAsked { .. })),
+        "it is asked"
+    );
+    assert_eq!((fleet.run().phase, fleet.run().open_questions().count()), (Phase::Writing, 0));
+    assert_eq!(open(&fleet), ["write"]);
+    fleet.ask(1, |request| Input::Answer {
+        question: QuestionId(1),
+        text: "leave out the sum".into(),
+        request,
+    });
+    fleet.work(|offer| good(offer, &tasks()));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 #[test]

@@ -218,9 +218,10 @@ fn take_in(draft: &mut Draft<'_>, input: &Input) {
     }
 }
 
-/// By how much an alarm is set later than what it is for, at most, where it rang too early. Clocks that are further apart
-/// than this are no clocks; whoever drives the run has an alarm of its own besides.
-const MOST_BEHIND: Duration = Duration::from_secs(60);
+/// By how much the broker's alarm is set later than what it is for, where it rang too early: the clock here is behind that
+/// of the broker, and nobody knows by how much. Whoever drives the run has an alarm of its own by this clock; the
+/// broker's is for whoever has the run after it.
+const WHERE_TOO_EARLY: Duration = Duration::from_secs(60);
 
 /// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
 /// earlier time, or when it has rung.
@@ -244,11 +245,11 @@ fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, wa
     }
     let Some(at) = next_deadline(run) else { return };
     let rang = inputs.contains(&Input::Timer);
-    // It rang for this, which is not due yet: the clock here is behind that of the broker, which would ring again at once
-    // until the two agree.
-    let behind =
-        if rang && before == Some(at) { at.since(draft.now()).min(MOST_BEHIND) } else { Duration::ZERO };
+    // It rang for this, which is not due yet. Set to the same time, it would ring at once, over and over until the clocks
+    // agree.
+    let too_early = rang && before == Some(at) && at > draft.now();
+    let at_alarm = if too_early { at.after(WHERE_TOO_EARLY) } else { at };
     if rang || before.is_none_or(|before| at < before) {
-        draft.effect(Effect::SetTimer { at: at.after(behind) });
+        draft.effect(Effect::SetTimer { at: at_alarm });
     }
 }

@@ -383,13 +383,13 @@ fn a_timer_that_rings_early_changes_nothing_but_the_timer() {
 /// The clock here is behind the broker's, by which alarms ring.
 #[test]
 fn an_alarm_that_rings_too_early_rings_again_after_a_while() {
-    for (behind, later) in [(40, 40), (28_000, 28_000), (600_000, 60_000)] {
+    for behind in [1, 40, 28_000, 600_000] {
         let mut fleet = planned();
         let at = next_deadline(fleet.run()).unwrap();
         fleet.now = Millis(at.0 - behind);
         fleet.effects.clear();
         fleet.turn(vec![Input::Timer]);
-        let alarm = Effect::SetTimer { at: Millis(at.0 + later) };
+        let alarm = Effect::SetTimer { at: Millis(at.0 + 60_000) };
         assert!(fleet.effects.contains(&alarm), "{behind}: {:?}", fleet.effects);
     }
 }

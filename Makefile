@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build nats test check bench simulate chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats test quick check bench simulate chaos chaos-cluster clean-state
 
 help: ## Show what can be done
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -11,23 +11,30 @@ help: ## Show what can be done
 nats: ## Find a usable nats-server, or install one into .muster/bin
 	@sh deploy/install-nats.sh
 
-build: ## Build the muster binary (release)
+build: ## Build the muster binary for use: target/release/muster
 	$(CARGO) build --release --locked --bin muster
 
-demo: nats build ## Ask a fleet a question about Muster's own documents; leaves muster-report.md
-	@sh deploy/demo.sh
+build-bench:
+	$(CARGO) build --release --locked --bin muster --features bench
+
+demo: nats ## Build quickly and ask a fleet a question about Muster's own documents; leaves muster-report.md
+	$(CARGO) build --profile demo --locked --bin muster
+	@sh deploy/demo.sh target/demo/muster
 
 test: nats ## Everything the tests need, then all tests
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		echo "$(CARGO) nextest run --workspace"; $(CARGO) nextest run --locked --workspace; \
+		echo "$(CARGO) nextest run --workspace"; $(CARGO) nextest run --locked --workspace --features bench; \
 	else \
-		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace; \
+		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \
 	fi
+
+quick: ## The tests without processes or a server, of all crates
+	$(CARGO) test --locked --workspace --features bench --lib --bins
 
 check: ## Formatting, lints, licences and sources of dependencies
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features bench -- -D warnings
 	.ci/cargo-deny check licenses bans sources
 
 bench: nats ## The figures, each printed beside its bare counterpart
@@ -37,11 +44,11 @@ bench: nats ## The figures, each printed beside its bare counterpart
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
 
-chaos: nats build ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
+chaos: nats build-bench ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	target/release/muster bench chaos --runs $${RUNS:-1000}
 
-chaos-cluster: nats build ## 50 short runs on three servers, of which one at a time is killed too; RUNS=n for another number
+chaos-cluster: nats build-bench ## 50 short runs on three servers, of which one at a time is killed too; RUNS=n for another number
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	target/release/muster bench chaos --servers 3 --runs $${RUNS:-50}
 

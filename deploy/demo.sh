@@ -1,10 +1,11 @@
 #!/bin/sh
 # The demonstration behind `make demo`: one fleet, one real question about Muster's own documents.
+# Usage: demo.sh [MUSTER], where MUSTER is the binary to use instead of the one of `make build`.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-muster=$root/target/release/muster
+muster=$root/${1:-target/release/muster}
 report=muster-report.md
 question="What limits delegation loops, how does a run survive the death of a worker, and which clouds is Muster certified for?"
 
@@ -30,4 +31,4 @@ echo
 echo "== $report (first screen)"
 head -n 40 "$report"
 echo
-echo "What the fleet did, step by step:  target/release/muster trace last"
+echo "What the fleet did, step by step:  ${muster#"$root"/} trace last"

@@ -24,7 +24,7 @@ use crate::exit::{Exit, Failure};
 
 fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = Cli::parse();
     let performed = if cli.command.has_actors() {
         muster_orchestrator::with_system(|| commands::perform(cli.command, cli.global))

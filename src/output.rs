@@ -28,11 +28,20 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 
 /// Writes a value as indented JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
+    pretty(&value)
+}
+
+/// Once for all types: what is generic is compiled again for each.
+fn pretty(value: &dyn erased_serde::Serialize) -> Result<(), Failure> {
     line(&safe::json(serde_json::to_string_pretty(value).map_err(not_json)?))
 }
 
 /// Writes a value as JSON on one line, for streams of values.
 pub(crate) fn json_line<T: Serialize>(value: &T) -> Result<(), Failure> {
+    on_one_line(&value)
+}
+
+fn on_one_line(value: &dyn erased_serde::Serialize) -> Result<(), Failure> {
     line(&safe::json(serde_json::to_string(value).map_err(not_json)?))
 }
 
@@ -44,6 +53,21 @@ pub(crate) fn note(text: &str) {
 /// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+/// Columns of the terminal, within what can be read.
+pub(crate) fn columns() -> usize {
+    terminal().0.clamp(20, 400)
+}
+
+/// Rows of the terminal.
+pub(crate) fn rows() -> usize {
+    terminal().1.max(2)
+}
+
+fn terminal() -> (usize, usize) {
+    let size = terminal_size::terminal_size();
+    size.map_or((80, 24), |(columns, rows)| (columns.0.into(), rows.0.into()))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use muster_shared::ids::{AgentId, Attempt, RunId, TaskId};
 use muster_shared::time::Millis;
-use muster_shared::wire::codec::{MAX_MESSAGE_BYTES, decode_unbounded};
+use muster_shared::wire::codec::{Coded, MAX_MESSAGE_BYTES, decode_unbounded};
 use muster_shared::wire::envelope::{INLINE_LIMIT, WIRE_VERSION};
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, StoredBody, TraceContext, decode, encode};
 use uuid::Uuid;
@@ -156,27 +156,19 @@ pub(crate) fn encoding_of(message: &Message) -> Encoding {
     Encoding::of(message.headers.get(CONTENT_TYPE), &message.payload)
 }
 
-fn encode_any<T: serde::Serialize>(value: &T, encoding: Encoding) -> Result<Vec<u8>, BusError> {
+fn encode_any<T: Coded>(value: &T, encoding: Encoding) -> Result<Vec<u8>, BusError> {
     Ok(encode(value, encoding)?)
 }
 
 fn headers(kind: MessageKind, encoding: Encoding, trace: Option<&TraceContext>) -> Headers {
     let mut headers = Headers::default();
     headers.add(CONTENT_TYPE, encoding.content_type());
-    headers.add(TYPE, &name_of(kind));
+    headers.add(TYPE, kind.name());
     headers.add(VERSION, &WIRE_VERSION.to_string());
     if let Some(trace) = trace {
         headers.add(TRACE_PARENT, &trace.0);
     }
     headers
-}
-
-/// The kind as it stands in the envelope's tag.
-fn name_of(kind: MessageKind) -> String {
-    match serde_json::to_value(kind) {
-        Ok(serde_json::Value::String(name)) => name,
-        Ok(_) | Err(_) => format!("{kind:?}"),
-    }
 }
 
 /// Without a trace of its caller, a message belongs to the trace of its run: the run's id is the trace id.

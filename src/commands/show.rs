@@ -99,7 +99,7 @@ fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
 }
 
 fn in_words(app: &App, state: &RunState, args: &ShowArgs) -> String {
-    let width = output::is_terminal().then(|| usize::from(termimad::terminal_size().0).clamp(20, 400));
+    let width = output::is_terminal().then(output::columns);
     let (paint, task) = (app.paint(), args.task.as_ref().map(|task| &task.at));
     let none = |what: &str| match task {
         Some(index) => format!("no {what} of {index} so far"),

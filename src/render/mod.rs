@@ -12,6 +12,7 @@ pub(crate) mod figures;
 mod golden;
 pub(crate) mod graph;
 pub(crate) mod live;
+pub(crate) mod markdown;
 #[cfg(feature = "bench")]
 pub(crate) mod ordeal;
 pub(crate) mod orders;

@@ -1,15 +1,15 @@
 //! The calculator: arithmetic that a model should not do in its head.
 //!
-//! Expressions are evaluated by rhai with everything but expressions switched off and with operators of
-//! our own: integers are exact up to 128 bits, what does not fit becomes a decimal that is marked as
-//! approximate, and a division that leaves a rest gives a decimal.
+//! Integers are exact up to 128 bits, what does not fit becomes a decimal that is marked as approximate, and a division
+//! that leaves a rest gives a decimal.
 
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use self::evaluate::{EvaluationError, evaluate};
+use self::evaluate::EvaluationError;
+use self::parse::evaluate;
 use super::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
 
 #[path = "calculator/evaluate.rs"]
@@ -18,6 +18,8 @@ mod evaluate;
 mod normalise;
 #[path = "calculator/number.rs"]
 mod number;
+#[path = "calculator/parse.rs"]
+mod parse;
 
 /// The tool `calculator`.
 #[derive(Debug, Default, Clone, Copy)]
@@ -122,6 +124,9 @@ mod tests {
             ("2 ^ 200", "~1.60693804425899e60"),
             ("-5", "-5"),
             ("--5", "5"),
+            ("2 ^ -2 ^ 2", "0.0625"),
+            ("10 - 4 - 3", "3"),
+            ("sum(1,2,3,4,5,6,7,8,9,10,11,12,13,14)", "105"),
             ("+5", "5"),
             (".5 * 4", "2"),
             ("1e3", "1000"),
@@ -189,7 +194,9 @@ mod tests {
             ("   ", "empty"),
             ("let x = 1; x", "`=`"),
             ("\"a\" + \"b\"", "`\"`"),
-            ("eval(1)", "not an arithmetic expression"),
+            ("eval(1)", "no function `eval`"),
+            ("(1", "something is missing at its end"),
+            ("sqrt(1, 2)", "no function `sqrt` for these arguments"),
             ("true", "not a number"),
             ("[1, 2]", "`[`"),
             ("1 2", "not an arithmetic expression"),

@@ -234,7 +234,7 @@ fn reconnect_delay(attempts: usize) -> Duration {
 /// TLS needs a provider for the whole process. Whoever installs one first wins, which is fine.
 fn install_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 

@@ -1,9 +1,6 @@
 //! What is wrong with a plan (P2, P3). The problems are sentences that a planner can mend its draft by.
 
-use std::collections::HashMap;
-
-use petgraph::algo::tarjan_scc;
-use petgraph::graph::{DiGraph, NodeIndex};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::draft::{self, normal};
 use super::order;
@@ -263,36 +260,44 @@ impl Bounds {
 /// Leaves that wait for each other, one list per knot.
 #[must_use]
 pub fn cycles(plan: &Plan) -> Vec<Vec<TaskIndex>> {
-    let mut graph = DiGraph::<&TaskIndex, ()>::new();
-    let nodes: HashMap<&TaskIndex, NodeIndex> =
-        plan.leaves().map(|(leaf, _)| (leaf, graph.add_node(leaf))).collect();
-    let needs: Vec<(&TaskIndex, _)> =
-        nodes.keys().map(|leaf| (*leaf, order::dependencies(plan, leaf))).collect();
-    for (leaf, needed) in &needs {
-        for other in needed {
-            if let (Some(from), Some(to)) = (nodes.get(leaf), nodes.get(other)) {
-                graph.update_edge(*from, *to, ());
+    let needs: BTreeMap<&TaskIndex, BTreeSet<TaskIndex>> =
+        plan.leaves().map(|(leaf, _)| (leaf, order::dependencies(plan, leaf))).collect();
+    let needed: BTreeMap<&TaskIndex, BTreeSet<&TaskIndex>> =
+        needs.keys().map(|leaf| (*leaf, needed_by(&needs, leaf))).collect();
+    let wait_for_each_other = |one: &TaskIndex, other: &TaskIndex| {
+        let waits = |one, other| needed.get(one).is_some_and(|needed| needed.contains(other));
+        waits(one, other) && waits(other, one)
+    };
+    let knot = |leaf: &TaskIndex| -> Vec<TaskIndex> {
+        let others = needs.keys().filter(|other| wait_for_each_other(leaf, other));
+        others.map(|other| (*other).clone()).collect()
+    };
+    // Each knot once: by its first leaf.
+    needs
+        .keys()
+        .map(|leaf| (*leaf, knot(leaf)))
+        .filter(|(leaf, knot)| knot.first() == Some(*leaf))
+        .map(|(_, knot)| knot)
+        .collect()
+}
+
+/// The leaves that one waits for, whether at once or by way of others.
+fn needed_by<'a>(
+    needs: &BTreeMap<&'a TaskIndex, BTreeSet<TaskIndex>>,
+    leaf: &TaskIndex,
+) -> BTreeSet<&'a TaskIndex> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&TaskIndex> = vec![leaf];
+    while let Some(next) = open.pop() {
+        for needed in needs.get(next).into_iter().flatten() {
+            if let Some((known, _)) = needs.get_key_value(needed)
+                && found.insert(*known)
+            {
+                open.push(*known);
             }
         }
     }
-    let knots = tarjan_scc(&graph).into_iter();
-    let knots = knots.filter(|knot| match knot.as_slice() {
-        [single] => graph.contains_edge(*single, *single),
-        [] | [_, _, ..] => true,
-    });
-    let mut cycles: Vec<Vec<TaskIndex>> = knots
-        .map(|knot| {
-            let mut tasks: Vec<TaskIndex> = knot
-                .into_iter()
-                .filter_map(|node| graph.node_weight(node))
-                .map(|leaf| (*leaf).clone())
-                .collect();
-            tasks.sort();
-            tasks
-        })
-        .collect();
-    cycles.sort();
-    cycles
+    found
 }
 
 /// Whether one is the other, or lies above or below it.

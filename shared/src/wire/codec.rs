@@ -3,10 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::envelope::{Body, Envelope};
 use super::fault::at_fault;
+use crate::flow::Goal;
+use crate::run::Snapshot;
 
 /// Deepest nesting that is accepted in anything that comes in.
 pub const MAX_DEPTH: usize = 64;
@@ -100,66 +104,143 @@ pub enum CodecError {
     },
 }
 
+/// What passes between processes or is kept by them. How it is read and written is compiled here, once for both
+/// encodings: in each crate and for each format it would be a third of the program.
+pub trait Coded: Sized {
+    /// See [`encode`].
+    ///
+    /// # Errors
+    /// As [`encode`].
+    fn encoded(&self, encoding: Encoding) -> Result<Vec<u8>, CodecError>;
+
+    /// See [`decode_unbounded`].
+    ///
+    /// # Errors
+    /// As [`decode_unbounded`].
+    fn decoded(bytes: &[u8], encoding: Encoding) -> Result<Self, CodecError>;
+}
+
+macro_rules! coded {
+    ($($type:ty),*) => {
+        $(impl Coded for $type {
+            fn encoded(&self, encoding: Encoding) -> Result<Vec<u8>, CodecError> {
+                write(self, encoding)
+            }
+
+            fn decoded(bytes: &[u8], encoding: Encoding) -> Result<Self, CodecError> {
+                read(bytes, encoding)
+            }
+        })*
+    };
+}
+
+coded!(Envelope, Body, Snapshot, Goal, Value, String);
+
 /// Encodes a value.
 ///
 /// # Errors
-/// When the value cannot be represented or has more than [`MAX_MESSAGE_BYTES`].
-pub fn encode<T: Serialize>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CodecError> {
-    let malformed = |reason: String| CodecError::Malformed { encoding, reason };
-    let bytes = match encoding {
-        Encoding::Json => serde_json::to_vec(value).map_err(|e| malformed(e.to_string()))?,
-        Encoding::MessagePack => {
-            let mut bytes = Vec::with_capacity(512);
-            let mut serializer =
-                rmp_serde::Serializer::new(&mut bytes).with_struct_map().with_human_readable();
-            value.serialize(&mut serializer).map_err(|e| malformed(e.to_string()))?;
-            bytes
-        }
-    };
-    Ok(bytes)
+/// When the value cannot be represented.
+pub fn encode<T: Coded>(value: &T, encoding: Encoding) -> Result<Vec<u8>, CodecError> {
+    value.encoded(encoding)
 }
 
 /// Decodes a value.
 ///
 /// # Errors
 /// When the bytes are too many, nested too deep, or not such a value.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
+pub fn decode<T: Coded>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
     if bytes.len() > MAX_MESSAGE_BYTES {
         return Err(CodecError::TooLarge { bytes: bytes.len() });
     }
-    decode_unbounded(bytes, encoding)
+    T::decoded(bytes, encoding)
 }
 
 /// Decodes a body that lay in the object store: depth is limited, size is the store's affair.
 ///
 /// # Errors
 /// When the bytes are nested too deep, or not such a value.
-pub fn decode_unbounded<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
+pub fn decode_unbounded<T: Coded>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
+    T::decoded(bytes, encoding)
+}
+
+/// Encodes anything that can be. Compiled anew for each type in each crate that calls it: for what is not [`Coded`].
+///
+/// # Errors
+/// When the value cannot be represented.
+pub fn write(value: &dyn erased_serde::Serialize, encoding: Encoding) -> Result<Vec<u8>, CodecError> {
+    let malformed = |reason: String| CodecError::Malformed { encoding, reason };
     match encoding {
-        Encoding::Json => {
-            check_json_depth(bytes)?;
-            serde_json::from_slice(bytes).map_err(|error| faulty::<T>(bytes, encoding, error.to_string()))
+        Encoding::Json => serde_json::to_vec(value).map_err(|error| malformed(error.to_string())),
+        Encoding::MessagePack => {
+            let mut bytes = Vec::with_capacity(512);
+            let mut serializer =
+                rmp_serde::Serializer::new(&mut bytes).with_struct_map().with_human_readable();
+            value.serialize(&mut serializer).map_err(|error| malformed(error.to_string()))?;
+            Ok(bytes)
         }
-        Encoding::MessagePack => from_message_pack(bytes).map_err(|error| match error {
-            rmp_serde::decode::Error::DepthLimitExceeded => CodecError::TooDeep,
-            other => faulty::<T>(bytes, encoding, other.to_string()),
-        }),
     }
 }
 
-fn from_message_pack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
-    let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
-    deserializer.set_max_depth(MAX_DEPTH);
-    T::deserialize(&mut deserializer)
+/// Decodes anything that can be, as [`write`] encodes it.
+///
+/// # Errors
+/// When the bytes are nested too deep, or not such a value.
+pub fn read<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding) -> Result<T, CodecError> {
+    let mut value = None;
+    take(bytes, encoding, &mut |from| {
+        value = Some(T::deserialize(from)?);
+        Ok(())
+    })?;
+    value.ok_or_else(|| CodecError::Malformed { encoding, reason: "it is empty".to_owned() })
+}
+
+/// Takes a value from what either format holds.
+pub(super) type Take<'a> =
+    dyn FnMut(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error> + 'a;
+
+fn take(bytes: &[u8], encoding: Encoding, take: &mut Take<'_>) -> Result<(), CodecError> {
+    let taken = match encoding {
+        Encoding::Json => {
+            check_json_depth(bytes)?;
+            from_json(bytes, take).map_err(|error| error.to_string())
+        }
+        Encoding::MessagePack => from_message_pack(bytes, take).map_err(|error| error.to_string()),
+    };
+    match taken {
+        Err(reason) if reason == rmp_serde::decode::Error::DepthLimitExceeded.to_string() => {
+            Err(CodecError::TooDeep)
+        }
+        Err(reason) => Err(faulty(bytes, encoding, reason, take)),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The error says where the text stopped to be such a value.
+pub(super) fn from_json(text: &[u8], take: &mut Take<'_>) -> Result<(), serde_json::Error> {
+    let mut from = serde_json::Deserializer::from_slice(text);
+    take(&mut <dyn erased_serde::Deserializer<'_>>::erase(&mut from)).map_err(serde_json::Error::custom)?;
+    from.end()
+}
+
+fn from_message_pack(bytes: &[u8], take: &mut Take<'_>) -> Result<(), erased_serde::Error> {
+    let mut from = rmp_serde::Deserializer::from_read_ref(bytes).with_human_readable();
+    from.set_max_depth(MAX_DEPTH);
+    take(&mut <dyn erased_serde::Deserializer<'_>>::erase(&mut from))
 }
 
 /// What is wrong with bytes that are no such value: the field, where it can be told.
-fn faulty<T: DeserializeOwned>(bytes: &[u8], encoding: Encoding, reason: String) -> CodecError {
-    let value: Option<serde_json::Value> = match encoding {
-        Encoding::Json => serde_json::from_slice(bytes).ok(),
-        Encoding::MessagePack => from_message_pack(bytes).ok(),
+fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>) -> CodecError {
+    let mut value = None;
+    let whole: &mut Take<'_> = &mut |from| {
+        value = Some(Value::deserialize(from)?);
+        Ok(())
     };
-    value.and_then(at_fault::<T>).unwrap_or(CodecError::Malformed { encoding, reason })
+    let is_whole = match encoding {
+        Encoding::Json => from_json(bytes, whole).is_ok(),
+        Encoding::MessagePack => from_message_pack(bytes, whole).is_ok(),
+    };
+    let field = value.filter(|_| is_whole).and_then(|value| at_fault(value, take));
+    field.unwrap_or(CodecError::Malformed { encoding, reason })
 }
 
 /// Counts brackets outside strings: cheaper than parsing, and no recursion.

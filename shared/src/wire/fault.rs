@@ -1,16 +1,15 @@
 //! Which field of a message is at fault. The way to it is found from the place where reading stopped, so that nothing
 //! is compiled a second time for it and nothing is kept while all is well.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::codec::CodecError;
+use super::codec::{CodecError, Take, from_json};
 
-/// The field by which a value is none of this type; nothing when it is at fault as a whole, or not at all.
-pub(super) fn at_fault<T: DeserializeOwned>(mut value: Value) -> Option<CodecError> {
+/// The field by which a value is not what is to be taken; nothing when it is at fault as a whole, or not at all.
+pub(super) fn at_fault(mut value: Value, take: &mut Take<'_>) -> Option<CodecError> {
     type_first(&mut value);
     let text = serde_json::to_vec(&value).ok()?;
-    let error = serde_json::from_slice::<T>(&text).err()?;
+    let error = from_json(&text, take).err()?;
     told(&text, &error)
 }
 

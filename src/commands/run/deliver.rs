@@ -11,7 +11,7 @@ use super::watch::Watched;
 use crate::app::{App, now};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::{figures, progress, runs, safe};
+use crate::render::{figures, markdown, progress, runs, safe};
 
 /// In what form the end of a run is wanted.
 #[derive(Debug, Clone)]
@@ -119,10 +119,7 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
         (None, Some(report))
             if output::is_terminal() && app.paint() != crate::render::paint::Paint::PLAIN =>
         {
-            let (width, _) = termimad::terminal_size();
-            let text = termimad::MadSkin::default()
-                .text(&safe::report(&report.body), Some(width.into()))
-                .to_string();
+            let text = markdown::styled(&safe::report(&report.body), output::columns());
             output::text(&format!("\n{text}"))
         }
         (None, Some(report)) => output::text(&safe::report(&report.body)),

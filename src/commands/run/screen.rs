@@ -149,6 +149,5 @@ fn write(text: &str) {
 
 /// Columns and rows of the terminal.
 fn size() -> (usize, usize) {
-    let (columns, rows) = termimad::terminal_size();
-    (usize::from(columns).clamp(20, 400), usize::from(rows).max(2))
+    (output::columns(), output::rows())
 }

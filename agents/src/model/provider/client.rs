@@ -1,7 +1,7 @@
 //! The HTTP client, made when first needed and shared by all targets of a process.
 //!
 //! TLS: reqwest is built without a crypto provider of its own and takes the process's default, which the
-//! binary installs at the start (`aws_lc_rs`); should nobody have done so, it is installed here, because
+//! binary installs at the start (`ring`); should nobody have done so, it is installed here, because
 //! reqwest would panic. Server certificates are checked against the system's roots.
 
 use std::sync::{Arc, OnceLock};
@@ -49,6 +49,6 @@ fn settings() -> reqwest::ClientBuilder {
 fn install_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only when another thread was faster, which is as good.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

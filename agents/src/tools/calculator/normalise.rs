@@ -1,4 +1,4 @@
-//! From what people and models write to what rhai reads.
+//! From what people and models write to what is computed.
 
 use super::evaluate::EvaluationError;
 
@@ -6,7 +6,7 @@ use super::evaluate::EvaluationError;
 pub(super) const MAX_EXPRESSION: usize = 2_000;
 
 /// Rewrites an expression: `^` for powers, `%` after a value for hundredths, `of` for times, signs from
-/// typography, commas between thousands, a sign before a power (`-2^2` is -4).
+/// typography, commas between thousands.
 pub(super) fn normalise(expression: &str) -> Result<String, EvaluationError> {
     let expression = expression.trim().trim_end_matches('=').trim_end();
     if expression.is_empty() {
@@ -19,8 +19,7 @@ pub(super) fn normalise(expression: &str) -> Result<String, EvaluationError> {
     if let Some(stray) = chars.iter().find(|c| !allowed(**c)) {
         return Err(EvaluationError::Character(*stray));
     }
-    let powers = chars.contains(&'^') || chars.windows(2).any(|pair| pair == ['*', '*']);
-    Ok(rewrite(&chars, powers))
+    Ok(rewrite(&chars))
 }
 
 fn plain(c: char) -> char {
@@ -38,7 +37,7 @@ fn allowed(c: char) -> bool {
         || matches!(c, ' ' | '_' | '.' | ',' | '(' | ')' | '+' | '-' | '*' | '/' | '%' | '^')
 }
 
-fn rewrite(chars: &[char], powers: bool) -> String {
+fn rewrite(chars: &[char]) -> String {
     let mut out = String::with_capacity(chars.len() + 16);
     let mut depth = 0usize;
     for (at, c) in chars.iter().copied().enumerate() {
@@ -58,9 +57,6 @@ fn rewrite(chars: &[char], powers: bool) -> String {
             'o' if is_of(chars, at) => out.push('*'),
             'f' if at > 0 && is_of(chars, at - 1) => {}
             '.' if at == 0 || !chars[at - 1].is_ascii_digit() => out.push_str("0."),
-            '-' if powers && is_sign(&out) => out.push_str(signed(&out)),
-            // rhai keeps `--` and `++` for itself.
-            '-' | '+' if out.ends_with(c) => out.extend([' ', c]),
             other => out.push(other),
         }
     }
@@ -93,24 +89,4 @@ fn is_of(chars: &[char], at: usize) -> bool {
         && chars.get(at + 1) == Some(&'f')
         && !letter(at + 2)
         && (at == 0 || !letter(at - 1))
-}
-
-/// Whether a minus written next would be a sign rather than a subtraction, and no exponent of `1e-3`.
-fn is_sign(before: &str) -> bool {
-    match before.trim_end().chars().next_back() {
-        None => true,
-        Some(last) => !last.is_ascii_alphanumeric() && !matches!(last, ')' | '.' | '_'),
-    }
-}
-
-/// A sign that binds less tightly than a power. Within an exponent it must stay a plain sign.
-fn signed(before: &str) -> &'static str {
-    let before = before.trim_end();
-    if before.ends_with("**") || before.ends_with('%') {
-        "-"
-    } else if before.ends_with('/') {
-        "-1/"
-    } else {
-        "-1*"
-    }
 }

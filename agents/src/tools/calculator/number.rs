@@ -15,18 +15,6 @@ use Number::{Float, Whole};
 
 type Outcome = Result<Number, EvaluationError>;
 
-impl From<i64> for Number {
-    fn from(value: i64) -> Self {
-        Whole(i128::from(value))
-    }
-}
-
-impl From<f64> for Number {
-    fn from(value: f64) -> Self {
-        Float(value)
-    }
-}
-
 impl Number {
     #[expect(clippy::cast_precision_loss, reason = "the loss is what the caller asks for")]
     pub(super) fn float(self) -> f64 {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskStatus;
-use muster_shared::ids::{QuestionId, RunId};
+use muster_shared::ids::{QuestionId, RunId, TaskId};
 use muster_shared::run::{
     AgentEvent, ChildEnd, Entry, Inherited, Input, RecordEvent, RunEvent, RunState, RunStatus, TaskState,
 };
@@ -75,7 +75,7 @@ impl Family {
         }
         for input in &decided.inputs {
             if let (None, Input::Fork { state, .. }) = (before, input) {
-                broken.extend(differs(state, after));
+                broken.extend(differs(state, after, &decided.events));
             }
         }
         at(entry, broken)
@@ -155,12 +155,17 @@ fn is_end_of(end: &ChildEnd, state: &RunState) -> bool {
         && end.report.is_some() == state.report.is_some()
 }
 
-/// How a fork differs from what it was to begin with.
-fn differs(inherited: &Inherited, fork: &RunState) -> Option<String> {
-    let is_kept = |task: &TaskState| {
-        matches!(task.status, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Split)
+/// How a fork differs from what it was to begin with. It goes on in the decision that creates it: what that one opens
+/// again, such as the task of who lost a conflict, differs rightly.
+fn differs(inherited: &Inherited, fork: &RunState, decided: &[RunEvent]) -> Option<String> {
+    let is_reopened = |id: &TaskId| {
+        decided.iter().any(|event| matches!(event, RunEvent::TaskReopened { task, .. } if task == id))
     };
-    let mut kept = inherited.tasks.iter().filter(|(_, task)| is_kept(task));
+    let is_kept = |id: &TaskId, task: &TaskState| {
+        matches!(task.status, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Split)
+            && !is_reopened(id)
+    };
+    let mut kept = inherited.tasks.iter().filter(|(id, task)| is_kept(id, task));
     let lost = kept.find(|(id, task)| {
         fork.tasks.get(*id).is_none_or(|now| (now.status, &now.outcome) != (task.status, &task.outcome))
     });

@@ -226,7 +226,11 @@ impl Checks {
                 let names = |events: &[muster_shared::run::RunEvent]| {
                     events.iter().map(muster_shared::run::RunEvent::name).collect::<Vec<_>>()
                 };
-                format!("{:?} became {:?}", names(&decided.events), names(&again.events))
+                if again.events == decided.events {
+                    format!("offers {offers:?} became {:?}", again.offers)
+                } else {
+                    format!("{:?} became {:?}", names(&decided.events), names(&again.events))
+                }
             }
             Err(error) => error.to_string(),
         };

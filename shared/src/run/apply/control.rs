@@ -70,10 +70,15 @@ pub(super) fn park(
         | TaskStatus::Blocked
         | TaskStatus::Split) => return Err(illegal(task, from, TaskStatus::Created)),
     }
+    // Of a task that a pause takes out of its queue, an agent may have put it down already: that counts once a decision
+    // names it, whether or not who decides has read it.
+    let is_put_down_by_its_agent = found.status == TaskStatus::Processing;
     move_to(found, task, TaskStatus::Created)?;
     found.agent = None;
     found.continues = found.continues.or(Some(generation));
-    count_put_down(state, task, generation);
+    if is_put_down_by_its_agent {
+        count_put_down(state, task, generation);
+    }
     Ok(())
 }
 

@@ -30,7 +30,11 @@ test: nats ## Everything the tests need, then all tests
 	fi
 
 quick: ## The tests without processes or a server, of all crates
-	$(CARGO) test --locked --workspace --features bench --lib --bins
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		$(CARGO) nextest run --locked --workspace --features bench --lib --bins; \
+	else \
+		$(CARGO) test --locked --workspace --features bench --lib --bins; \
+	fi
 
 check: ## Formatting, lints, licences and sources of dependencies
 	$(CARGO) fmt --all --check

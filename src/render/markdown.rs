@@ -11,22 +11,18 @@ pub(crate) fn styled(text: &str, columns: usize) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut rows: Vec<&TableRow<'_>> = Vec::new();
     for line in &parsed.lines {
-        match line {
+        let text = match line {
             Line::TableRow(row) => {
                 rows.push(row);
                 continue;
             }
-            // Between rows it parts the head from the rest.
-            Line::TableRule(_) => continue,
-            Line::Normal(_) | Line::HorizontalRule | Line::CodeFence(_) => {
-                end_table(&mut out, &mut rows, columns);
-            }
-        }
-        match line {
-            Line::Normal(composite) => out.push_str(&wrapped(composite, columns)),
-            Line::HorizontalRule => out.push_str(&"─".repeat(columns)),
-            Line::CodeFence(_) | Line::TableRow(_) | Line::TableRule(_) => continue,
-        }
+            // The one parts the head of a table from the rest, the other is no text.
+            Line::TableRule(_) | Line::CodeFence(_) => continue,
+            Line::Normal(composite) => wrapped(composite, columns),
+            Line::HorizontalRule => "─".repeat(columns),
+        };
+        end_table(&mut out, &mut rows, columns);
+        out.push_str(&text);
         out.push('\n');
     }
     end_table(&mut out, &mut rows, columns);

@@ -141,17 +141,18 @@ pub(super) fn withdraw(draft: &mut Draft<'_>) {
         | About::Conflict(_) => false,
     });
     let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
-    for id in idle {
-        let reason = "the task does not wait for it any more".to_owned();
-        draft.emit(RunEvent::QuestionWithdrawn { id, reason });
-    }
+    withdraw_these(draft, idle, "the task does not wait for it any more");
 }
 
 /// Withdraws all questions: nothing can follow from an answer any more.
 pub(super) fn withdraw_all(draft: &mut Draft<'_>, reason: &str) {
     let Some(run) = draft.open() else { return };
     let open: Vec<QuestionId> = run.open_questions().map(|(id, _)| id).collect();
-    for id in open {
+    withdraw_these(draft, open, reason);
+}
+
+fn withdraw_these(draft: &mut Draft<'_>, questions: Vec<QuestionId>, reason: &str) {
+    for id in questions {
         draft.emit(RunEvent::QuestionWithdrawn { id, reason: reason.to_owned() });
     }
 }

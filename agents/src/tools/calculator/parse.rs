@@ -44,15 +44,14 @@ impl<'a> Reader<'a> {
 
     fn product(&mut self) -> Outcome {
         let mut value = self.signed()?;
-        while self.next() != Some('*') || !self.rest().starts_with("**") {
+        loop {
             value = match self.take(&["*", "/", "%"]) {
                 Some("*") => value.multiply(self.signed()?)?,
                 Some("/") => value.divide(self.signed()?)?,
                 Some(_) => value.remainder(self.signed()?)?,
-                None => break,
+                None => return Ok(value),
             };
         }
-        Ok(value)
     }
 
     /// A sign binds less tightly than a power: `-2^2` is -4.

@@ -73,7 +73,7 @@ fn was_asked(run: &RunState, pair: &Near) -> bool {
     let mut before = looks(run).flatten().filter_map(|id| run.conflicts.get(id));
     before.any(|asked| match asked.sides.as_slice() {
         [one, other] => (said(one), said(other)) == (said(&pair.one), said(&pair.other)),
-        _ => false,
+        [] | [_] | [_, _, _, ..] => false,
     })
 }
 

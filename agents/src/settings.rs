@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
-use muster_shared::flow::Gates;
+use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
 use serde::{Deserialize, Serialize};
 
+use crate::model::budget_lease::FleetBudget;
 use crate::model::pricing::Price;
 use crate::model::provider::CallLimits;
-use crate::model::purse::FleetBudget;
 use crate::model::retry::RetryLimits;
 use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
@@ -61,7 +61,7 @@ pub struct AgentSettings {
     /// needs in which all is well.
     pub max_calls: u64,
     /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
-    pub gates: BTreeMap<Role, Gates>,
+    pub permissions: BTreeMap<Role, RolePermissions>,
     /// Limits of one model call.
     pub calls: CallLimits,
     /// Limits of asking a failing model again.
@@ -136,7 +136,7 @@ impl Default for AgentSettings {
             limits: StepLimits::default(),
             max_steps: BTreeMap::new(),
             max_calls: 500,
-            gates: BTreeMap::new(),
+            permissions: BTreeMap::new(),
             calls: CallLimits::default(),
             retries: RetryLimits::default(),
             breaker: BreakerRules::default(),

@@ -3,7 +3,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use muster_shared::flow::{Action, Gate, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
+use muster_shared::flow::{
+    Action, ModelCall, Observation, ObservationStatus, RolePermission, TemplateRef, Usage,
+};
 use muster_shared::flow::{PlanTask, RunLimits, Step, TaskOffered, Thought, Work};
 use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::time::Millis;
@@ -79,7 +81,7 @@ pub(crate) fn ability(name: &str, pure: bool) -> Ability {
         parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
         pure,
         uncertain: if pure { Uncertain::Repeat } else { Uncertain::Ask },
-        gate: Gate::Tools,
+        permission: RolePermission::Tools,
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The least share of actions to be recovered (W2).
 const WANTED: f64 = 0.95;
 
-struct Case {
+struct StepContext {
     name: String,
     answer: ChatAnswer,
     /// The action's name and arguments, unless nothing must be found.
@@ -79,7 +79,7 @@ fn tools() -> Vec<ToolDecl> {
     ]
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<StepContext> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/malformed");
     ["json", "lines", "yaml", "tags", "native", "none"]
         .iter()
@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
-fn case(file: &str, block: &str) -> Case {
+fn case(file: &str, block: &str) -> StepContext {
     let (name, rest) = block.split_once('\n').unwrap();
     let at = rest.rfind("\n--- ").unwrap_or_else(|| panic!("{file}: {name} expects nothing"));
     let (body, expected) = (&rest[..at], rest[at + 5..].trim());
@@ -108,7 +108,7 @@ fn case(file: &str, block: &str) -> Case {
             serde_json::from_str(arguments).unwrap_or_else(|_| panic!("{file}: {name}: {arguments}")),
         )
     });
-    Case { name: format!("{file}: {name}"), answer, expected }
+    StepContext { name: format!("{file}: {name}"), answer, expected }
 }
 
 /// What ends within a text was cut: nobody knows how it goes on, so nothing of it is done, whatever is said of its end.
@@ -296,8 +296,8 @@ fn thoughts_are_kept_apart() {
 
 #[test]
 fn failures_are_typed_and_tell_the_model_what_to_send() {
-    type Case = (&'static str, fn(&ParseFailure) -> bool);
-    let kinds: &[Case] = &[
+    type StepContext = (&'static str, fn(&ParseFailure) -> bool);
+    let kinds: &[StepContext] = &[
         ("", |failure| matches!(failure, ParseFailure::Empty)),
         ("Just prose.", |failure| matches!(failure, ParseFailure::NoAction)),
         ("I'm sorry, but I can't do that.", |failure| matches!(failure, ParseFailure::Refusal { .. })),

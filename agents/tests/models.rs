@@ -10,7 +10,7 @@ use muster_agents::model::chat::{
     ToolDecl, ignore_deltas,
 };
 use muster_agents::model::error::ModelErrorKind;
-use muster_agents::model::provider::{CallLimits, ModelClient, Provider};
+use muster_agents::model::provider::{CallLimits, Provider, ProviderClient};
 use muster_agents::model::retry::{Resilient, RetryLimits};
 use muster_agents::model::target::{ModelProvider, ModelTarget};
 use muster_support::model_server::{Fault, ModelServer, Reply, Script};
@@ -44,7 +44,7 @@ fn limits() -> CallLimits {
 }
 
 fn provider(server: &ModelServer, provider: ModelProvider) -> Provider {
-    Provider::new(target(server, provider), limits(), ModelClient::default()).unwrap()
+    Provider::new(target(server, provider), limits(), ProviderClient::default()).unwrap()
 }
 
 fn question() -> ChatRequest {
@@ -391,7 +391,7 @@ async fn a_closed_port_is_unreachable_and_says_what_to_check() {
     let server = ModelServer::start(Script::new()).unwrap();
     let gone = target(&server, ModelProvider::OpenAi);
     drop(server);
-    let model = Provider::new(gone, limits(), ModelClient::default()).unwrap();
+    let model = Provider::new(gone, limits(), ProviderClient::default()).unwrap();
     let error = model.ask(&question(), &mut ignore_deltas).await.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
     assert!(error.to_string().contains("OPENAI_BASE_URL"), "{error}");
@@ -403,7 +403,7 @@ async fn https_works_without_anyone_having_installed_a_crypto_provider() {
     let server = ModelServer::start(Script::new()).unwrap();
     let mut target = target(&server, ModelProvider::OpenAi);
     target.endpoint = Some(server.openai_url().replace("http://", "https://").parse().unwrap());
-    let model = Provider::new(target, limits(), ModelClient::default()).unwrap();
+    let model = Provider::new(target, limits(), ProviderClient::default()).unwrap();
     let error = model.ask(&question(), &mut ignore_deltas).await.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
 }
@@ -413,7 +413,7 @@ async fn model_names_that_end_like_an_effort_stay_whole() {
     let server = ModelServer::start(Script::new().otherwise(Reply::text("ok"))).unwrap();
     let mut target = target(&server, ModelProvider::OpenAi);
     target.model = "qwen-max".into();
-    let model = Provider::new(target, limits(), ModelClient::default()).unwrap();
+    let model = Provider::new(target, limits(), ProviderClient::default()).unwrap();
     assert_eq!(model.ask(&question(), &mut ignore_deltas).await.unwrap().text, "ok");
     assert_eq!(server.log()[0].request.model, "qwen-max");
     assert!(server.log()[0].request.body.get("reasoning_effort").is_none());

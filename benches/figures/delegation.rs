@@ -208,6 +208,6 @@ fn outcome() -> AgentEvent {
         last_step: None,
         steps: Vec::new(),
         usage: muster_shared::flow::Usage::default(),
-        breach: None,
+        contract_violation: None,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use muster_orchestrator::decide::Wanted;
 use muster_orchestrator::matching::{Candidate, Roster};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::standing::Tally;
+use muster_shared::track_record::Tally;
 use uuid::Uuid;
 
 use crate::print::{Figure, median, ms};

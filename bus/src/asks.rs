@@ -109,8 +109,8 @@ pub struct Asked {
 
 impl Asked {
     /// Nothing where an answer would do harm.
-    fn read(core: &Arc<Core>, asked: backend::Asked) -> Option<Self> {
-        let backend::Asked { message, reply } = asked;
+    fn read(core: &Arc<Core>, asked: backend::ReceivedRequest) -> Option<Self> {
+        let backend::ReceivedRequest { message, reply } = asked;
         if !reply.starts_with(INBOX) {
             tracing::warn!(reply, "a request is not answered: its reply subject does not begin with {INBOX}");
             return None;

@@ -39,7 +39,7 @@ pub(crate) struct Message {
 
 /// A message that waits for an answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) message: Message,
     /// Where the answer goes.
     pub(crate) reply: String,
@@ -250,7 +250,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// The same on a connection of its own, so that a flood elsewhere does not delay it.
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError>;
     /// Requests on a subject from now on, each to one of all who serve it under the same name.
-    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Asked>, BusError>;
+    async fn serve(&self, subject: &str, name: &str)
+    -> Result<BoxStream<'static, ReceivedRequest>, BusError>;
     /// What the server says of connections, by its system account; nothing when that is not set.
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
     /// Says the same in the server's name; only where there is no server.

@@ -26,10 +26,10 @@ use crate::queue::{Commands, Tasks};
 use crate::record::Record;
 use crate::registry::Registry;
 use crate::settings::BusSettings;
-use crate::standing::Standing;
 use crate::store::Store;
 use crate::tap::Tap;
 use crate::timers::Timers;
+use crate::track_record::TrackRecord;
 
 /// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
 #[derive(Clone)]
@@ -261,8 +261,8 @@ impl Bus {
 
     /// What agents and tools did in runs that ended.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        Standing::new(&self.core)
+    pub fn track_record(&self) -> TrackRecord {
+        TrackRecord::new(&self.core)
     }
 
     /// What the whole fleet shares and may use only so much of.

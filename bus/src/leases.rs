@@ -55,7 +55,7 @@ pub struct LeaseNote {
 
 /// What a lease holds.
 #[derive(Serialize, Deserialize)]
-struct Held {
+struct LeaseValue {
     holder: AgentId,
     /// 0 when it begins: the place of that message is the epoch.
     epoch: Seq,
@@ -207,7 +207,7 @@ impl Leases {
     }
 
     fn message(&self, key: &str, epoch: Seq, note: LeaseNote) -> Result<Message, BusError> {
-        let held = Held { holder: self.core.who.clone(), epoch, note };
+        let held = LeaseValue { holder: self.core.who.clone(), epoch, note };
         let payload =
             serde_json::to_vec(&held).map_err(|error| BusError::Codec { reason: error.to_string() })?;
         let mut headers = Headers::default();
@@ -218,7 +218,7 @@ impl Leases {
 
 /// The lease in an entry, unless it is a mark or foreign.
 fn seen(entry: &KvEntry) -> Option<SeenLease> {
-    let Held { holder, epoch, note } = serde_json::from_slice(&entry.message.as_ref()?.payload).ok()?;
+    let LeaseValue { holder, epoch, note } = serde_json::from_slice(&entry.message.as_ref()?.payload).ok()?;
     let epoch = if epoch == Seq(0) { entry.revision } else { epoch };
     Some(SeenLease { key: entry.key.clone(), holder, epoch, revision: entry.revision, at: entry.at, note })
 }

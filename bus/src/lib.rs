@@ -27,12 +27,12 @@ pub mod registry;
 mod seal;
 pub mod server;
 mod settings;
-pub mod standing;
 pub mod store;
 pub mod subject;
 pub mod tap;
 pub mod timers;
 pub mod topology;
+pub mod track_record;
 
 pub use allowance::{Allowances, BrokerClock};
 pub use asks::{Asked, Asks};
@@ -52,7 +52,7 @@ pub use queue::{CommandQueue, Commands, TakenCommand, TakenTask, TaskQueue, Task
 pub use record::{Record, RecordFilter, Unreadable};
 pub use registry::{Announced, Registry, RegistryChange};
 pub use settings::BusSettings;
-pub use standing::Standing;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
 pub use timers::{FiredTimer, TimerQueue, Timers};
+pub use track_record::TrackRecord;

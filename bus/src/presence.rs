@@ -108,7 +108,7 @@ struct Client {
 
 /// What a server answers when it is asked who is connected.
 #[derive(Serialize, Deserialize)]
-struct Answer {
+struct ServerReply {
     server: Server,
     data: Connections,
 }
@@ -129,11 +129,11 @@ struct Connection {
 
 /// Who is connected by the answers of all servers; nothing when one of them cannot be read or names not everybody.
 fn roll(payload: &[u8]) -> Option<Presence> {
-    let answers: Vec<Answer> = serde_json::from_slice(payload).ok()?;
+    let answers: Vec<ServerReply> = serde_json::from_slice(payload).ok()?;
     if answers.is_empty() || answers.iter().any(|answer| answer.data.connections.len() < answer.data.total) {
         return None;
     }
-    let here = answers.into_iter().flat_map(|Answer { server, data }| {
+    let here = answers.into_iter().flat_map(|ServerReply { server, data }| {
         data.connections.into_iter().filter_map(move |Connection { cid, name }| {
             Some((name.parse().ok()?, Instance { server: server.id.clone(), connection: cid }))
         })

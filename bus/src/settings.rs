@@ -76,7 +76,7 @@ pub struct BusSettings {
     /// Most bytes of the lists of runs' files; the files themselves are objects.
     pub files_bytes: u64,
     /// Most bytes of what agents and tools did in earlier runs; the oldest goes first.
-    pub standing_bytes: u64,
+    pub track_record_bytes: u64,
     /// Largest body or object that is taken.
     pub object_limit: usize,
     /// How long a task may be held without a sign of progress before another agent gets it.
@@ -129,7 +129,7 @@ impl Default for BusSettings {
             context_bytes: 64 * MIB,
             lessons_bytes: 2 * MIB,
             files_bytes: 64 * MIB,
-            standing_bytes: 2 * MIB,
+            track_record_bytes: 2 * MIB,
             object_limit: 64 * 1024 * 1024,
             ack_wait: Duration::from_secs(30),
             lease_ttl: Duration::from_secs(2),

@@ -39,7 +39,7 @@ pub const ASKED: &str = "KV_ASKED";
 /// Which files runs have.
 pub const FILES: &str = "KV_FILES";
 /// What agents and tools did.
-pub const STANDING: &str = "KV_STANDING";
+pub const TRACK_RECORD: &str = "KV_TRACK_RECORD";
 /// The object store's bucket.
 pub const OBJECTS: &str = "MUSTER";
 /// The object store's bucket, as a stream.
@@ -193,7 +193,12 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             when_full: WhenFull::DropOldest,
             // Best effort, as lessons are.
             waits_for_disk: false,
-            ..bucket(STANDING, "What agents and tools did", "$KV.STANDING.>", settings.standing_bytes)
+            ..bucket(
+                TRACK_RECORD,
+                "What agents and tools did",
+                "$KV.TRACK_RECORD.>",
+                settings.track_record_bytes,
+            )
         },
         StreamSpec {
             rollup: true,

@@ -118,7 +118,7 @@ async fn a_run_whose_creator_died_after_its_first_decision_is_found() {
 /// Decisions with offers inside stand elsewhere in the record than others do.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_found_whose_heir_died_after_a_decision_with_an_offer_and_before_it_could_name_it() {
-    let heir = orchestrator(9);
+    let successor = orchestrator(9);
     let written = {
         let fleet = Fleet::start(bus(), 2, slowly(60_000)).await;
         let _author = Orchestrator::start(&fleet.bus, 9);
@@ -127,7 +127,7 @@ async fn a_run_is_found_whose_heir_died_after_a_decision_with_an_offer_and_befor
         fleet.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap()
     };
     let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
-    let dead = fleet.bus.as_agent(&heir);
+    let dead = fleet.bus.as_agent(&successor);
     let record = dead.record();
     let (mut last, mut with_offer) = (Seq(0), false);
     let run = written[0].run;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::flow::{Breach, ContractSide};
+use crate::flow::{ContractSide, ContractViolation};
 
 /// Most faults that are named.
 const MOST_FAULTS: usize = 8;
@@ -58,9 +58,9 @@ impl Schema {
     /// Why a task is not taken on of which this is asked, by what it is given (see
     /// [`given`](crate::flow::specialist::given)); nothing when it fits.
     #[must_use]
-    pub fn refuses(&self, given: &Value) -> Option<Breach> {
+    pub fn refuses(&self, given: &Value) -> Option<ContractViolation> {
         let faults = self.faults("input", given);
-        (!faults.is_empty()).then_some(Breach { side: ContractSide::Input, faults })
+        (!faults.is_empty()).then_some(ContractViolation { side: ContractSide::Input, faults })
     }
 
     /// Whether it names a field, at its top.
@@ -101,9 +101,12 @@ mod tests {
     fn what_does_not_fit_is_refused_with_the_place() {
         let schema = Schema::new(json!({"properties": {"documents": {"minimum": 1}}})).unwrap();
         assert_eq!(schema.refuses(&json!({"documents": 1})), None);
-        let breach = schema.refuses(&json!({"documents": 0})).unwrap();
-        assert_eq!(breach.side, ContractSide::Input);
-        assert!(breach.faults[0].starts_with("`input.documents`: 0 is less than"), "{breach:?}");
+        let contract_violation = schema.refuses(&json!({"documents": 0})).unwrap();
+        assert_eq!(contract_violation.side, ContractSide::Input);
+        assert!(
+            contract_violation.faults[0].starts_with("`input.documents`: 0 is less than"),
+            "{contract_violation:?}"
+        );
     }
 
     #[test]

@@ -15,8 +15,8 @@ pub mod recall;
 pub mod run;
 pub mod secret;
 pub mod span;
-pub mod standing;
 pub mod time;
+pub mod track_record;
 pub mod wire;
 pub mod words;
 

@@ -23,13 +23,13 @@ const COMMON: &[&str] = &[
 /// The lessons of earlier runs, ready to be looked up.
 #[derive(Debug, Default)]
 pub struct Lessons {
-    runs: BTreeMap<RunId, Known>,
+    runs: BTreeMap<RunId, KnownRun>,
     /// In how many goals each word stands.
     spread: BTreeMap<String, usize>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownRun {
     words: BTreeSet<String>,
     kept: RunLessons,
 }
@@ -42,7 +42,7 @@ impl Lessons {
         for word in &words {
             *self.spread.entry(word.clone()).or_default() += 1;
         }
-        self.runs.insert(kept.run, Known { words, kept });
+        self.runs.insert(kept.run, KnownRun { words, kept });
         while self.runs.len() > MOST_RUNS {
             let oldest = self.runs.iter().min_by_key(|(run, known)| (known.kept.ended_at, **run));
             let Some(oldest) = oldest.map(|(run, _)| *run) else { return };

@@ -189,12 +189,12 @@ fn replace(text: &str, secrets: &[Range<usize>]) -> String {
 type Judge = fn(&Captures<'_>) -> bool;
 
 /// A form that secrets have.
-struct Pattern {
+struct SecretPattern {
     regex: Regex,
     is_secret: Judge,
 }
 
-impl Pattern {
+impl SecretPattern {
     /// The secrets of this form: the group `secret`, or all that matched.
     fn find(&self, text: &str) -> Vec<Range<usize>> {
         let matches = self.regex.captures_iter(text).filter(|found| (self.is_secret)(found));
@@ -238,8 +238,8 @@ const FORMS: [(&str, Judge); 12] = [
 ];
 
 #[expect(clippy::expect_used, reason = "constant patterns, used by tests")]
-static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
-    let pattern = |(form, is_secret): &(&str, Judge)| Pattern {
+static PATTERNS: LazyLock<Vec<SecretPattern>> = LazyLock::new(|| {
+    let pattern = |(form, is_secret): &(&str, Judge)| SecretPattern {
         regex: Regex::new(form).expect("a pattern"),
         is_secret: *is_secret,
     };

@@ -1,12 +1,13 @@
-//! Blueprints: what is wrong with one is found at its place before anything runs, and one with nothing wrong unfolds
+//! Blueprints: what is wrong with one is found at its place before anything runs, and one with nothing wrong expands
 //! into plans that can be carried out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{
-    Blueprint, BlueprintStep, Ended, FallbackStep, Fate, Filled, Param, ParamKind, Standing, Unfolded, check,
-    check_limits, check_lists, fill, fill_text, parse, shipped, shipped_names, unfold, write,
+    Blueprint, BlueprintProgress, BlueprintStep, Ended, Expansion, FallbackStep, Filled, Param, ParamKind,
+    StepOutcome, check, check_limits, check_lists, expand, fill, fill_text, parse, shipped, shipped_names,
+    write,
 };
 use muster_shared::flow::{Finding, Plan, RunLimits, TaskResult};
 use muster_shared::ids::{Role, TaskIndex};
@@ -21,7 +22,7 @@ struct Run {
     filled: Filled,
     limits: RunLimits,
     plan: Plan,
-    fates: BTreeMap<String, Fate>,
+    step_outcomes: BTreeMap<String, StepOutcome>,
     ended: BTreeMap<TaskIndex, Ended>,
     approvals: BTreeMap<String, bool>,
 }
@@ -33,25 +34,25 @@ impl Run {
             filled,
             limits,
             plan,
-            fates: BTreeMap::new(),
+            step_outcomes: BTreeMap::new(),
             ended: BTreeMap::new(),
             approvals: BTreeMap::new(),
         }
     }
 
-    fn unfold(&mut self) -> Unfolded {
-        let standing = Standing {
+    fn expand(&mut self) -> Expansion {
+        let progress = BlueprintProgress {
             limits: &self.limits,
             plan: &self.plan,
-            fates: &self.fates,
+            step_outcomes: &self.step_outcomes,
             ended: &self.ended,
             approvals: &self.approvals,
             in_batches: true,
         };
-        let found = unfold(&self.filled, &standing);
-        assert_eq!(found, unfold(&self.filled, &standing), "the same comes of the same");
+        let found = expand(&self.filled, &progress);
+        assert_eq!(found, expand(&self.filled, &progress), "the same comes of the same");
         self.plan.tasks.extend(found.tasks.clone());
-        self.fates.extend(found.fates.clone());
+        self.step_outcomes.extend(found.step_outcomes.clone());
         found
     }
 
@@ -173,14 +174,14 @@ fn a_step_comes_once_what_decides_on_it_has_ended() {
          [[steps]]\nid='sum'\ngoal='sum up {{deep.result}}'",
         &json!({ "depth": "far" }),
     );
-    run.unfold();
+    run.expand();
     assert_eq!(run.plan.tasks.len(), 1);
     assert_eq!(run.goal("1"), "scan far");
     run.end("1", "There is more.");
-    run.unfold();
+    run.expand();
     assert_eq!(run.goal("2"), "dig into {{1.result}}");
     assert_eq!(run.goal("3"), "sum up {{2.result}}");
-    assert!(run.unfold().is_empty(), "decided once");
+    assert!(run.expand().is_empty(), "decided once");
 }
 
 #[test]
@@ -189,8 +190,8 @@ fn what_is_left_out_is_named_where_it_is_used() {
         "[[steps]]\nid='scan'\ngoal='scan'\nif='params.depth'\n[[steps]]\nid='sum'\ngoal='sum up {{scan.result}}'",
         &json!({}),
     );
-    run.unfold();
-    assert!(matches!(run.fates["scan"], Fate::LeftOut { .. }));
+    run.expand();
+    assert!(matches!(run.step_outcomes["scan"], StepOutcome::LeftOut { .. }));
     assert_eq!(run.goal("2"), "sum up (step scan was left out: its condition does not hold: params.depth)");
 }
 
@@ -204,9 +205,9 @@ fn what_a_step_needs_and_how_it_is_given_out_reaches_its_tasks() {
          [[steps]]\nid='plain'\ngoal='write it up'",
         &json!({ "topics": ["ants", "bees"] }),
     );
-    run.unfold();
+    run.expand();
     run.fail("2-1");
-    run.unfold();
+    run.expand();
     let cases: [(&str, Option<&str>, &[&str]); 8] = [
         ("1", None, &[]),
         ("1-1", Some("redundant:2"), &[]),
@@ -248,7 +249,7 @@ fn a_list_makes_a_task_of_each_item_once() {
          [[steps]]\nid='sum'\ngoal='sum up {{look.result}}'",
         &json!({ "topics": ["ants", "bees {{9.result}}", "Ants"] }),
     );
-    run.unfold();
+    run.expand();
     assert_eq!(run.goal("1-1"), "look at ants");
     assert_eq!(run.goal("1-2"), "look at bees { {9.result}}");
     assert_eq!(run.goal("2"), "sum up {{1.result}}");
@@ -268,8 +269,8 @@ fn items_that_cannot_stand_beside_each_other_are_done_in_batches() {
         let mut run =
             run(&format!("{LOOK}\n[[steps]]\nid='sum'\ngoal='sum up {{{{look.result}}}}'"), &topics(items));
         assert_eq!(check_lists(&run.filled, &run.limits), []);
-        run.unfold();
-        let Fate::Placed { tasks, note, left_out, .. } = &run.fates["look"] else { panic!() };
+        run.expand();
+        let StepOutcome::Placed { tasks, note, left_out, .. } = &run.step_outcomes["look"] else { panic!() };
         assert_eq!((tasks.len(), note.as_str(), *left_out), (items, "", 0));
         let goals: Vec<&str> = tasks.iter().map(|task| run.plan.tasks[task].goal.as_str()).collect();
         for n in 1..=items {
@@ -302,11 +303,11 @@ fn what_a_step_gives_too_many_of_is_named_and_counted() {
     let steps = "[[steps]]\nid='scan'\ngoal='list them'\n\
                  [[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='scan.result'";
     let mut run = run(steps, &json!({}));
-    run.unfold();
+    run.expand();
     let lines: Vec<String> = (1..=40).map(|n| format!("- thing {n}")).collect();
     run.end("1", &lines.join("\n"));
-    run.unfold();
-    let Fate::Placed { tasks, note, left_out, .. } = &run.fates["look"] else { panic!() };
+    run.expand();
+    let StepOutcome::Placed { tasks, note, left_out, .. } = &run.step_outcomes["look"] else { panic!() };
     assert_eq!(tasks.len() + usize::try_from(*left_out).unwrap(), 40);
     assert!(*left_out > 0 && note.contains("of 40 items are left out") && note.contains("thing "), "{note}");
     assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
@@ -317,12 +318,12 @@ fn the_failure_block_stands_after_the_batches() {
     let steps = "[[steps]]\nid='look'\ngoal='look at {{item}}'\nfor_each='params.topics'\n\
                  [[steps.fallback]]\ngoal='look it up'";
     let mut run = run(steps, &topics(7));
-    run.unfold();
+    run.expand();
     for task in run.open() {
         run.fail(&task.to_string());
     }
-    run.unfold();
-    let Fate::Placed { fallback, .. } = &run.fates["look"] else { panic!() };
+    run.expand();
+    let StepOutcome::Placed { fallback, .. } = &run.step_outcomes["look"] else { panic!() };
     assert_eq!(fallback.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1-3"]);
     assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
 }
@@ -334,14 +335,14 @@ fn a_failure_block_stands_in_for_a_step_that_gave_nothing() {
          [[steps]]\nid='sum'\ngoal='sum up {{fetch.result}}'",
         &json!({}),
     );
-    run.unfold();
+    run.expand();
     assert_eq!(run.open(), ["1-1".parse().unwrap()], "what uses it waits until it is known what came of it");
     run.fail("1-1");
-    run.unfold();
+    run.expand();
     assert!(run.goal("1-2").starts_with("look it up"), "{}", run.goal("1-2"));
     assert!(run.goal("1-2").contains("the model gave up"));
     run.end("1-2", "found");
-    run.unfold();
+    run.expand();
     assert_eq!(run.goal("2"), "sum up {{1-2.result}}");
 }
 
@@ -351,13 +352,13 @@ fn a_step_that_needs_approval_waits_for_it() {
                  [[steps]]\nid='send'\ngoal='send {{draft.result}}'\napproval='May it be sent?'";
     for (approved, tasks) in [(true, 2), (false, 1)] {
         let mut run = run(steps, &json!({}));
-        assert!(run.unfold().questions.is_empty(), "nothing is asked before there is something to look at");
+        assert!(run.expand().questions.is_empty(), "nothing is asked before there is something to look at");
         run.end("1", "Dear all");
-        let asked = run.unfold();
+        let asked = run.expand();
         assert_eq!(asked.questions.len(), 1);
         assert_eq!(asked.questions[0].text, "May it be sent?");
         run.approvals.insert("send".to_owned(), approved);
-        assert!(run.unfold().questions.is_empty());
+        assert!(run.expand().questions.is_empty());
         assert_eq!(run.plan.tasks.len(), tasks);
     }
 }
@@ -366,7 +367,7 @@ fn a_step_that_needs_approval_waits_for_it() {
 fn more_steps_than_stand_beside_each_other_are_put_into_parts() {
     let steps: Vec<String> = (1..=7).map(|n| format!("[[steps]]\nid='s{n}'\ngoal='do {n}'")).collect();
     let mut run = run(&steps.join("\n"), &json!({}));
-    run.unfold();
+    run.expand();
     assert_eq!(run.goal("2-2"), "do 7");
     assert_eq!(check_plan(&run.plan, &run.limits, &ROLES), []);
 }
@@ -484,7 +485,7 @@ proptest! {
     /// Whatever a blueprint says, whatever its values are and whatever its tasks give: at every moment there is a plan
     /// within the limits, and in the end something was decided of every step.
     #[test]
-    fn any_blueprint_unfolds_into_a_plan_that_can_be_carried_out(
+    fn any_blueprint_expands_into_a_plan_that_can_be_carried_out(
         blueprint in any_blueprint(),
         text in words(),
         items in prop::collection::vec("[a-z{} ]{1,9}x", 0..12),
@@ -498,7 +499,7 @@ proptest! {
         let mut run = Run::new(fill(&blueprint, &given).unwrap(), limits);
         let mut results = results.into_iter().cycle();
         for _ in 0..200 {
-            let asked = run.unfold().questions;
+            let asked = run.expand().questions;
             let problems = check_plan(&run.plan, &run.limits, &ROLES);
             let all_known = run.plan.tasks.is_empty() || problems.is_empty();
             prop_assert!(all_known, "{problems:?}\n{:#?}", run.plan);
@@ -511,11 +512,11 @@ proptest! {
                     None => Ended { why: "{{it failed".to_owned(), ..Ended::default() },
                 };
                 run.ended.insert(leaf, ended);
-            } else if run.fates.len() == run.filled.blueprint.steps.len() && run.unfold().is_empty() {
+            } else if run.step_outcomes.len() == run.filled.blueprint.steps.len() && run.expand().is_empty() {
                 break;
             }
         }
-        prop_assert_eq!(run.fates.len(), run.filled.blueprint.steps.len());
+        prop_assert_eq!(run.step_outcomes.len(), run.filled.blueprint.steps.len());
         prop_assert!(run.open().is_empty());
     }
 

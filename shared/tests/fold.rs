@@ -75,7 +75,7 @@ impl Record {
             last_step: None,
             steps: Vec::new(),
             usage,
-            breach: None,
+            contract_violation: None,
         };
         let key = AgentKey {
             role: Role::Worker,

@@ -13,18 +13,18 @@ use super::select;
 use crate::app::{App, bus_failure};
 use crate::args::ArtifactsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Lists the files of a run, or copies them.
 pub(super) async fn artifacts(app: &App, args: &ArtifactsArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let done = list_or_copy(&reading, args).await;
     reading.close().await;
     done
 }
 
-async fn list_or_copy(reading: &Reading, args: &ArtifactsArgs) -> Result<Exit, Failure> {
+async fn list_or_copy(reading: &ReadAccess, args: &ArtifactsArgs) -> Result<Exit, Failure> {
     let run = select::run(&reading.bus, &args.run).await?;
     let listed = reading.bus.files().list(run).await.map_err(bus_failure)?;
     let chosen = choose(listed.files, &args.paths, run)?;
@@ -57,7 +57,7 @@ fn choose(files: Vec<Artifact>, paths: &[String], run: RunId) -> Result<Vec<Arti
 }
 
 async fn copy(
-    reading: &Reading,
+    reading: &ReadAccess,
     run: RunId,
     files: &[Artifact],
     args: &ArtifactsArgs,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_bus::server::find_binary;
-use muster_support::chaos::{Ordeal, Progress, Servers, Spread, Targets, Verdict};
+use muster_support::chaos::{ChaosResult, Ordeal, Progress, Servers, Spread, Targets};
 use muster_support::growth;
 
 use crate::app::App;
@@ -43,7 +43,7 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
 }
 
 async fn recovery(app: &App, runs: u32, json: bool) -> Result<Exit, Failure> {
-    let mut rows: Vec<(&str, Spread, Verdict)> = Vec::new();
+    let mut rows: Vec<(&str, Spread, ChaosResult)> = Vec::new();
     for (what, targets) in [
         ("kill -9 of an agent, until its task runs elsewhere", Targets::Agents),
         ("kill -9 of an orchestrator, until its runs are decided upon again", Targets::Orchestrators),
@@ -117,7 +117,7 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
 }
 
 /// Undergoes it on a thread of its own; Ctrl-C ends it early, and the fleet with it.
-async fn undergo(ordeal: Ordeal) -> Result<Verdict, Failure> {
+async fn undergo(ordeal: Ordeal) -> Result<ChaosResult, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = StopSignals::listen()?.into_token();
     let watch = tokio::spawn({

@@ -13,7 +13,7 @@ use super::select;
 use crate::app::App;
 use crate::args::{BlueprintAction, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::{output, render};
 
@@ -122,7 +122,7 @@ async fn keep(app: &App, args: &BlueprintSaveArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} is there already", file.display()))
             .help("choose another name, or remove it first"));
     }
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = async {
         let run = select::run(&reading.bus, &args.run).await?;
         select::fold(run, &select::entries(&reading.bus, run).await?)

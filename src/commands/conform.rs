@@ -19,7 +19,7 @@ use crate::conform::check::{self, Absence};
 use crate::conform::drive::{Listener, Tried};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::checks::{Check, Verdict, list_with};
+use crate::render::checks::{Check, CheckResult, list_with};
 
 /// Time for the command to join.
 const START_LIMIT: Duration = Duration::from_secs(15);
@@ -46,11 +46,11 @@ pub(super) async fn conform(app: &App, args: &ConformArgs) -> Result<Exit, Failu
     if let Some(scratch) = scratch {
         scratch.end().await;
     }
-    let Found { agent, checks } = found?;
+    let ConformFindings { agent, checks } = found?;
     let failed = checks.iter().any(|check| match check.verdict {
-        Verdict::Fail => true,
-        Verdict::Warn => args.strict,
-        Verdict::Ok => false,
+        CheckResult::Fail => true,
+        CheckResult::Warn => args.strict,
+        CheckResult::Ok => false,
     });
     if args.json {
         let told: Vec<Value> = checks.iter().map(told).collect();
@@ -69,11 +69,14 @@ fn told(check: &Check) -> Value {
 }
 
 fn in_a_word(agent: Option<&AgentId>, checks: &[Check]) -> String {
-    let of = |verdict: Verdict| checks.iter().filter(|check| check.verdict == verdict).count();
-    match (agent, of(Verdict::Fail)) {
+    let of = |verdict: CheckResult| checks.iter().filter(|check| check.verdict == verdict).count();
+    match (agent, of(CheckResult::Fail)) {
         (None, _) => "no agent could be checked".to_owned(),
-        (Some(agent), 0) if of(Verdict::Warn) > 0 => {
-            format!("{agent} keeps the protocol, as far as was seen: {} points were not", of(Verdict::Warn))
+        (Some(agent), 0) if of(CheckResult::Warn) > 0 => {
+            format!(
+                "{agent} keeps the protocol, as far as was seen: {} points were not",
+                of(CheckResult::Warn)
+            )
         }
         (Some(agent), 0) => format!("{agent} keeps the protocol"),
         (Some(agent), 1) => format!("{agent} breaks the protocol in one point"),
@@ -82,7 +85,7 @@ fn in_a_word(agent: Option<&AgentId>, checks: &[Check]) -> String {
 }
 
 /// What was found of an agent.
-struct Found {
+struct ConformFindings {
     /// The agent, if there was one.
     agent: Option<AgentId>,
     checks: Vec<Check>,
@@ -93,17 +96,17 @@ async fn checks(
     args: &ConformArgs,
     given: &Given,
     mut child: Option<&mut Child>,
-) -> Result<Found, Failure> {
+) -> Result<ConformFindings, Failure> {
     let listener = Listener::new(bus).await.map_err(bus_failure)?;
     match find(&listener, args, child.as_deref_mut()).await? {
         Ok(profile) => {
             let tried = Tried { profile: &profile, given, limit: args.limit, child };
             let watch = listener.watch(tried).await.map_err(bus_failure)?;
-            Ok(Found { agent: Some(profile.agent), checks: check::check(&watch) })
+            Ok(ConformFindings { agent: Some(profile.agent), checks: check::check(&watch) })
         }
         Err(absence) => {
             let nobody = check::nobody(args.agent.as_ref(), args.role.as_deref(), &absence);
-            Ok(Found { agent: None, checks: vec![nobody] })
+            Ok(ConformFindings { agent: None, checks: vec![nobody] })
         }
     }
 }

@@ -11,13 +11,13 @@ use super::select;
 use crate::app::App;
 use crate::args::ContextArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Shows values of the shared context, or writes one.
 pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failure> {
     let Some((key, value)) = args.write.clone() else {
-        let reading = Reading::open(app).await?;
+        let reading = ReadAccess::open(app).await?;
         let shown = show(&reading, args).await;
         reading.close().await;
         return shown;
@@ -35,7 +35,7 @@ fn redacted(app: &App, value: Value) -> Value {
     if clean == text { value } else { serde_json::from_str(&clean).unwrap_or_else(|_| clean.into()) }
 }
 
-async fn show(reading: &Reading, args: &ContextArgs) -> Result<Exit, Failure> {
+async fn show(reading: &ReadAccess, args: &ContextArgs) -> Result<Exit, Failure> {
     let run = select::run(&reading.bus, &args.order.run).await?;
     let state = select::fold(run, &select::entries(&reading.bus, run).await?)?;
     let wanted = args.key.as_deref().unwrap_or("*");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use muster_bus::BusError;
 use muster_bus::server::{find_binary, version_of};
-use muster_orchestrator::decide::{Crew, WaitsFor, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
 use muster_shared::wire::Profile;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet;
 use crate::output;
-use crate::render::checks::{Check, Verdict, list};
+use crate::render::checks::{Check, CheckResult, list};
 use crate::render::figures;
 use crate::settings::Team;
 
@@ -42,7 +42,7 @@ pub(super) async fn doctor(app: &App, args: &JsonArgs) -> Result<Exit, Failure> 
     checks.push(server_program(app).await);
     checks.extend(bus(app).await);
     checks.extend(super::models::checks(app).await);
-    let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
+    let failed = checks.iter().any(|check| check.verdict == CheckResult::Fail);
     if args.json {
         output::json(&json!({ "ok": !failed, "checks": checks }))?;
     } else {
@@ -208,10 +208,10 @@ async fn store(bus: &muster_bus::Bus) -> Check {
 
 /// The runs that wait for somebody who is not there.
 async fn waiting(bus: &muster_bus::Bus) -> Option<Check> {
-    let crew: Crew = bus.registry().list().await.ok()?.iter().collect();
+    let agents: AgentsByRole = bus.registry().list().await.ok()?.iter().collect();
     let runs = super::runs::newest(bus, MOST_RUNS).await.ok()?;
     let lacking = |run: &RunState| {
-        let waits = waits_for(run, &crew).into_iter().filter(WaitsFor::is_lacking);
+        let waits = waits_for(run, &agents).into_iter().filter(WaitsFor::is_lacking);
         let waits: Vec<String> = waits.map(|waits| waits.to_string()).collect();
         (!waits.is_empty()).then(|| format!("run {} waits for {}", run.id.short(), waits.join("; ")))
     };
@@ -286,7 +286,7 @@ async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
 
 /// The roles that come with Muster of which nobody is there.
 fn missing(profiles: &[Profile]) -> Vec<String> {
-    profiles.iter().collect::<Crew>().missing()
+    profiles.iter().collect::<AgentsByRole>().missing()
 }
 
 /// A URL without a password that may stand in it.

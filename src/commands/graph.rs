@@ -4,7 +4,7 @@ use super::{run, select};
 use crate::app::App;
 use crate::args::{GraphArgs, GraphForm};
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::graph;
 use muster_shared::run::RunState;
@@ -12,7 +12,7 @@ use muster_shared::run::RunState;
 /// Draws the plan of a run.
 pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> {
     run::check_output(args.output.as_deref())?;
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = read(&reading, &args.run).await;
     reading.close().await;
     let state = found?;
@@ -34,7 +34,7 @@ pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> 
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<RunState, Failure> {
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<RunState, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
     select::fold(run, &select::entries(&reading.bus, run).await?)
 }

@@ -6,7 +6,7 @@ use muster_shared::run::{Entry, apply};
 
 use super::select;
 use crate::app::App;
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::render::checks::Check;
 use crate::render::figures;
 
@@ -33,7 +33,7 @@ pub(super) async fn check_at_rest(app: &App) -> Option<Check> {
     if !app.fleet.store().join("jetstream").is_dir() {
         return None;
     }
-    match Reading::open(app).await {
+    match ReadAccess::open(app).await {
         Ok(reading) => {
             let found = check(&reading.bus).await;
             reading.close().await;

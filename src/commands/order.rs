@@ -109,7 +109,7 @@ impl Target {
         let until = Instant::now() + args.wait;
         let record = bus.record().follow(&RecordFilter::Run(run), state.folded).await.map_err(bus_failure)?;
         bus.commands().send(&command.with_id(id), Encoding::default()).await.map_err(bus_failure)?;
-        let mut watch = Watch { record, state: Box::new(Some(*state)) };
+        let mut watch = RunWatch { record, state: Box::new(Some(*state)) };
         let recorded =
             watch.until_recorded(id, until).await.ok_or_else(|| not_recorded(run, args.wait))??;
         if let Some(reason) = refusal(&recorded.events, id) {
@@ -148,12 +148,12 @@ fn tell(
 }
 
 /// The record of a run while it is followed.
-struct Watch {
+struct RunWatch {
     record: BoxStream<'static, Result<Entry, Unreadable>>,
     state: Box<Option<RunState>>,
 }
 
-impl Watch {
+impl RunWatch {
     /// What was decided upon the request; nothing when it is not on record in time.
     async fn until_recorded(&mut self, id: Uuid, until: Instant) -> Option<Result<Recorded, Failure>> {
         loop {

@@ -1,6 +1,6 @@
 //! `muster prompt`: exactly what a model was sent for a step.
 
-use muster_agents::react::sent::{Sent, before, choose, requests};
+use muster_agents::react::sent::{SentRequest, before, choose, requests};
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use super::select;
 use crate::app::App;
 use crate::args::PromptArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Prints a request as it was sent.
 pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = read(&reading, &args.task.run(&args.run)).await;
     reading.close().await;
     let entries = found?;
@@ -34,16 +34,16 @@ pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<Vec<Entry>, Failure> {
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<Vec<Entry>, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
     select::entries(&reading.bus, run).await
 }
 
-fn in_json(task: &TaskId, this: &Sent, last: Option<&Sent>, diff: bool) -> Value {
+fn in_json(task: &TaskId, this: &SentRequest, last: Option<&SentRequest>, diff: bool) -> Value {
     let mut value = json!(this);
     value["task"] = json!(task);
     if diff {
-        let change = render::prompt::Change::between(last, this);
+        let change = render::prompt::PromptChange::between(last, this);
         value["since"] = json!(last.map(|last| json!({ "step": last.step, "call": last.call })));
         value["same_messages"] = json!(change.same);
         value["removed"] = json!(change.removed);
@@ -53,7 +53,7 @@ fn in_json(task: &TaskId, this: &Sent, last: Option<&Sent>, diff: bool) -> Value
 }
 
 /// Why there is nothing to show, and what to do.
-fn missing(entries: &[Entry], sent: &[Sent], args: &PromptArgs) -> Failure {
+fn missing(entries: &[Entry], sent: &[SentRequest], args: &PromptArgs) -> Failure {
     let task = &args.task.at;
     if !sent.is_empty() {
         let mut steps: Vec<String> = sent.iter().map(|sent| sent.step.to_string()).collect();

@@ -1,8 +1,8 @@
 //! `muster ps`: the processes of the fleet.
 
 use muster_bus::allowance::breaker::BreakerState;
-use muster_orchestrator::decide::{Crew, waits_for};
-use muster_shared::standing::{Identity, Standings};
+use muster_orchestrator::decide::{AgentsByRole, waits_for};
+use muster_shared::track_record::{Identity, TrackRecords};
 use serde_json::{Value, json};
 
 use crate::app::{App, bus_failure, now};
@@ -29,16 +29,16 @@ fn local(app: &App) -> Option<FleetState> {
 pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
     let profiles = bus.registry().list().await.map_err(bus_failure)?;
-    let mut standings = Standings::default();
+    let mut track_records = TrackRecords::default();
     // A fleet of before there was this has no place for it.
-    for kept in bus.standing().all().await.unwrap_or_default() {
-        standings.learn(kept);
+    for kept in bus.track_record().all().await.unwrap_or_default() {
+        track_records.learn(kept);
     }
-    let crew: Crew = profiles.iter().collect();
+    let agents: AgentsByRole = profiles.iter().collect();
     let listed: Vec<Listed> = profiles
         .into_iter()
         .map(|profile| Listed {
-            standing: standings.of_agent(&Identity::of(&profile.agent, &profile.name, &profile.host)),
+            track_record: track_records.of_agent(&Identity::of(&profile.agent, &profile.name, &profile.host)),
             profile,
         })
         .collect();
@@ -87,7 +87,7 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
             if run.paused.is_some() {
                 output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
             }
-            for waits in waits_for(&run, &crew).iter().filter(|waits| waits.is_lacking()) {
+            for waits in waits_for(&run, &agents).iter().filter(|waits| waits.is_lacking()) {
                 output::line(&format!("run {short} waits for {waits}"))?;
             }
         }

@@ -7,12 +7,12 @@ use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::QuestionsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Lists questions, those of the newest run first.
 pub(super) async fn questions(app: &App, args: &QuestionsArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = read(&reading, args).await;
     reading.close().await;
     let runs = found?;
@@ -25,7 +25,7 @@ pub(super) async fn questions(app: &App, args: &QuestionsArgs) -> Result<Exit, F
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &Reading, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure> {
+async fn read(reading: &ReadAccess, args: &QuestionsArgs) -> Result<Vec<RunState>, Failure> {
     match &args.run {
         Some(wanted) => {
             let run = select::run(&reading.bus, wanted).await?;

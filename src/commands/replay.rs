@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::args::ReplayArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::specialists;
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::output;
 use crate::render::figures;
 
@@ -20,7 +20,7 @@ const SHOWN: usize = 1_200;
 
 /// Decides everything again and says whether it came out the same.
 pub(super) async fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = read(&reading, &args.run).await;
     reading.close().await;
     let (run, entries, missing) = found?;
@@ -72,7 +72,7 @@ fn damaged(run: RunId, missing: &str, args: &ReplayArgs) -> Result<Exit, Failure
     Ok(Exit::Failed)
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<(RunId, Vec<Entry>, Option<String>), Failure> {
     let run = select::run(&reading.bus, wanted).await?;
     let (entries, missing) = select::whole(&reading.bus, run).await?;
     Ok((run, entries, missing))

@@ -6,7 +6,7 @@ use super::select;
 use crate::app::{App, bus_failure, now};
 use crate::args::RunsArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::{output, render};
 use muster_bus::{Bus, BusError, RecordFilter};
@@ -15,7 +15,7 @@ use muster_shared::run::{RunState, RunStatus, count, is_completed_in_part};
 
 /// Prints the newest runs.
 pub(super) async fn runs(app: &App, args: &RunsArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let found = newest(&reading.bus, args.limit).await;
     reading.close().await;
     let Newest { runs, left_out } = found?;

@@ -1,6 +1,6 @@
 //! `muster show`: one run in full, or a part of it.
 
-use muster_orchestrator::decide::{Crew, WaitsFor, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::{summary, unknown_task};
 use muster_shared::run::{RunState, count, shortfalls};
@@ -10,19 +10,19 @@ use super::{runs, select, within};
 use crate::app::{App, now};
 use crate::args::ShowArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::{output, render};
 
 /// Prints a run, or what of it is asked for.
 pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
-    let reading = Reading::open(app).await?;
+    let reading = ReadAccess::open(app).await?;
     let run = args.task.as_ref().map_or_else(|| args.run.clone(), |task| task.run(&args.run));
     let found = read(&reading, &run).await;
-    let crew = crew(&reading).await;
+    let agents = agents(&reading).await;
     reading.close().await;
-    let Found { state, children, missing } = found?;
+    let ShownRun { state, children, missing } = found?;
     check(&state, args)?;
-    let waits = crew.as_ref().map(|crew| waits_for(&state, crew)).unwrap_or_default();
+    let waits = agents.as_ref().map(|agents| waits_for(&state, agents)).unwrap_or_default();
     if let Some(missing) = &missing {
         let short = state.id.short();
         output::note(&format!(
@@ -46,7 +46,7 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
             output::line(&format!("\n{inner}"))?;
         }
         if is_whole && !state.status.is_ended() {
-            match &crew {
+            match &agents {
                 Some(_) => {
                     for waits in waits {
                         output::line(&format!("waits for {waits}"))?;
@@ -62,22 +62,22 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
 }
 
 /// A run, the runs within it, and what is missing from its record.
-struct Found {
+struct ShownRun {
     state: RunState,
     children: Vec<RunState>,
     missing: Option<String>,
 }
 
-async fn read(reading: &Reading, wanted: &str) -> Result<Found, Failure> {
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<ShownRun, Failure> {
     let run = select::run(&reading.bus, wanted).await?;
     let (entries, missing) = select::whole(&reading.bus, run).await?;
     let state = select::fold(run, &entries)?;
     let children = within::all(&reading.bus, &state).await?;
-    Ok(Found { state, children, missing })
+    Ok(ShownRun { state, children, missing })
 }
 
 /// Who is there; nothing where no fleet is up.
-async fn crew(reading: &Reading) -> Option<Crew> {
+async fn agents(reading: &ReadAccess) -> Option<AgentsByRole> {
     if reading.is_served_here() {
         return None;
     }

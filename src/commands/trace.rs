@@ -12,7 +12,7 @@ use crate::app::{App, bus_failure, no_fleet};
 use crate::args::TraceArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::lifeline::{Lifeline, News};
-use crate::fleet::supervisor::Reading;
+use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::render::paint::Paint;
 use crate::render::trace::{Timeline, entry_json};
@@ -30,7 +30,7 @@ pub(super) async fn trace(app: &App, args: &TraceArgs) -> Result<Exit, Failure> 
     if args.follow {
         follow(app, args, &mut printer).await?;
     } else {
-        let reading = Reading::open(app).await?;
+        let reading = ReadAccess::open(app).await?;
         let found = read(&reading, &wanted(args)).await;
         reading.close().await;
         let (found, held_back) = found?;
@@ -161,7 +161,7 @@ impl<'a> Printer<'a> {
 }
 
 /// Says what the record lacks of the runs that were shown.
-fn tell_missing(found: Found) {
+fn tell_missing(found: FoundEntries) {
     let mut runs: BTreeMap<RunId, Vec<Entry>> = BTreeMap::new();
     let mut unreadable: BTreeSet<Seq> = BTreeSet::new();
     for (_, entry) in found {
@@ -179,13 +179,13 @@ fn tell_missing(found: Found) {
 }
 
 /// What stands in the records of a run and of those within it, below the tasks that lead there.
-type Found = Vec<(Vec<TaskId>, Result<Entry, Unreadable>)>;
+type FoundEntries = Vec<(Vec<TaskId>, Result<Entry, Unreadable>)>;
 
 /// The record of a run with those of the runs within it: the bus puts all of them in one order. Beside it, what the server
 /// holds back of them.
-async fn read(reading: &Reading, wanted: &str) -> Result<(Found, Vec<String>), Failure> {
+async fn read(reading: &ReadAccess, wanted: &str) -> Result<(FoundEntries, Vec<String>), Failure> {
     let run = select::run(&reading.bus, wanted).await?;
-    let (mut found, mut open, mut runs) = (Found::new(), vec![(Vec::new(), run)], 0);
+    let (mut found, mut open, mut runs) = (FoundEntries::new(), vec![(Vec::new(), run)], 0);
     let mut lost = Vec::new();
     while let Some((path, run)) = open.pop() {
         let record = reading.bus.record();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::args::UpArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::member::Change;
+use crate::fleet::member::MemberChange;
 use crate::fleet::state::FleetState;
 use crate::fleet::supervisor::Fleet;
 use crate::fleet::{background, scale, users};
@@ -66,7 +66,7 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
             }
             change = fleet.change() => match change {
                 Some((name, change)) => {
-                    if matches!(change, Change::GivenUp { .. }) {
+                    if matches!(change, MemberChange::GivenUp { .. }) {
                         given_up.push(name.clone());
                     }
                     tell(&name, &change, args.json, app.paint_notes())?;
@@ -90,37 +90,37 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     Ok(Exit::Completed)
 }
 
-fn tell(name: &str, change: &Change, as_json: bool, paint: Paint) -> Result<(), Failure> {
+fn tell(name: &str, change: &MemberChange, as_json: bool, paint: Paint) -> Result<(), Failure> {
     if as_json {
         return output::json_line(&change_json(name, change));
     }
     output::note(&match change {
-        Change::Started(process) => format!("{} {name} (pid {})", paint.good("started"), process.pid),
-        Change::Died { how, again_after } => {
+        MemberChange::Started(process) => format!("{} {name} (pid {})", paint.good("started"), process.pid),
+        MemberChange::Died { how, again_after } => {
             format!(
                 "{} {name} {how}; starting it again in {}",
                 paint.warn("died"),
                 figures::span(*again_after)
             )
         }
-        Change::GivenUp { how } => {
+        MemberChange::GivenUp { how } => {
             format!("{} {name} {how}, and too often: it is not started again", paint.bad("given up"))
         }
-        Change::Stopped => format!("{} {name}", paint.dim("stopped")),
-        Change::Refused { reason } => format!("{} {reason}", paint.warn("refused")),
+        MemberChange::Stopped => format!("{} {name}", paint.dim("stopped")),
+        MemberChange::Refused { reason } => format!("{} {reason}", paint.warn("refused")),
     });
     Ok(())
 }
 
-fn change_json(name: &str, change: &Change) -> Value {
+fn change_json(name: &str, change: &MemberChange) -> Value {
     match change {
-        Change::Started(process) => json!({ "name": name, "change": "started", "pid": process.pid }),
-        Change::Died { how, again_after } => {
+        MemberChange::Started(process) => json!({ "name": name, "change": "started", "pid": process.pid }),
+        MemberChange::Died { how, again_after } => {
             json!({ "name": name, "change": "died", "how": how, "again_after_ms": u64::try_from(again_after.as_millis()).unwrap_or(u64::MAX) })
         }
-        Change::GivenUp { how } => json!({ "name": name, "change": "given_up", "how": how }),
-        Change::Stopped => json!({ "name": name, "change": "stopped" }),
-        Change::Refused { reason } => json!({ "name": name, "change": "refused", "reason": reason }),
+        MemberChange::GivenUp { how } => json!({ "name": name, "change": "given_up", "how": how }),
+        MemberChange::Stopped => json!({ "name": name, "change": "stopped" }),
+        MemberChange::Refused { reason } => json!({ "name": name, "change": "refused", "reason": reason }),
     }
 }
 

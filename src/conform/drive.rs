@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::offers::{begun, earlier, other, outcome};
-use super::{End, Given, Kind, Passed, Trial, Watch, check};
+use super::{End, Given, Observations, Passed, Trial, TrialKind, check};
 use crate::app::now;
 
 /// Most messages that are kept.
@@ -57,9 +57,9 @@ pub(crate) struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    fn kinds(&self) -> impl Iterator<Item = Kind> + use<> {
+    fn kinds(&self) -> impl Iterator<Item = TrialKind> + use<> {
         let alone = self.child.is_some();
-        Kind::ALL.into_iter().filter(move |kind| alone || *kind != Kind::OfRole)
+        TrialKind::ALL.into_iter().filter(move |kind| alone || *kind != TrialKind::OfRole)
     }
 
     /// How its process ended, if it did.
@@ -110,15 +110,15 @@ impl Listener {
 
     /// Gives the agent all trials, one after the other, and tells what was seen. Who starts nothing, or whose process
     /// ends, is given no more.
-    pub(crate) async fn watch(&self, mut tried: Tried<'_>) -> Result<Watch, BusError> {
+    pub(crate) async fn watch(&self, mut tried: Tried<'_>) -> Result<Observations, BusError> {
         let profile = tried.profile;
         let (begun, already) = (Instant::now(), self.entries(profile));
-        let (mut trials, mut ended): (Vec<Trial>, Option<(Kind, String)>) = (Vec::new(), None);
+        let (mut trials, mut ended): (Vec<Trial>, Option<(TrialKind, String)>) = (Vec::new(), None);
         for kind in tried.kinds() {
             trials.push(self.trial(&mut tried, kind).await?);
             ended = tried.ended().map(|how| (kind, how));
             let starts = trials.iter().any(|trial| self.has_written(profile, trial, EventKind::Started));
-            if ended.is_some() || (!starts && !matches!(kind, Kind::Plain)) {
+            if ended.is_some() || (!starts && !matches!(kind, TrialKind::Plain)) {
                 break;
             }
         }
@@ -130,7 +130,7 @@ impl Listener {
         let (agent, role) = (profile.agent.clone(), profile.role.clone());
         let queues = [role.parse().ok().map(Queue::Role), Some(Queue::Agent(agent.clone()))];
         let tasks = self.bus.tasks();
-        Ok(Watch {
+        Ok(Observations {
             contract: profile.specialist.as_ref().map(|one| one.contract.clone()).unwrap_or_default(),
             unfit: trials.first().map(|trial| tried.given.unfit(profile, trial)).unwrap_or_default(),
             passed: self.passed(&trials).await?,
@@ -166,7 +166,7 @@ impl Listener {
         self.heard().iter().filter(|passed| passed.subject == entry && !passed.payload.is_empty()).count()
     }
 
-    async fn trial(&self, tried: &mut Tried<'_>, kind: Kind) -> Result<Trial, BusError> {
+    async fn trial(&self, tried: &mut Tried<'_>, kind: TrialKind) -> Result<Trial, BusError> {
         let run = RunId::from_uuid(Uuid::now_v7());
         let task = TaskId::Leaf(TaskIndex::top(1));
         let mut trial = Trial { kind, run, task, from: now(), until: now(), disturbed_at: None };
@@ -188,7 +188,7 @@ impl Listener {
         }
         sleep(LAST_WORDS).await;
         trial.until = now();
-        if kind == Kind::Overtaken {
+        if kind == TrialKind::Overtaken {
             // The delivery is still the agent's: what comes again is to be found closed.
             let end = AgentEvent::Outcome(outcome(Ending::Cancelled));
             self.write_as_another(profile, &trial, kind.generation(), &end).await?;
@@ -210,7 +210,7 @@ impl Listener {
             End::Nothing => match trial.disturbed_at {
                 // A write that came after the other's was refused, or ends what was done before it.
                 Some(at) => self.writings(profile, trial).any(|passed| passed.at > at),
-                None if trial.kind == Kind::Closed => self.is_acknowledged(profile, trial),
+                None if trial.kind == TrialKind::Closed => self.is_acknowledged(profile, trial),
                 // It has ended before anybody came between.
                 None => self.has_written(profile, trial, EventKind::Outcome),
             },
@@ -218,8 +218,11 @@ impl Listener {
     }
 
     fn is_acknowledged(&self, profile: &Profile, trial: &Trial) -> bool {
-        let queue =
-            if trial.kind == Kind::OfRole { profile.role.clone() } else { format!("@{}", profile.agent) };
+        let queue = if trial.kind == TrialKind::OfRole {
+            profile.role.clone()
+        } else {
+            format!("@{}", profile.agent)
+        };
         let subject = format!("$JS.ACK.TASKS.{queue}.");
         self.heard().iter().any(|passed| {
             passed.at >= trial.from
@@ -269,13 +272,13 @@ impl Listener {
         let reason = "to see whether it obeys".to_owned();
         trial.disturbed_at = Some(now());
         match trial.kind {
-            Kind::Cancelled => {
+            TrialKind::Cancelled => {
                 self.order(profile, &ControlMessage::CancelTask { run, task, generation, reason }).await
             }
-            Kind::Parked => {
+            TrialKind::Parked => {
                 self.order(profile, &ControlMessage::ParkTask { run, task, generation, reason }).await
             }
-            Kind::Redelivered => {
+            TrialKind::Redelivered => {
                 let ack = self.writings(profile, trial).find_map(|passed| ack_in(&passed));
                 // One without a subject to acknowledge is a fault that the checks name.
                 let handed_on = match ack {
@@ -287,14 +290,17 @@ impl Listener {
                     Err(error) => Err(error),
                 }
             }
-            Kind::Overtaken => {
+            TrialKind::Overtaken => {
                 let came = self.write_as_another(profile, trial, generation, &begun(2)).await?;
                 trial.disturbed_at = came.then(now);
                 Ok(())
             }
-            Kind::Plain | Kind::OfRole | Kind::Stored | Kind::TakenOver | Kind::Continued | Kind::Closed => {
-                Ok(())
-            }
+            TrialKind::Plain
+            | TrialKind::OfRole
+            | TrialKind::Stored
+            | TrialKind::TakenOver
+            | TrialKind::Continued
+            | TrialKind::Closed => Ok(()),
         }
     }
 

@@ -38,7 +38,7 @@ impl Passed {
 
 /// What a trial is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TrialKind {
     /// A task like any other, addressed to the agent.
     Plain,
     /// A task in the queue of its role.
@@ -72,7 +72,7 @@ pub(crate) enum End {
     Nothing,
 }
 
-impl Kind {
+impl TrialKind {
     /// All of them, in the order in which they are tried.
     pub(crate) const ALL: [Self; 10] = [
         Self::Plain,
@@ -171,7 +171,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Trial {
     /// What it is about.
-    pub(crate) kind: Kind,
+    pub(crate) kind: TrialKind,
     /// Its run; every trial has its own.
     pub(crate) run: RunId,
     /// The task.
@@ -187,7 +187,7 @@ pub(crate) struct Trial {
 
 /// All that was seen of an agent.
 #[derive(Debug, Clone)]
-pub(crate) struct Watch {
+pub(crate) struct Observations {
     /// The agent.
     pub(crate) agent: AgentId,
     /// Its role, by its own word.
@@ -205,14 +205,14 @@ pub(crate) struct Watch {
     /// All queues as they are.
     pub(crate) found: Vec<QueueSettings>,
     /// How its process ended, if it did not last, and during which trial.
-    pub(crate) ended: Option<(Kind, String)>,
+    pub(crate) ended: Option<(TrialKind, String)>,
     /// When watching ended.
     pub(crate) until: Millis,
 }
 
-impl Watch {
+impl Observations {
     /// A trial of this kind, if there was one.
-    pub(crate) fn trial(&self, kind: Kind) -> Option<&Trial> {
+    pub(crate) fn trial(&self, kind: TrialKind) -> Option<&Trial> {
         self.trials.iter().find(|trial| trial.kind == kind)
     }
 }

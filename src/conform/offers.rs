@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::envelope::INLINE_LIMIT;
 use muster_shared::wire::{Encoding, Profile};
 
-use super::{Kind, Trial};
+use super::{Trial, TrialKind};
 
 /// Time that each task has.
 const DEADLINE_MILLIS: u64 = 120_000;
@@ -59,16 +59,16 @@ impl Given {
     ) -> Result<TaskOffered, BusError> {
         let role = role_of(profile)?;
         let queue = match trial.kind {
-            Kind::OfRole => Queue::Role(role.clone()),
-            Kind::Plain
-            | Kind::Stored
-            | Kind::TakenOver
-            | Kind::Continued
-            | Kind::Closed
-            | Kind::Cancelled
-            | Kind::Parked
-            | Kind::Redelivered
-            | Kind::Overtaken => Queue::Agent(profile.agent.clone()),
+            TrialKind::OfRole => Queue::Role(role.clone()),
+            TrialKind::Plain
+            | TrialKind::Stored
+            | TrialKind::TakenOver
+            | TrialKind::Continued
+            | TrialKind::Closed
+            | TrialKind::Cancelled
+            | TrialKind::Parked
+            | TrialKind::Redelivered
+            | TrialKind::Overtaken => Queue::Agent(profile.agent.clone()),
         };
         Ok(TaskOffered {
             run: trial.run,
@@ -77,7 +77,7 @@ impl Given {
             queue,
             work: Work::Execute {
                 task: self.planned(role),
-                inputs: if trial.kind == Kind::Stored { vec![large()] } else { Vec::new() },
+                inputs: if trial.kind == TrialKind::Stored { vec![large()] } else { Vec::new() },
                 parents: Vec::new(),
                 progress: String::new(),
                 lessons: Vec::new(),
@@ -93,7 +93,7 @@ impl Given {
             deadline: Millis(now.0.saturating_add(DEADLINE_MILLIS)),
             limits: RunLimits::default(),
             budget: Budget::default(),
-            continues: (trial.kind == Kind::Continued).then_some(Generation(1)),
+            continues: (trial.kind == TrialKind::Continued).then_some(Generation(1)),
             answered: None,
             heard: Vec::new(),
             may_ask_peers: false,
@@ -116,19 +116,19 @@ impl Given {
 }
 
 /// What stands in the record before the agent comes, by generation.
-pub(super) fn earlier(kind: Kind) -> Vec<(Generation, AgentEvent)> {
+pub(super) fn earlier(kind: TrialKind) -> Vec<(Generation, AgentEvent)> {
     let first = |event| (Generation(1), event);
     match kind {
-        Kind::TakenOver => vec![first(begun(1)), first(AgentEvent::Step(step()))],
-        Kind::Continued => vec![first(begun(1)), first(AgentEvent::Step(step())), first(put_down())],
-        Kind::Closed => vec![first(begun(1)), first(AgentEvent::Outcome(outcome(Ending::Done)))],
-        Kind::Plain
-        | Kind::OfRole
-        | Kind::Stored
-        | Kind::Cancelled
-        | Kind::Parked
-        | Kind::Redelivered
-        | Kind::Overtaken => Vec::new(),
+        TrialKind::TakenOver => vec![first(begun(1)), first(AgentEvent::Step(step()))],
+        TrialKind::Continued => vec![first(begun(1)), first(AgentEvent::Step(step())), first(put_down())],
+        TrialKind::Closed => vec![first(begun(1)), first(AgentEvent::Outcome(outcome(Ending::Done)))],
+        TrialKind::Plain
+        | TrialKind::OfRole
+        | TrialKind::Stored
+        | TrialKind::Cancelled
+        | TrialKind::Parked
+        | TrialKind::Redelivered
+        | TrialKind::Overtaken => Vec::new(),
     }
 }
 
@@ -198,6 +198,6 @@ pub(super) fn outcome(ending: Ending) -> Outcome {
         last_step: None,
         steps: Vec::new(),
         usage: Usage::default(),
-        breach: None,
+        contract_violation: None,
     }
 }

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::render::checks::Verdict;
+use crate::render::checks::CheckResult;
 
 const AGENT: &str = "counter-1";
 const HEADER: &str = "Nats-Expected-Last-Subject-Sequence";
 
 /// A transcript that can be spoilt.
 struct Story {
-    watch: Watch,
+    watch: Observations,
     clock: u64,
     seq: u64,
     generation: Generation,
@@ -77,7 +77,7 @@ impl Story {
         });
     }
 
-    fn trial(&mut self, kind: Kind) {
+    fn trial(&mut self, kind: TrialKind) {
         let run = RunId::from_uuid(Uuid::from_u128(u128::from(self.clock) + 1));
         let from = Millis(self.clock + 1);
         self.generation = kind.generation();
@@ -90,18 +90,20 @@ impl Story {
             self.write(run, EventKind::Started, &started);
             let step = json!({"number": done + 1, "thought": {"text": "t"}, "action": {"name": "count"}});
             self.write(run, EventKind::Step, &step);
-            let is_disturbed =
-                matches!(kind, Kind::Cancelled | Kind::Parked | Kind::Redelivered | Kind::Overtaken);
+            let is_disturbed = matches!(
+                kind,
+                TrialKind::Cancelled | TrialKind::Parked | TrialKind::Redelivered | TrialKind::Overtaken
+            );
             disturbed_at = is_disturbed.then_some(Millis(self.clock));
             self.clock += if is_disturbed { 200 } else { 0 };
-            let ending = if kind == Kind::Cancelled { "cancelled" } else { "done" };
+            let ending = if kind == TrialKind::Cancelled { "cancelled" } else { "done" };
             let product = json!({"result": {"conclusion": "7", "data": {"words": 7}}});
             let outcome = json!({"ending": ending, "product": product});
             match kind {
-                Kind::Parked => {
+                TrialKind::Parked => {
                     self.write(run, EventKind::Released, &json!({"reason": "put down", "parked": true}));
                 }
-                Kind::Overtaken => self.refused(run, EventKind::Outcome, &outcome),
+                TrialKind::Overtaken => self.refused(run, EventKind::Outcome, &outcome),
                 _ => self.write(run, EventKind::Outcome, &outcome),
             }
         }
@@ -123,8 +125,8 @@ fn queue(name: &str) -> QueueSettings {
     }
 }
 
-fn good() -> Watch {
-    let watch = Watch {
+fn good() -> Observations {
+    let watch = Observations {
         agent: AGENT.parse().unwrap(),
         role: "counter".into(),
         contract: ContractSchemas {
@@ -147,20 +149,20 @@ fn good() -> Watch {
     story.message(format!("$KV.AGENTS.{AGENT}"), "profile", &profile, &[("Nats-TTL", "15s".into())], false);
     let beat = json!({"agent": AGENT, "busy": 0, "slots": 1});
     story.message(format!("hb.counter.{AGENT}"), "heartbeat", &beat, &[], false);
-    for kind in Kind::ALL {
+    for kind in TrialKind::ALL {
         story.trial(kind);
     }
     story.watch.until = Millis(story.clock);
     story.watch
 }
 
-fn failed(watch: &Watch) -> Vec<(String, String)> {
-    let checks = check::check(watch).into_iter().filter(|check| check.verdict == Verdict::Fail);
+fn failed(watch: &Observations) -> Vec<(String, String)> {
+    let checks = check::check(watch).into_iter().filter(|check| check.verdict == CheckResult::Fail);
     checks.map(|check| (check.what, check.found)).collect()
 }
 
 /// The messages of one trial and kind.
-fn of<'a>(watch: &'a mut Watch, kind: Kind, end: &str) -> &'a mut Passed {
+fn of<'a>(watch: &'a mut Observations, kind: TrialKind, end: &str) -> &'a mut Passed {
     let run = watch.trials.iter().find(|trial| trial.kind == kind).unwrap().run;
     let start = format!("evt.{run}.");
     let found =
@@ -181,7 +183,7 @@ fn an_agent_that_keeps_the_protocol_passes() {
 
 #[test]
 fn every_fault_is_named() {
-    type Spoil = fn(&mut Watch);
+    type Spoil = fn(&mut Observations);
     let cases: [(&str, &str, Spoil); 34] = [
         ("registry", "nothing was published", |watch| {
             watch.passed.retain(|one| !one.subject.starts_with("$KV."));
@@ -193,35 +195,39 @@ fn every_fault_is_named() {
         ("heartbeat", "nothing was heard", |watch| drop(watch.passed.remove(1))),
         ("heartbeat", "silent for 60 s", |watch| watch.until = Millis(61_010)),
         ("envelopes", "cannot be read", |watch| {
-            of(watch, Kind::Plain, "step").payload = b"{\"body\": 1}".to_vec();
+            of(watch, TrialKind::Plain, "step").payload = b"{\"body\": 1}".to_vec();
         }),
         ("envelopes", "sender", |watch| {
-            edit(of(watch, Kind::Plain, "step"), |step| step["sender"] = json!("somebody"));
+            edit(of(watch, TrialKind::Plain, "step"), |step| step["sender"] = json!("somebody"));
         }),
         ("envelopes", "no subject of the protocol", |watch| {
-            of(watch, Kind::Plain, "step").subject = "evt.run.step".into();
+            of(watch, TrialKind::Plain, "step").subject = "evt.run.step".into();
         }),
-        ("fence", "has no header", |watch| of(watch, Kind::Plain, "step").headers.clear()),
+        ("fence", "has no header", |watch| of(watch, TrialKind::Plain, "step").headers.clear()),
         ("fence", "excludes nobody", |watch| {
-            of(watch, Kind::Plain, "step").headers[1].1 = "evt.>".into();
+            of(watch, TrialKind::Plain, "step").headers[1].1 = "evt.>".into();
         }),
         ("started", "never started", |watch| {
-            of(watch, Kind::Plain, "started").stored = None;
-            of(watch, Kind::Plain, "step").stored = None;
-            of(watch, Kind::Plain, "outcome").stored = None;
+            of(watch, TrialKind::Plain, "started").stored = None;
+            of(watch, TrialKind::Plain, "step").stored = None;
+            of(watch, TrialKind::Plain, "outcome").stored = None;
         }),
-        ("started", "before started", |watch| of(watch, Kind::Plain, "started").stored = None),
+        ("started", "before started", |watch| of(watch, TrialKind::Plain, "started").stored = None),
         ("started", "attempt", |watch| {
-            edit(of(watch, Kind::TakenOver, "started"), |one| one["body"]["content"]["attempt"] = json!(1));
+            edit(of(watch, TrialKind::TakenOver, "started"), |one| {
+                one["body"]["content"]["attempt"] = json!(1)
+            });
         }),
         ("steps", "step 3 follows step 1", |watch| {
-            edit(of(watch, Kind::TakenOver, "step"), |one| one["body"]["content"]["number"] = json!(3));
+            edit(of(watch, TrialKind::TakenOver, "step"), |one| one["body"]["content"]["number"] = json!(3));
         }),
         ("outcome", "gives no result", |watch| {
-            edit(of(watch, Kind::Plain, "outcome"), |one| one["body"]["content"]["product"] = Value::Null);
+            edit(of(watch, TrialKind::Plain, "outcome"), |one| {
+                one["body"]["content"]["product"] = Value::Null
+            });
         }),
         ("after the outcome", "step was written after", |watch| {
-            let mut late = of(watch, Kind::Plain, "step").clone();
+            let mut late = of(watch, TrialKind::Plain, "step").clone();
             late.stored = None;
             watch.passed.push(late);
         }),
@@ -230,17 +236,17 @@ fn every_fault_is_named() {
             watch.passed.remove(at);
         }),
         ("cancellation", "ended as Done", |watch| {
-            edit(of(watch, Kind::Cancelled, "outcome"), |one| {
+            edit(of(watch, TrialKind::Cancelled, "outcome"), |one| {
                 one["body"]["content"]["ending"] = json!("done")
             });
         }),
         ("closed generation", "not acknowledged", |watch| {
-            let closed = watch.trial(Kind::Closed).unwrap().clone();
+            let closed = watch.trial(TrialKind::Closed).unwrap().clone();
             let within = |one: &Passed| one.at >= closed.from && one.at <= closed.until;
             watch.passed.retain(|one| !(one.subject.starts_with("$JS.ACK") && within(one)));
         }),
         ("process", "exit status: 3", |watch| {
-            watch.ended = Some((Kind::Plain, "exit status: 3".to_owned()));
+            watch.ended = Some((TrialKind::Plain, "exit status: 3".to_owned()));
         }),
         ("queues", "nobody takes from task.counter.>", |watch| drop(watch.found.remove(0))),
         ("queues", "ack_wait of counter is 5 s", |watch| watch.found[0].ack_wait = Duration::from_secs(5)),
@@ -252,7 +258,7 @@ fn every_fault_is_named() {
         ("queues", "backoff", |watch| watch.found[0].backoff = true),
         ("queues", "counter takes task.>", |watch| watch.found[0].filters = vec!["task.>".to_owned()]),
         ("contract", "`data`", |watch| {
-            edit(of(watch, Kind::Plain, "outcome"), |one| {
+            edit(of(watch, TrialKind::Plain, "outcome"), |one| {
                 one["body"]["content"]["product"]["result"]["data"] = json!({"letters": 7});
             });
         }),
@@ -260,21 +266,21 @@ fn every_fault_is_named() {
             watch.unfit = vec!["it has no documents".to_owned()];
         }),
         ("sizes", "data of the plain task has", |watch| {
-            edit(of(watch, Kind::Plain, "outcome"), |one| {
+            edit(of(watch, TrialKind::Plain, "outcome"), |one| {
                 one["body"]["content"]["product"]["result"]["data"] = json!({"words": "x".repeat(100_000)});
             });
         }),
         ("steps", "step 1 follows step 1 in the task that goes on", |watch| {
-            edit(of(watch, Kind::Continued, "step"), |one| one["body"]["content"]["number"] = json!(1));
+            edit(of(watch, TrialKind::Continued, "step"), |one| one["body"]["content"]["number"] = json!(1));
         }),
         ("putting down", "without parked: true", |watch| {
-            edit(of(watch, Kind::Parked, "released"), |one| {
+            edit(of(watch, TrialKind::Parked, "released"), |one| {
                 one["body"]["content"]["parked"] = json!(false);
             });
         }),
-        ("putting down", "went on", |watch| of(watch, Kind::Parked, "released").stored = None),
+        ("putting down", "went on", |watch| of(watch, TrialKind::Parked, "released").stored = None),
         ("second delivery", "1 of its steps were taken twice", |watch| {
-            let twice = of(watch, Kind::Redelivered, "step").clone();
+            let twice = of(watch, TrialKind::Redelivered, "step").clone();
             watch.passed.push(Passed { stored: Some(Seq(900)), ..twice });
         }),
     ];
@@ -296,7 +302,7 @@ fn what_was_not_seen_is_told_as_that() {
     for trial in &mut watch.trials {
         trial.disturbed_at = None;
     }
-    let run = watch.trial(Kind::Overtaken).unwrap().run.to_string();
+    let run = watch.trial(TrialKind::Overtaken).unwrap().run.to_string();
     watch.passed.retain(|one| !one.subject.contains(&run));
     let checks = check::check(&watch);
     let not_seen = checks.iter().filter(|check| check::word(check.verdict) == "not seen");
@@ -310,7 +316,7 @@ fn what_was_not_seen_is_told_as_that() {
 #[test]
 fn going_on_after_a_refused_write_is_a_fault() {
     let mut watch = good();
-    of(&mut watch, Kind::Plain, "step").stored = None;
+    of(&mut watch, TrialKind::Plain, "step").stored = None;
     assert!(failed(&watch).iter().any(|(check, found)| {
         check == "after a refused write" && found.contains("outcome follows a refused step")
     }));

@@ -75,7 +75,7 @@ enum Seen {
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Verdict {
+enum LifelineDecision {
     Fine,
     Wait,
     Tell(String),
@@ -141,20 +141,22 @@ impl Lifeline {
         let told = self.away.is_some_and(|away| away.told);
         let since = self.away.map(|away| away.since.elapsed()).unwrap_or_default();
         match judge(&seen, since, told, self.limit) {
-            Verdict::Fine => {
+            LifelineDecision::Fine => {
                 if told {
                     self.news.push_back(News::Warned("the fleet is there again".to_owned()));
                 }
                 self.away = None;
             }
-            Verdict::Wait => self.away = self.away.or(Some(Away { since: Instant::now(), told: false })),
-            Verdict::Tell(text) => {
+            LifelineDecision::Wait => {
+                self.away = self.away.or(Some(Away { since: Instant::now(), told: false }))
+            }
+            LifelineDecision::Tell(text) => {
                 self.news.push_back(News::Warned(text));
                 self.away =
                     Some(Away { since: self.away.map_or_else(Instant::now, |away| away.since), told: true });
             }
-            Verdict::Move(url) => self.news.push_back(News::Moved(url)),
-            Verdict::GiveUp(why) => self.news.push_back(News::Lost(why)),
+            LifelineDecision::Move(url) => self.news.push_back(News::Moved(url)),
+            LifelineDecision::GiveUp(why) => self.news.push_back(News::Lost(why)),
         }
         if let Some(now) = state {
             if let Some(before) = &self.known {
@@ -166,34 +168,36 @@ impl Lifeline {
 }
 
 /// What follows from what is seen. Pure.
-fn judge(seen: &Seen, away_for: Duration, told: bool, limit: Duration) -> Verdict {
+fn judge(seen: &Seen, away_for: Duration, told: bool, limit: Duration) -> LifelineDecision {
     match seen {
-        Seen::Here => Verdict::Fine,
-        Seen::At(url) => Verdict::Move(url.clone()),
+        Seen::Here => LifelineDecision::Fine,
+        Seen::At(url) => LifelineDecision::Move(url.clone()),
         Seen::CutOff if !told && away_for >= WORTH_A_WORD => {
-            Verdict::Tell("cut off from the bus of this fleet; trying again …".to_owned())
+            LifelineDecision::Tell("cut off from the bus of this fleet; trying again …".to_owned())
         }
         // Its supervisor starts the server again, or ends.
-        Seen::CutOff => Verdict::Wait,
-        Seen::Gone if away_for >= limit => Verdict::GiveUp(format!(
+        Seen::CutOff => LifelineDecision::Wait,
+        Seen::Gone if away_for >= limit => LifelineDecision::GiveUp(format!(
             "the fleet is gone and did not come back within {}",
             figures::span(limit)
         )),
         Seen::Gone if !told && away_for >= LOOK => {
             let waited = figures::span(limit);
-            Verdict::Tell(format!("the fleet is gone; waiting {waited} for `muster up` to bring one back …"))
+            LifelineDecision::Tell(format!(
+                "the fleet is gone; waiting {waited} for `muster up` to bring one back …"
+            ))
         }
-        Seen::Gone => Verdict::Wait,
+        Seen::Gone => LifelineDecision::Wait,
         Seen::Unreachable if away_for >= limit * ELSEWHERE => {
             let waited = figures::span(limit * ELSEWHERE);
-            Verdict::GiveUp(format!(
+            LifelineDecision::GiveUp(format!(
                 "the bus cannot be reached any more, and did not come back within {waited}"
             ))
         }
         Seen::Unreachable if !told && away_for >= WORTH_A_WORD => {
-            Verdict::Tell("cut off from the bus; trying again …".to_owned())
+            LifelineDecision::Tell("cut off from the bus; trying again …".to_owned())
         }
-        Seen::Unreachable => Verdict::Wait,
+        Seen::Unreachable => LifelineDecision::Wait,
     }
 }
 
@@ -248,18 +252,18 @@ mod tests {
     #[test]
     fn what_is_gone_is_told_within_seconds_and_given_up_in_the_end() {
         let judged = |seen: &Seen, away: Duration, told: bool| judge(seen, away, told, LIMIT);
-        assert_eq!(judged(&Seen::Here, LIMIT * 9, true), Verdict::Fine);
-        assert_eq!(judged(&Seen::At("b".into()), Duration::ZERO, false), Verdict::Move("b".into()));
-        assert_eq!(judged(&Seen::Gone, Duration::ZERO, false), Verdict::Wait);
-        assert!(matches!(judged(&Seen::Gone, SECOND, false), Verdict::Tell(_)));
-        assert_eq!(judged(&Seen::Gone, SECOND, true), Verdict::Wait, "it is told once");
-        assert!(matches!(judged(&Seen::Gone, LIMIT, true), Verdict::GiveUp(_)));
-        assert_eq!(judged(&Seen::CutOff, SECOND, false), Verdict::Wait);
-        assert!(matches!(judged(&Seen::CutOff, SECOND * 2, false), Verdict::Tell(_)));
-        assert_eq!(judged(&Seen::CutOff, LIMIT * 9, true), Verdict::Wait, "its supervisor lives");
-        assert!(matches!(judged(&Seen::Unreachable, SECOND * 2, false), Verdict::Tell(_)));
-        assert_eq!(judged(&Seen::Unreachable, LIMIT, true), Verdict::Wait);
-        assert!(matches!(judged(&Seen::Unreachable, LIMIT * ELSEWHERE, true), Verdict::GiveUp(_)));
+        assert_eq!(judged(&Seen::Here, LIMIT * 9, true), LifelineDecision::Fine);
+        assert_eq!(judged(&Seen::At("b".into()), Duration::ZERO, false), LifelineDecision::Move("b".into()));
+        assert_eq!(judged(&Seen::Gone, Duration::ZERO, false), LifelineDecision::Wait);
+        assert!(matches!(judged(&Seen::Gone, SECOND, false), LifelineDecision::Tell(_)));
+        assert_eq!(judged(&Seen::Gone, SECOND, true), LifelineDecision::Wait, "it is told once");
+        assert!(matches!(judged(&Seen::Gone, LIMIT, true), LifelineDecision::GiveUp(_)));
+        assert_eq!(judged(&Seen::CutOff, SECOND, false), LifelineDecision::Wait);
+        assert!(matches!(judged(&Seen::CutOff, SECOND * 2, false), LifelineDecision::Tell(_)));
+        assert_eq!(judged(&Seen::CutOff, LIMIT * 9, true), LifelineDecision::Wait, "its supervisor lives");
+        assert!(matches!(judged(&Seen::Unreachable, SECOND * 2, false), LifelineDecision::Tell(_)));
+        assert_eq!(judged(&Seen::Unreachable, LIMIT, true), LifelineDecision::Wait);
+        assert!(matches!(judged(&Seen::Unreachable, LIMIT * ELSEWHERE, true), LifelineDecision::GiveUp(_)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::log_file::LogFile;
-use super::policy::{Deaths, RestartPolicy, Verdict};
+use super::policy::{Deaths, RestartDecision, RestartPolicy};
 use super::process::ProcessRef;
 use crate::app::now;
 
@@ -45,7 +45,7 @@ pub(crate) struct MemberSpec {
 
 /// What became of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum MemberChange {
     /// It runs.
     Started(ProcessRef),
     /// It could not be started, or ended though nobody asked it to; it is started again after a while.
@@ -70,23 +70,23 @@ pub(crate) enum Change {
 }
 
 /// A change, and of which process.
-pub(crate) type Changed = (String, Change);
+pub(crate) type Changed = (String, MemberChange);
 
 /// Keeps a process running until told to stop or it died too often.
 pub(crate) async fn keep(spec: MemberSpec, changes: mpsc::Sender<Changed>, stop: CancellationToken) {
     let mut deaths = Deaths::default();
-    let tell = async |change: Change| {
+    let tell = async |change: MemberChange| {
         let _ = changes.send((spec.name.clone(), change)).await;
     };
     loop {
         let how = match start(&spec) {
             Ok((mut child, process)) => {
-                tell(Change::Started(process.clone())).await;
+                tell(MemberChange::Started(process.clone())).await;
                 tokio::select! {
                     status = child.wait() => ended(status),
                     () = stop.cancelled() => {
                         end(&mut child, &process, spec.stop_limit).await;
-                        tell(Change::Stopped).await;
+                        tell(MemberChange::Stopped).await;
                         return;
                     }
                 }
@@ -94,16 +94,16 @@ pub(crate) async fn keep(spec: MemberSpec, changes: mpsc::Sender<Changed>, stop:
             Err(reason) => reason,
         };
         match deaths.died(now(), &spec.policy) {
-            Verdict::GiveUp => {
-                tell(Change::GivenUp { how }).await;
+            RestartDecision::GiveUp => {
+                tell(MemberChange::GivenUp { how }).await;
                 return;
             }
-            Verdict::Restart { after } => {
-                tell(Change::Died { how, again_after: after }).await;
+            RestartDecision::Restart { after } => {
+                tell(MemberChange::Died { how, again_after: after }).await;
                 tokio::select! {
                     () = tokio::time::sleep(after) => {}
                     () = stop.cancelled() => {
-                        tell(Change::Stopped).await;
+                        tell(MemberChange::Stopped).await;
                         return;
                     }
                 }
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    async fn next(changes: &mut mpsc::Receiver<Changed>) -> Change {
+    async fn next(changes: &mut mpsc::Receiver<Changed>) -> MemberChange {
         let limit = Duration::from_secs(10);
         tokio::time::timeout(limit, changes.recv()).await.unwrap().unwrap().1
     }
@@ -210,12 +210,12 @@ mod tests {
         let (sender, mut changes) = mpsc::channel(16);
         tokio::spawn(keep(spec(folder.path(), "echo words; exit 3"), sender, CancellationToken::new()));
         for _ in 0..2 {
-            assert!(matches!(next(&mut changes).await, Change::Started(_)));
-            let Change::Died { how, .. } = next(&mut changes).await else { unreachable!() };
+            assert!(matches!(next(&mut changes).await, MemberChange::Started(_)));
+            let MemberChange::Died { how, .. } = next(&mut changes).await else { unreachable!() };
             assert_eq!(how, "ended with exit code 3");
         }
-        assert!(matches!(next(&mut changes).await, Change::Started(_)));
-        assert!(matches!(next(&mut changes).await, Change::GivenUp { .. }));
+        assert!(matches!(next(&mut changes).await, MemberChange::Started(_)));
+        assert!(matches!(next(&mut changes).await, MemberChange::GivenUp { .. }));
         assert!(changes.recv().await.is_none());
         let log = std::fs::read_to_string(folder.path().join("one.log")).unwrap();
         assert!(log.starts_with("words\n"), "{log}");
@@ -228,10 +228,10 @@ mod tests {
         let stop = CancellationToken::new();
         let stubborn = spec(folder.path(), "trap '' TERM; while :; do sleep 0.05; done");
         let keeper = tokio::spawn(keep(stubborn, sender, stop.clone()));
-        let Change::Started(process) = next(&mut changes).await else { unreachable!() };
+        let MemberChange::Started(process) = next(&mut changes).await else { unreachable!() };
         assert!(process.is_alive());
         stop.cancel();
-        assert_eq!(next(&mut changes).await, Change::Stopped);
+        assert_eq!(next(&mut changes).await, MemberChange::Stopped);
         keeper.await.unwrap();
         assert!(process.gone_within(Duration::from_secs(2)).await);
     }
@@ -244,7 +244,7 @@ mod tests {
         missing.program = "/nowhere/muster".into();
         missing.policy.max_restarts = 0;
         tokio::spawn(keep(missing, sender, CancellationToken::new()));
-        let Change::GivenUp { how } = next(&mut changes).await else { unreachable!() };
+        let MemberChange::GivenUp { how } = next(&mut changes).await else { unreachable!() };
         assert!(how.contains("/nowhere/muster"), "{how}");
     }
 }

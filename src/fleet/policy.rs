@@ -20,7 +20,7 @@ pub(crate) struct RestartPolicy {
 
 /// What to do about a process that died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RestartDecision {
     /// Start it again after this time.
     Restart {
         /// How long to wait.
@@ -38,15 +38,15 @@ pub(crate) struct Deaths {
 
 impl Deaths {
     /// Notes a death and says what to do.
-    pub(crate) fn died(&mut self, now: Millis, policy: &RestartPolicy) -> Verdict {
+    pub(crate) fn died(&mut self, now: Millis, policy: &RestartPolicy) -> RestartDecision {
         self.times.retain(|at| now.since(*at) < policy.window);
         let restarts = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
         if restarts >= policy.max_restarts {
-            return Verdict::GiveUp;
+            return RestartDecision::GiveUp;
         }
         self.times.push_back(now);
         let doubled = policy.first_wait.saturating_mul(1_u32.checked_shl(restarts).unwrap_or(u32::MAX));
-        Verdict::Restart { after: doubled.min(policy.longest_wait) }
+        RestartDecision::Restart { after: doubled.min(policy.longest_wait) }
     }
 }
 
@@ -61,15 +61,18 @@ mod tests {
         longest_wait: Duration::from_millis(350),
     };
 
-    fn restart(millis: u64) -> Verdict {
-        Verdict::Restart { after: Duration::from_millis(millis) }
+    fn restart(millis: u64) -> RestartDecision {
+        RestartDecision::Restart { after: Duration::from_millis(millis) }
     }
 
     #[test]
     fn waits_double_up_to_the_longest_and_then_it_is_given_up() {
         let mut deaths = Deaths::default();
-        let verdicts: Vec<Verdict> = (0..5).map(|n| deaths.died(Millis(n * 1000), &POLICY)).collect();
-        assert_eq!(verdicts, [restart(100), restart(200), restart(350), restart(350), Verdict::GiveUp]);
+        let verdicts: Vec<RestartDecision> = (0..5).map(|n| deaths.died(Millis(n * 1000), &POLICY)).collect();
+        assert_eq!(
+            verdicts,
+            [restart(100), restart(200), restart(350), restart(350), RestartDecision::GiveUp]
+        );
     }
 
     #[test]
@@ -83,6 +86,6 @@ mod tests {
     #[test]
     fn no_restart_at_all_can_be_asked_for() {
         let policy = RestartPolicy { max_restarts: 0, ..POLICY };
-        assert_eq!(Deaths::default().died(Millis(1), &policy), Verdict::GiveUp);
+        assert_eq!(Deaths::default().died(Millis(1), &policy), RestartDecision::GiveUp);
     }
 }

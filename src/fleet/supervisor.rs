@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::member::{Change, Changed, MemberSpec, keep};
-use super::policy::{Deaths, RestartPolicy, Verdict};
+use super::member::{Changed, MemberChange, MemberSpec, keep};
+use super::policy::{Deaths, RestartDecision, RestartPolicy};
 use super::process::{ProcessRef, resident_bytes};
 use super::state::{FleetFolder, FleetLock, FleetState, GaveUp, MemberState};
 use super::store::{self, Care, StoreWatch};
@@ -335,7 +335,7 @@ impl Watcher {
         self.follow_folder(&mut keepers, &changed, &stop).await;
         if let Some(server) = &self.server {
             let process = ProcessRef::of(server.pid());
-            self.tell(SERVER, Change::Started(process)).await;
+            self.tell(SERVER, MemberChange::Started(process)).await;
         }
         let (seen, mut sights) = mpsc::channel(1);
         let guard = tokio::spawn(guard::keep_watch(bus, self.server.is_some(), self.settled.clone(), seen));
@@ -371,7 +371,7 @@ impl Watcher {
             if let Err(error) = server.stop().await {
                 tracing::warn!(%error, "the NATS server could not be stopped in good order");
             }
-            self.tell(SERVER, Change::Stopped).await;
+            self.tell(SERVER, MemberChange::Stopped).await;
         }
         self.folder.clear();
     }
@@ -424,18 +424,18 @@ impl Watcher {
         let mut how = how;
         loop {
             match self.server_deaths.died(now(), &policy(&self.app.settings().fleet)) {
-                Verdict::GiveUp => {
-                    self.tell_of(SERVER, Change::GivenUp { how }).await;
+                RestartDecision::GiveUp => {
+                    self.tell_of(SERVER, MemberChange::GivenUp { how }).await;
                     return false;
                 }
-                Verdict::Restart { after } => {
-                    self.tell_of(SERVER, Change::Died { how, again_after: after }).await;
+                RestartDecision::Restart { after } => {
+                    self.tell_of(SERVER, MemberChange::Died { how, again_after: after }).await;
                     tokio::time::sleep(after).await;
                 }
             }
             match start_server(&self.app, port).await {
                 Ok(server) => {
-                    self.tell_of(SERVER, Change::Started(ProcessRef::of(server.pid()))).await;
+                    self.tell_of(SERVER, MemberChange::Started(ProcessRef::of(server.pid()))).await;
                     self.server = Some(server);
                     return true;
                 }
@@ -444,32 +444,32 @@ impl Watcher {
         }
     }
 
-    async fn tell_of(&mut self, name: &str, change: Change) {
+    async fn tell_of(&mut self, name: &str, change: MemberChange) {
         self.note(name, &change);
         self.tell(name, change).await;
     }
 
     /// Writes a change into the state.
-    fn note(&mut self, name: &str, change: &Change) {
+    fn note(&mut self, name: &str, change: &MemberChange) {
         if let Some(member) = self.state.members.iter_mut().find(|member| member.name == name) {
             match change {
-                Change::Started(process) => member.process = Some(process.clone()),
-                Change::Died { how, .. } => {
+                MemberChange::Started(process) => member.process = Some(process.clone()),
+                MemberChange::Died { how, .. } => {
                     member.process = None;
                     member.restarts += 1;
                     member.how = Some(how.clone());
                 }
-                Change::GivenUp { how } => {
+                MemberChange::GivenUp { how } => {
                     member.process = None;
                     member.given_up = true;
                     member.how = Some(how.clone());
                     member.gave_up = Some(GaveUp { at: now().0, how: how.clone() });
                 }
-                Change::Stopped => member.process = None,
-                Change::Refused { .. } => {}
+                MemberChange::Stopped => member.process = None,
+                MemberChange::Refused { .. } => {}
             }
         }
-        if matches!(change, Change::Stopped) {
+        if matches!(change, MemberChange::Stopped) {
             self.state.members.retain(|member| member.name != name || member.file.is_none());
         }
         let is_there =
@@ -484,7 +484,7 @@ impl Watcher {
         }
     }
 
-    async fn tell(&self, name: &str, change: Change) {
+    async fn tell(&self, name: &str, change: MemberChange) {
         let _ = self.teller.send((name.to_owned(), change)).await;
     }
 
@@ -515,13 +515,13 @@ async fn server_ended(server: &mut Option<LocalServer>) -> String {
 }
 
 /// A bus to read from: a fleet that is up, or the record of one that is not, served for as long as this lives.
-pub(crate) struct Reading {
+pub(crate) struct ReadAccess {
     /// The bus.
     pub(crate) bus: muster_bus::Bus,
     server: Option<(LocalServer, FleetLock)>,
 }
 
-impl Reading {
+impl ReadAccess {
     /// Finds the fleet, or serves the local record when the fleet is down.
     pub(crate) async fn open(app: &App) -> Result<Self, Failure> {
         if let Some(url) = app.url() {

@@ -8,7 +8,7 @@ use super::paint::Paint;
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(crate) enum CheckResult {
     /// As it should be.
     Ok,
     /// Works, but look at it.
@@ -23,7 +23,7 @@ pub(crate) struct Check {
     /// What was looked at.
     pub(crate) what: String,
     /// How it went.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CheckResult,
     /// What was found.
     pub(crate) found: String,
     /// How to mend it.
@@ -34,41 +34,51 @@ pub(crate) struct Check {
 impl Check {
     /// A check that went well.
     pub(crate) fn ok(what: &str, found: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), verdict: Verdict::Ok, found: found.into(), mend: None }
+        Self { what: what.to_owned(), verdict: CheckResult::Ok, found: found.into(), mend: None }
     }
 
     /// Something to look at.
     pub(crate) fn warn(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), verdict: Verdict::Warn, found: found.into(), mend: Some(mend.into()) }
+        Self {
+            what: what.to_owned(),
+            verdict: CheckResult::Warn,
+            found: found.into(),
+            mend: Some(mend.into()),
+        }
     }
 
     /// Something to mend.
     pub(crate) fn fail(what: &str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), verdict: Verdict::Fail, found: found.into(), mend: Some(mend.into()) }
+        Self {
+            what: what.to_owned(),
+            verdict: CheckResult::Fail,
+            found: found.into(),
+            mend: Some(mend.into()),
+        }
     }
 }
 
 /// One line for each check, and one more that says how to mend it.
 pub(crate) fn list(checks: &[Check], paint: Paint) -> String {
     list_with(checks, paint, |verdict| match verdict {
-        Verdict::Ok => "ok",
-        Verdict::Warn => "warn",
-        Verdict::Fail => "fail",
+        CheckResult::Ok => "ok",
+        CheckResult::Warn => "warn",
+        CheckResult::Fail => "fail",
     })
 }
 
 /// The same, with other words for the verdicts.
-pub(crate) fn list_with(checks: &[Check], paint: Paint, word: fn(Verdict) -> &'static str) -> String {
-    let words = [Verdict::Ok, Verdict::Warn, Verdict::Fail].map(|verdict| word(verdict).len());
+pub(crate) fn list_with(checks: &[Check], paint: Paint, word: fn(CheckResult) -> &'static str) -> String {
+    let words = [CheckResult::Ok, CheckResult::Warn, CheckResult::Fail].map(|verdict| word(verdict).len());
     let longest = words.into_iter().max().unwrap_or(0);
     let width = checks.iter().map(|check| check.what.chars().count()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for check in checks {
         let word = format!("{:longest$}", word(check.verdict));
         let verdict = match check.verdict {
-            Verdict::Ok => paint.good(&word),
-            Verdict::Warn => paint.warn(&word),
-            Verdict::Fail => paint.bad(&word),
+            CheckResult::Ok => paint.good(&word),
+            CheckResult::Warn => paint.warn(&word),
+            CheckResult::Fail => paint.bad(&word),
         };
         let space = " ".repeat(width - check.what.chars().count());
         lines.push(format!("{verdict}  {}{space}  {}", check.what, figures::one_line(&check.found, 200)));

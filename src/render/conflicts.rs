@@ -1,6 +1,6 @@
 //! Results that contradict each other: in `muster show` and in `muster trace`.
 
-use muster_shared::conflict::{Side, Verdict};
+use muster_shared::conflict::{ConflictVerdict, Side};
 use muster_shared::flow::Citation;
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, RunEvent, RunState, SettlingFor};
@@ -46,7 +46,7 @@ fn places(evidence: &[Citation]) -> String {
 
 fn ended(end: &ConflictEnd, redone: &[TaskIndex]) -> String {
     match end {
-        ConflictEnd::Settled(Verdict { value, by, why, losers, evidence, .. }) => {
+        ConflictEnd::Settled(ConflictVerdict { value, by, why, losers, evidence, .. }) => {
             let again =
                 if redone.is_empty() { String::new() } else { format!("; {} is done again", list(redone)) };
             format!(

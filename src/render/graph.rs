@@ -53,11 +53,11 @@ pub(crate) fn mermaid(plan: &Plan, state: &RunState) -> String {
         let indent = "  ".repeat(depth);
         let label = mermaid_text(&label(plan, index));
         text.push_str(&match place {
-            Place::Leaf => {
+            Rank::Leaf => {
                 format!("{indent}{}[\"{label}\"]:::{}\n", id(index), look_of(state, index).name)
             }
-            Place::Begin => format!("{indent}subgraph {}[\"{label}\"]\n", id(index)),
-            Place::End => format!("{indent}end\n"),
+            Rank::Begin => format!("{indent}subgraph {}[\"{label}\"]\n", id(index)),
+            Rank::End => format!("{indent}end\n"),
         });
     });
     for (needed, index) in edges(plan) {
@@ -86,7 +86,7 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
         let indent = "  ".repeat(depth);
         let label = dot_text(&label(plan, index));
         text.push_str(&match place {
-            Place::Leaf => {
+            Rank::Leaf => {
                 let look = look_of(state, index);
                 format!(
                     "{indent}{} [label=\"{label}\", fillcolor=\"{}\", color=\"{}\", tooltip=\"{}\"];\n",
@@ -96,10 +96,10 @@ pub(crate) fn dot(plan: &Plan, state: &RunState) -> String {
                     look.name
                 )
             }
-            Place::Begin => {
+            Rank::Begin => {
                 format!("{indent}subgraph cluster_{} {{\n{indent}  label=\"{label}\";\n", id(index))
             }
-            Place::End => format!("{indent}}}\n"),
+            Rank::End => format!("{indent}}}\n"),
         });
     });
     let first_leaf = |index: &TaskIndex| plan.leaves_of(index).next().cloned();
@@ -134,7 +134,7 @@ fn members<'a>(plan: &'a Plan, state: &'a RunState) -> impl Iterator<Item = (&'a
     shared.flat_map(|(task, group)| group.everybody().map(move |member| (task, member)))
 }
 
-enum Place {
+enum Rank {
     Leaf,
     Begin,
     End,
@@ -144,16 +144,16 @@ fn nodes(
     plan: &Plan,
     parent: Option<&TaskIndex>,
     depth: usize,
-    draw: &mut dyn FnMut(&TaskIndex, usize, &Place),
+    draw: &mut dyn FnMut(&TaskIndex, usize, &Rank),
 ) {
     let children: Vec<&TaskIndex> = plan.children(parent).map(|(index, _)| index).collect();
     for index in children {
         if plan.is_leaf(index) {
-            draw(index, depth, &Place::Leaf);
+            draw(index, depth, &Rank::Leaf);
         } else {
-            draw(index, depth, &Place::Begin);
+            draw(index, depth, &Rank::Begin);
             nodes(plan, Some(index), depth + 1, draw);
-            draw(index, depth, &Place::End);
+            draw(index, depth, &Rank::End);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What came of an ordeal, for people.
 
-use muster_support::chaos::{Spread, Verdict};
+use muster_support::chaos::{ChaosResult, Spread};
 use muster_support::growth::Growth;
 
 use super::figures;
 use super::table;
 
 /// The figures of an ordeal, and what is wrong.
-pub(crate) fn report(verdict: &Verdict) -> String {
+pub(crate) fn report(verdict: &ChaosResult) -> String {
     let faults = verdict.faults;
     let rows = [
         ("runs", verdict.runs.to_string()),
@@ -87,7 +87,7 @@ pub(crate) fn growth(grown: &Growth) -> String {
 }
 
 /// The table of `muster bench recovery`.
-pub(crate) fn recovery_table(rows: &[(&str, Spread, Verdict)]) -> String {
+pub(crate) fn recovery_table(rows: &[(&str, Spread, ChaosResult)]) -> String {
     let lines = rows.iter().map(|(what, times, verdict)| {
         let reports = format!("{} of {}", verdict.reported, verdict.runs);
         vec![

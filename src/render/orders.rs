@@ -51,7 +51,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
-        | RunEvent::StepsUnfolded { .. }
+        | RunEvent::StepsExpanded { .. }
         | RunEvent::PlanningSkipped { .. }
         | RunEvent::PlanDrafted { .. }
         | RunEvent::PlanIterated { .. }
@@ -87,7 +87,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
         | RunEvent::TaskAnswered { .. }
         | RunEvent::TaskDelegated { .. }
         | RunEvent::HandOverRefused { .. }
-        | RunEvent::StandstillEnded { .. }
+        | RunEvent::DeadlockEnded { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

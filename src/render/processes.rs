@@ -1,8 +1,8 @@
 //! `muster ps`.
 
 use muster_shared::flow::AgentState;
-use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
+use muster_shared::track_record::Tally;
 use muster_shared::wire::{Profile, SetAside};
 
 use super::{figures, table};
@@ -16,7 +16,7 @@ pub(crate) struct Listed {
     pub(crate) profile: Profile,
     /// What its work came to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) standing: Option<Tally>,
+    pub(crate) track_record: Option<Tally>,
 }
 
 /// The processes of a fleet, orchestrators first, then by role.
@@ -26,7 +26,7 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
     }
     listed
         .sort_by_key(|Listed { profile: p, .. }| (p.role != "orchestrator", p.role.clone(), p.agent.clone()));
-    let rows = listed.iter().map(|listed| row(&listed.profile, listed.standing.as_ref(), now)).collect();
+    let rows = listed.iter().map(|listed| row(&listed.profile, listed.track_record.as_ref(), now)).collect();
     table::plain(
         &["AGENT", "ROLE", "HOST", "PID", "BUSY", "STATE", "DONE", "MODEL", "MEMORY", "UP"],
         rows,
@@ -36,8 +36,8 @@ pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
 }
 
 /// How many of the tasks that ended with it ended well, and how many bids it broke.
-fn done(standing: Option<&Tally>) -> String {
-    let Some(tally) = standing else { return "-".to_owned() };
+fn done(track_record: Option<&Tally>) -> String {
+    let Some(tally) = track_record else { return "-".to_owned() };
     let broken = match tally.bids_broken {
         0 => String::new(),
         broken => format!(", {} broken", figures::plural(broken, "bid")),
@@ -105,7 +105,7 @@ fn role(profile: &Profile) -> String {
     }
 }
 
-fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> {
+fn row(profile: &Profile, track_record: Option<&Tally>, now: Millis) -> Vec<String> {
     let memory = match profile.resident_bytes {
         0 => "?".to_owned(),
         known => figures::bytes(known),
@@ -122,7 +122,7 @@ fn row(profile: &Profile, standing: Option<&Tally>, now: Millis) -> Vec<String> 
         profile.pid.to_string(),
         format!("{}/{}", profile.busy, profile.slots),
         state(profile),
-        done(standing),
+        done(track_record),
         figures::one_line(model, 40),
         memory,
         up,
@@ -171,10 +171,10 @@ mod tests {
 
     #[test]
     fn orchestrators_stand_first() {
-        let standing = Some(Tally { done: 9, failed: 1, ..Tally::default() });
+        let track_record = Some(Tally { done: 9, failed: 1, ..Tally::default() });
         let listed = vec![
-            Listed { profile: profile("worker-1", "worker"), standing },
-            Listed { profile: profile("o-1", "orchestrator"), standing: None },
+            Listed { profile: profile("worker-1", "worker"), track_record },
+            Listed { profile: profile("o-1", "orchestrator"), track_record: None },
         ];
         let text = table(listed, Millis(66_000));
         let lines: Vec<&str> = text.lines().collect();
@@ -191,18 +191,18 @@ mod tests {
         let run: muster_shared::ids::RunId = "0197a1b2-0000-7000-8000-000000000001".parse().unwrap();
         let aside = SetAside { run, reason: "it decided 100 times in a row".into(), until: 5_000 };
         let orchestrator = Profile { set_aside: vec![aside], ..profile("o-1", "orchestrator") };
-        let lines = set_aside(&[Listed { profile: orchestrator, standing: None }], Millis(1_000));
+        let lines = set_aside(&[Listed { profile: orchestrator, track_record: None }], Millis(1_000));
         let expected = format!("run {} is left alone for 4.0s: it decided 100 times in a row", run.short());
         assert_eq!(lines, [expected]);
     }
 
     #[test]
     fn bids_that_were_broken_are_told() {
-        let standing = Tally { done: 1, bids_kept: 1, ..Tally::default() };
+        let track_record = Tally { done: 1, bids_kept: 1, ..Tally::default() };
         assert_eq!(done(None), "-");
-        assert_eq!(done(Some(&standing)), "1/1");
-        assert_eq!(done(Some(&Tally { bids_broken: 1, ..standing })), "1/1, 1 bid broken");
-        assert_eq!(done(Some(&Tally { bids_broken: 2, failed: 1, ..standing })), "1/2, 2 bids broken");
+        assert_eq!(done(Some(&track_record)), "1/1");
+        assert_eq!(done(Some(&Tally { bids_broken: 1, ..track_record })), "1/1, 1 bid broken");
+        assert_eq!(done(Some(&Tally { bids_broken: 2, failed: 1, ..track_record })), "1/2, 2 bids broken");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn tree_with(
 
 /// One line of the tree: a leaf, a parent, or a phase of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct TreeLine {
     index: Option<TaskIndex>,
     depth: usize,
     mark: Mark,
@@ -56,7 +56,7 @@ pub(crate) struct Line {
 }
 
 /// The lines of the tree: planning, the plan, changes of plan, writing.
-fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
+fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
     let mut lines = Vec::new();
     lines.extend(phase(state, doing, &TaskId::Plan, "plan the work"));
     for line in progress::lines(state, Detail::Seen) {
@@ -74,7 +74,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
             lines.extend(phase(state, doing, task, "review the draft"));
         }
     } else if state.plan.is_some() {
-        lines.push(Line {
+        lines.push(TreeLine {
             index: None,
             depth: 0,
             mark: Mark::NotStarted,
@@ -86,7 +86,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<Line> {
     lines
 }
 
-fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
+fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> TreeLine {
     let index = &line.index;
     let task = TaskId::Leaf(index.clone());
     let reflecting = TaskId::Reflect(index.clone());
@@ -107,7 +107,7 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> Line {
     };
     let mark = if line.mark == Mark::Done && holds_a_part(state, index) { Mark::Partly } else { line.mark };
     let text = format!("{index} {}", line.name);
-    Line { index: Some(line.index), depth: line.depth, mark, failed, text, note }
+    TreeLine { index: Some(line.index), depth: line.depth, mark, failed, text, note }
 }
 
 fn part_note(why: &str) -> String {
@@ -120,7 +120,7 @@ fn holds_a_part(state: &RunState, index: &TaskIndex) -> bool {
     plan.is_some_and(|plan| plan.leaves_of(index).any(|leaf| in_part(state, leaf).is_some()))
 }
 
-fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<Line> {
+fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<TreeLine> {
     let found = state.tasks.get(task)?;
     let taken = state.seen_with(task);
     let status = progress::seen(state, task).unwrap_or(found.status);
@@ -132,7 +132,7 @@ fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<L
     };
     let note =
         phase_note(found, status, taken.or(found.agent.as_ref()), doing.get(task).map_or("", String::as_str));
-    Some(Line {
+    Some(TreeLine {
         index: None,
         depth: 0,
         mark,
@@ -154,7 +154,7 @@ fn phase_note(task: &TaskState, status: TaskStatus, agent: Option<&AgentId>, doi
     }
 }
 
-fn painted(line: &Line, width: usize, paint: Paint) -> String {
+fn painted(line: &TreeLine, width: usize, paint: Paint) -> String {
     let plain = plain(line, width);
     let (before, after) = plain.split_once(']').unwrap_or((&plain, ""));
     let mark = format!("{}]", before.trim_start());
@@ -168,8 +168,8 @@ fn painted(line: &Line, width: usize, paint: Paint) -> String {
     format!("{}{mark}{after}", " ".repeat(line.depth * 2))
 }
 
-fn plain(line: &Line, width: usize) -> String {
-    let Line { depth, mark, text, note, .. } = line;
+fn plain(line: &TreeLine, width: usize) -> String {
+    let TreeLine { depth, mark, text, note, .. } = line;
     let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
     let room = width.saturating_sub(depth * 2).max(20);
     format!("{}{}", " ".repeat(depth * 2), figures::one_line(&format!("{mark} {text}{note}"), room))

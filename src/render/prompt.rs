@@ -1,6 +1,6 @@
 //! `muster prompt`.
 
-use muster_agents::react::sent::{Check, Sent};
+use muster_agents::react::sent::{Check, SentRequest};
 use muster_shared::flow::StoredMessage;
 use muster_shared::ids::TaskId;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::figures;
 use super::paint::Paint;
 
 /// A request in full.
-pub(crate) fn whole(task: &TaskId, sent: &Sent, paint: Paint) -> String {
+pub(crate) fn whole(task: &TaskId, sent: &SentRequest, paint: Paint) -> String {
     let mut parts = vec![head(task, sent, paint)];
     let mut messages = sent.messages.iter();
     parts.extend(messages.next().map(|system| message(system, paint)));
@@ -20,7 +20,7 @@ pub(crate) fn whole(task: &TaskId, sent: &Sent, paint: Paint) -> String {
 
 /// What a request changed of the one before it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Change<'a> {
+pub(crate) struct PromptChange<'a> {
     /// Messages at the head that are the same.
     pub(crate) same: usize,
     /// Messages of the one before that are gone.
@@ -29,9 +29,9 @@ pub(crate) struct Change<'a> {
     pub(crate) added: &'a [StoredMessage],
 }
 
-impl<'a> Change<'a> {
+impl<'a> PromptChange<'a> {
     /// What changed from one request to the next.
-    pub(crate) fn between(last: Option<&'a Sent>, this: &'a Sent) -> Self {
+    pub(crate) fn between(last: Option<&'a SentRequest>, this: &'a SentRequest) -> Self {
         let last: &[StoredMessage] = last.map_or(&[], |last| &last.messages);
         let same = last.iter().zip(&this.messages).take_while(|(one, other)| one == other).count();
         Self { same, removed: &last[same..], added: &this.messages[same..] }
@@ -39,8 +39,13 @@ impl<'a> Change<'a> {
 }
 
 /// What a request changed of the one for the step before.
-pub(crate) fn difference(task: &TaskId, this: &Sent, last: Option<&Sent>, paint: Paint) -> String {
-    let change = Change::between(last, this);
+pub(crate) fn difference(
+    task: &TaskId,
+    this: &SentRequest,
+    last: Option<&SentRequest>,
+    paint: Paint,
+) -> String {
+    let change = PromptChange::between(last, this);
     let mut parts = vec![head(task, this, paint)];
     parts.push(match last {
         None => "There is no step before it: all of it is new.".to_owned(),
@@ -58,7 +63,7 @@ pub(crate) fn difference(task: &TaskId, this: &Sent, last: Option<&Sent>, paint:
     parts.join("\n\n")
 }
 
-fn head(task: &TaskId, sent: &Sent, paint: Paint) -> String {
+fn head(task: &TaskId, sent: &SentRequest, paint: Paint) -> String {
     let of_calls =
         if sent.calls > 1 { format!(", call {} of {}", sent.call, sent.calls) } else { String::new() };
     let aside = if sent.aside { ", asked apart from the conversation" } else { "" };
@@ -91,7 +96,7 @@ fn checked(check: Check, paint: Paint) -> String {
     }
 }
 
-fn tools(sent: &Sent, paint: Paint) -> Option<String> {
+fn tools(sent: &SentRequest, paint: Paint) -> Option<String> {
     if sent.tools.is_empty() {
         let names: Vec<&str> =
             sent.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -140,9 +145,9 @@ mod tests {
         StoredMessage { role: role.to_owned(), content: content.to_owned() }
     }
 
-    fn sent(step: u32, messages: Vec<StoredMessage>) -> Sent {
+    fn sent(step: u32, messages: Vec<StoredMessage>) -> SentRequest {
         let schema = json!({"type": "object", "properties": {"expression": {"type": "string"}}});
-        Sent {
+        SentRequest {
             seq: Seq(40),
             agent: AgentId::new("worker", 1),
             generation: Generation(1),
@@ -166,7 +171,7 @@ mod tests {
         }
     }
 
-    fn steps() -> [Sent; 2] {
+    fn steps() -> [SentRequest; 2] {
         let begin = vec![said("system", "You are a worker."), said("user", "Add up.\n\nStep 1 of 10.")];
         let more = [
             said("assistant", "[call step-1] calculator {\"expression\":\"1+1\"}"),
@@ -190,7 +195,7 @@ mod tests {
         let task = TaskId::Leaf(TaskIndex::top(1));
         for (check, words) in [(Check::Differs, "is NOT that"), (Check::CannotTell, "cannot be checked")] {
             let [first, _] = steps();
-            assert!(whole(&task, &Sent { check, ..first }, Paint::PLAIN).contains(words));
+            assert!(whole(&task, &SentRequest { check, ..first }, Paint::PLAIN).contains(words));
         }
     }
 }

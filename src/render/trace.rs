@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::blueprint::Fate;
+use muster_shared::blueprint::StepOutcome;
 use muster_shared::flow::{
     Action, ContextAuthor, Observation, ObservationStatus, Outcome, Placement, Product, Reply, Step,
     TaskOffered, Work,
@@ -128,11 +128,12 @@ impl Timeline {
                 }
                 text
             }
-            RunEvent::StepsUnfolded { fates, tasks } => {
-                let lines =
-                    fates.iter().map(|(step, fate)| format!("\n  {}", self.brief(&unfolded(step, fate))));
+            RunEvent::StepsExpanded { step_outcomes, tasks } => {
+                let lines = step_outcomes
+                    .iter()
+                    .map(|(step, outcome)| format!("\n  {}", self.brief(&expanded(step, outcome))));
                 let tasks = figures::plural(tasks.len() as u64, "task");
-                format!("blueprint unfolded by {tasks}{}", lines.collect::<String>())
+                format!("blueprint expanded by {tasks}{}", lines.collect::<String>())
             }
             RunEvent::TaskStarted { task, agent, attempt, .. } => {
                 format!("{task} is in work with {agent} (attempt {attempt})")
@@ -210,7 +211,7 @@ impl Timeline {
                 let by = agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
                 format!("{task}{by} may not hand work over: {}", self.brief(reason))
             }
-            RunEvent::StandstillEnded { task, reason, .. } => {
+            RunEvent::DeadlockEnded { task, reason, .. } => {
                 format!("{task} goes on without what it waited for: {}", self.brief(reason))
             }
             RunEvent::ChildBegun { task, run, goal, .. } => {
@@ -522,16 +523,16 @@ fn who(request: &Request) -> String {
 }
 
 /// What became of a step of a blueprint, in a line.
-fn unfolded(step: &str, fate: &Fate) -> String {
+fn expanded(step: &str, outcome: &StepOutcome) -> String {
     let list = |tasks: &[TaskIndex]| tasks.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", ");
-    match fate {
-        Fate::Placed { tasks, fallback, note, .. } => {
+    match outcome {
+        StepOutcome::Placed { tasks, fallback, note, .. } => {
             let fallback =
                 if fallback.is_empty() { String::new() } else { format!(", instead {}", list(fallback)) };
             let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
             format!("{step}: {}{fallback}{note}", list(tasks))
         }
-        Fate::LeftOut { reason } => format!("{step}: left out, {reason}"),
+        StepOutcome::LeftOut { reason } => format!("{step}: left out, {reason}"),
     }
 }
 
@@ -551,7 +552,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         | RunEvent::TaskParked { task, .. }
         | RunEvent::TaskWaits { task, .. }
         | RunEvent::TaskAnswered { task, .. }
-        | RunEvent::StandstillEnded { task, .. }
+        | RunEvent::DeadlockEnded { task, .. }
         | RunEvent::TaskReopened { task, .. } => Some(task.clone()),
         RunEvent::GoalEdited { task, .. } | RunEvent::InformationShared { from: task, .. } => {
             task.clone().map(TaskId::Leaf)
@@ -580,7 +581,7 @@ fn about(event: &RunEvent) -> Option<TaskId> {
         RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
-        | RunEvent::StepsUnfolded { .. }
+        | RunEvent::StepsExpanded { .. }
         | RunEvent::PlanEdited { .. }
         | RunEvent::PlanningSkipped { .. }
         | RunEvent::PlanDrafted { .. }

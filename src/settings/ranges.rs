@@ -57,7 +57,7 @@ const RANGES: &[(&str, Range)] = &[
     ("bus.context_bytes", Whole(MIB, PIB)),
     ("bus.lessons_bytes", Whole(64 * KIB, PIB)),
     ("bus.files_bytes", Whole(MIB, PIB)),
-    ("bus.standing_bytes", Whole(64 * KIB, PIB)),
+    ("bus.track_record_bytes", Whole(64 * KIB, PIB)),
     ("bus.object_limit", Whole(64 * KIB, 4 * GIB)),
     ("bus.ack_wait", Span(SECOND, DAY)),
     ("bus.lease_ttl", Span(SECOND, HOUR)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use muster_agents::model::purse::{FleetBudget, Period};
+use muster_agents::model::budget_lease::{FleetBudget, Period};
 use muster_shared::flow::{
     AuctionRules, Budget, Committees, Conflicts, ContextLimits, DraftReviewPolicy, Granularity, Pattern,
     Peers, People, Planning, ReflectionLevel, Responses, RunLimits, WhenStale,

@@ -71,7 +71,7 @@ pub(super) fn parse(
     let team =
         Team { path: path.to_owned(), name: named, description: String::new(), specialists: Vec::new() };
     let reader = Reader { path: shown, text, keys, layer: Layer::default() };
-    let mut reading = Reading { reader, team };
+    let mut reading = TeamReader { reader, team };
     for (part, value) in table.get_ref() {
         let at = part.span();
         match part.get_ref().as_ref() {
@@ -84,12 +84,12 @@ pub(super) fn parse(
     Ok((reading.team, reading.reader.layer))
 }
 
-struct Reading<'a> {
+struct TeamReader<'a> {
     reader: Reader<'a>,
     team: Team,
 }
 
-impl Reading<'_> {
+impl TeamReader<'_> {
     fn members(&mut self, members: &Spanned<DeValue<'_>>) -> Result<(), SettingsError> {
         let table = self.table("members", members)?;
         if table.len() > MOST_MEMBERS {

@@ -144,7 +144,7 @@ fn whoever_promises_little_and_delivers_late_stops_winning() {
     }
 
     // Later runs know it from the beginning, and people see it.
-    let is_known = || listed().is_some_and(|one| one["standing"]["bids_broken"] == 1);
+    let is_known = || listed().is_some_and(|one| one["track_record"]["bids_broken"] == 1);
     wait_until("what it did is known", Duration::from_secs(30), is_known).unwrap();
     assert!(folder.output(&["ps"]).unwrap().contains("1/1, 1 bid broken"));
     let second = ask(folder, GOAL, &["--planning", "always"]);
@@ -177,7 +177,7 @@ fn with_a_winner(
     assert_eq!(held(&ended.trace), [("1".to_owned(), WINNER.to_owned(), false)], "its bid is broken");
     let last = of_kind(&ended.trace, "outcome").filter(|entry| entry["task"] == "1").last().unwrap();
     assert_ne!(last["by"], WINNER);
-    let is_known = || listed().is_some_and(|one| one["standing"]["bids_broken"] == 1);
+    let is_known = || listed().is_some_and(|one| one["track_record"]["bids_broken"] == 1);
     wait_until("what it did is known", Duration::from_secs(30), is_known).unwrap();
     (ended.trace.clone(), folder.output(&["trace", "last"]).unwrap())
 }

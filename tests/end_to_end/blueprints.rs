@@ -44,7 +44,7 @@ fn a_research_report_is_made_without_a_planner_and_its_run_can_be_made_a_bluepri
     assert!(paths.iter().any(|path| path == "recovery.txt"), "{body}");
     assert!(!roles(&folder).contains(&"planner".to_owned()));
     let trace = folder.output(&["trace", "last"]).unwrap();
-    assert!(trace.contains("blueprint unfolded by"), "{trace}");
+    assert!(trace.contains("blueprint expanded by"), "{trace}");
     assert!(trace.contains("questions: 2-1, 2-2"), "{trace}");
     folder.output(&["replay", "last"]).unwrap();
 

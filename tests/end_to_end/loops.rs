@@ -333,7 +333,7 @@ fn a_part_that_is_handed_over_is_a_task_of_its_own() {
 
 #[test]
 fn what_a_gate_closes_is_refused_and_said() {
-    let ran = ran(&["agent.gates.worker.tools=false"], false, |request| match request.turns() {
+    let ran = ran(&["agent.permissions.worker.tools=false"], false, |request| match request.turns() {
         0 => {
             assert!(!request.tools.contains(&"calculator".to_owned()), "it is not offered");
             compute("1 + 1")
@@ -341,6 +341,6 @@ fn what_a_gate_closes_is_refused_and_said() {
         _ => done("done", "It cannot be computed here."),
     });
     let step = ran.steps()[0].clone();
-    assert_eq!(step["notes"], json!([{"closed": {"gate": "tools"}}]), "{step}");
+    assert_eq!(step["notes"], json!([{"closed": {"permission": "tools"}}]), "{step}");
     assert_eq!(step["observation"]["status"], "refused");
 }

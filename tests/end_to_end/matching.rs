@@ -147,7 +147,7 @@ fn who_failed_much_in_earlier_runs_is_passed_over() {
     let known = || {
         let listed = folder.json(&["ps", "--json"]).unwrap();
         let own = listed.as_array().unwrap().iter().find(|one| one["pid"] == useless.pid()).cloned();
-        own.is_some_and(|own| own["standing"]["failed"].as_u64() == Some(4))
+        own.is_some_and(|own| own["track_record"]["failed"].as_u64() == Some(4))
     };
     wait_until("what it did is known", LIMIT, known).unwrap_or_else(|error| panic!("{error}\n{first}"));
     assert!(folder.output(&["ps"]).unwrap().contains("0/4"));

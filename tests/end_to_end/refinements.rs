@@ -21,7 +21,7 @@ fn asked(settings: &[&str]) -> (Folder, String) {
 }
 
 #[test]
-fn a_facet_found_uncovered_gets_a_task_of_its_own_and_the_report_answers_it() {
+fn a_subquestion_found_uncovered_gets_a_task_of_its_own_and_the_report_answers_it() {
     let (without, poorer) = asked(&["--set", "limits.reflection=none"]);
     assert!(!poorer.contains("ops.md:3"), "{poorer}");
     let unchanged = without.json(&["show", "last", "--refinements", "--json"]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_shared::flow::{Gates, Specialty};
+use muster_shared::flow::{RolePermissions, Specialty};
 use muster_shared::ids::Role;
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) struct Matter {
     pub(super) capabilities: Vec<String>,
     pub(super) model: Option<String>,
     pub(super) tools: Option<Vec<String>>,
-    pub(super) gates: Option<Gates>,
+    pub(super) permissions: Option<RolePermissions>,
     pub(super) contract: Contract,
     pub(super) limits: DefinitionLimits,
 }
@@ -45,7 +45,7 @@ struct Written {
     capabilities: Vec<String>,
     model: Option<String>,
     tools: Option<Vec<String>>,
-    gates: Option<Gates>,
+    permissions: Option<RolePermissions>,
     #[serde(default)]
     contract: WrittenContract,
     #[serde(default)]
@@ -121,8 +121,8 @@ pub(super) fn read(yaml: &str) -> Result<Matter, Fault> {
     let limits = limits(&written.limits)
         .map_err(|(key, what)| Fault::new(at(&["limits", key]), what, String::new()))?;
     let model = written.model.map(|model| model.trim().to_owned()).filter(|model| !model.is_empty());
-    let gates = written.gates;
-    Ok(Matter { role, description, capabilities, model, tools, gates, contract, limits })
+    let permissions = written.permissions;
+    Ok(Matter { role, description, capabilities, model, tools, permissions, contract, limits })
 }
 
 fn role(text: &str) -> Result<Role, String> {

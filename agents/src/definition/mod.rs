@@ -10,7 +10,7 @@ mod sections;
 use std::path::Path;
 use std::time::Duration;
 
-use muster_shared::flow::{Gates, Specialty};
+use muster_shared::flow::{RolePermissions, Specialty};
 use muster_shared::ids::Role;
 use muster_shared::wire::Advertised;
 use sha2::{Digest, Sha256};
@@ -40,7 +40,7 @@ pub struct Definition {
     /// Tools it may use: names, `prefix.*`, or `*`. A worker's when absent.
     pub tools: Option<Vec<String>>,
     /// What it may do at all; everything when absent.
-    pub gates: Option<Gates>,
+    pub permissions: Option<RolePermissions>,
     /// What it takes on and what it gives.
     pub contract: Contract,
     /// Its limits.
@@ -101,7 +101,7 @@ impl Definition {
             capabilities: matter.capabilities,
             model: matter.model,
             tools: matter.tools,
-            gates: matter.gates,
+            permissions: matter.permissions,
             contract: matter.contract,
             limits: matter.limits,
             sections: Sections::read(body),
@@ -118,8 +118,8 @@ impl Definition {
         if let Some(model) = &self.model {
             settings.models.entry(self.role.clone()).or_insert_with(|| model.clone());
         }
-        if let Some(gates) = self.gates {
-            settings.gates.entry(self.role.clone()).or_insert(gates);
+        if let Some(permissions) = self.permissions {
+            settings.permissions.entry(self.role.clone()).or_insert(permissions);
         }
         settings
     }

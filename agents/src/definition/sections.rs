@@ -19,7 +19,7 @@ pub struct Sections {
 
 /// A section that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum KnownSection {
     TypicalThoughts,
     SpecificActions,
     DoneCriteria,
@@ -50,13 +50,13 @@ impl Sections {
         sections
     }
 
-    fn take(&mut self, current: Option<Known>, line: &str) {
+    fn take(&mut self, current: Option<KnownSection>, line: &str) {
         let list = match current {
             None => return self.instruct(line),
-            Some(Known::TypicalThoughts) => &mut self.typical_thoughts,
-            Some(Known::SpecificActions) => &mut self.specific_actions,
-            Some(Known::DoneCriteria) => &mut self.done_criteria,
-            Some(Known::EscalationTriggers) => &mut self.escalation_triggers,
+            Some(KnownSection::TypicalThoughts) => &mut self.typical_thoughts,
+            Some(KnownSection::SpecificActions) => &mut self.specific_actions,
+            Some(KnownSection::DoneCriteria) => &mut self.done_criteria,
+            Some(KnownSection::EscalationTriggers) => &mut self.escalation_triggers,
         };
         let text = line.trim();
         let item = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark));
@@ -88,12 +88,12 @@ fn is_frame(title: &str) -> bool {
     matches!(title, "react cycle")
 }
 
-fn known(title: &str) -> Option<Known> {
+fn known(title: &str) -> Option<KnownSection> {
     match title {
-        "typical thoughts" => Some(Known::TypicalThoughts),
-        "specific actions" => Some(Known::SpecificActions),
-        "done criteria" => Some(Known::DoneCriteria),
-        "escalation triggers" => Some(Known::EscalationTriggers),
+        "typical thoughts" => Some(KnownSection::TypicalThoughts),
+        "specific actions" => Some(KnownSection::SpecificActions),
+        "done criteria" => Some(KnownSection::DoneCriteria),
+        "escalation triggers" => Some(KnownSection::EscalationTriggers),
         _ => None,
     }
 }

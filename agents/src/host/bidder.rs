@@ -8,7 +8,7 @@ use muster_shared::flow::{Bid, CallForProposals, Usage};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::kit::Kit;
+use super::context::AgentContext;
 use super::lead::Seats;
 
 /// What a task is taken to last before any has ended, in milliseconds: long, so that somebody who knows goes first.
@@ -25,10 +25,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What the tasks of an agent took, and how they ended. Older ones count less and less.
 #[derive(Debug, Default)]
-pub(super) struct Experience(Mutex<Seen>);
+pub(super) struct Experience(Mutex<Totals>);
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct Totals {
     ended: u64,
     good: u64,
     millis: u64,
@@ -48,7 +48,7 @@ impl Experience {
                 (before.saturating_mul(100 - NEWEST).saturating_add(new.saturating_mul(NEWEST))) / 100
             }
         };
-        *seen = Seen {
+        *seen = Totals {
             ended: seen.ended.saturating_add(1),
             good: seen.good.saturating_add(u64::from(good)),
             millis: mixed(seen.millis, took),
@@ -73,10 +73,10 @@ impl Experience {
 }
 
 /// Answers calls for proposals as long as a slot is free.
-pub(super) async fn bid(kit: Arc<Kit>, seats: watch::Receiver<Seats>, stop: CancellationToken) {
-    let auctions = kit.bus().auctions();
+pub(super) async fn bid(context: Arc<AgentContext>, seats: watch::Receiver<Seats>, stop: CancellationToken) {
+    let auctions = context.bus().auctions();
     loop {
-        let mut calls = match auctions.listen(kit.role()).await {
+        let mut calls = match auctions.listen(context.role()).await {
             Ok(calls) => calls,
             Err(error) => {
                 tracing::debug!(%error, "calls for proposals cannot be heard; trying again");
@@ -95,7 +95,7 @@ pub(super) async fn bid(kit: Arc<Kit>, seats: watch::Receiver<Seats>, stop: Canc
             if seats.borrow().free == 0 {
                 continue;
             }
-            if let Err(error) = auctions.bid(kit.role(), &bid_for(&kit, &call)).await {
+            if let Err(error) = auctions.bid(context.role(), &bid_for(&context, &call)).await {
                 tracing::debug!(%error, task = %call.task, "a bid could not be made");
             }
         }
@@ -106,10 +106,10 @@ pub(super) async fn bid(kit: Arc<Kit>, seats: watch::Receiver<Seats>, stop: Canc
     }
 }
 
-fn bid_for(kit: &Kit, call: &CallForProposals) -> Bid {
-    let (millis, cost_micros, confidence) = kit.experience().expected();
+fn bid_for(context: &AgentContext, call: &CallForProposals) -> Bid {
+    let (millis, cost_micros, confidence) = context.experience().expected();
     Bid {
-        agent: kit.bus().who().clone(),
+        agent: context.bus().who().clone(),
         run: call.run,
         task: call.task.clone(),
         number: call.number,

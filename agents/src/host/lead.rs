@@ -13,10 +13,10 @@ use muster_shared::wire::ControlMessage;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::context::AgentContext;
 use super::guard::Reach;
-use super::kit::Kit;
 use super::slot::{Assign, Slot};
-use crate::react::close::Verdict;
+use crate::react::close::CloseOutcome;
 use crate::react::interrupt::Interrupt;
 use crate::react::mailbox::Mailbox;
 
@@ -48,7 +48,7 @@ impl InHand {
 
 /// Knows which slot does what.
 pub(super) struct Host {
-    kit: Arc<Kit>,
+    context: Arc<AgentContext>,
     slots: Vec<Addr<Slot>>,
     free: Vec<usize>,
     in_hand: BTreeMap<usize, InHand>,
@@ -67,7 +67,7 @@ pub(super) struct Arrived(pub(super) TakenTask);
 /// A slot is free again, and how its task ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct Freed(pub(super) usize, pub(super) Verdict);
+pub(super) struct Freed(pub(super) usize, pub(super) CloseOutcome);
 
 /// Give everything in hand to other agents at the end of the step in hand.
 #[derive(Message)]
@@ -86,14 +86,14 @@ pub(super) struct Quit;
 
 impl Host {
     pub(super) fn new(
-        kit: Arc<Kit>,
+        context: Arc<AgentContext>,
         seats: watch::Sender<Seats>,
         announced: Arc<Announced>,
         stop: CancellationToken,
     ) -> Self {
         let (slots, free, in_hand) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (announced, to_be_alone) = (Some(announced), None);
-        Self { kit, slots, free, in_hand, to_be_alone, seats, announced, stop }
+        Self { context, slots, free, in_hand, to_be_alone, seats, announced, stop }
     }
 
     pub(super) fn with_control(
@@ -130,7 +130,7 @@ impl Host {
         let (interrupt, watched) = watch::channel(None);
         let offer = &task.offer;
         let mailbox = Mailbox::with(&offer.heard);
-        let slot = self.kit.states().slot(number);
+        let slot = self.context.states().slot(number);
         let reach = Reach { interrupt: watched, mailbox: mailbox.clone(), slot };
         let (run, id, generation, alone) = (offer.run, offer.task.clone(), offer.generation, offer.alone);
         match self.slots[number].try_send(Assign { task, reach }) {
@@ -174,8 +174,8 @@ impl Actor for Host {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
-        let count = usize::try_from(self.kit.slots()).unwrap_or(1);
-        let slot = |number| Slot::new(number, Arc::clone(&self.kit), context.address()).start();
+        let count = usize::try_from(self.context.slots()).unwrap_or(1);
+        let slot = |number| Slot::new(number, Arc::clone(&self.context), context.address()).start();
         self.slots = (0..count).map(slot).collect();
         self.free = (0..count).rev().collect();
         self.tell();
@@ -218,9 +218,9 @@ impl Handler<Freed> for Host {
     fn handle(&mut self, Freed(number, verdict): Freed, _: &mut Self::Context) {
         if let Some(held) = self.in_hand.remove(&number) {
             self.free.push(number);
-            self.kit.states().slot(number).is(AgentState::Idle);
+            self.context.states().slot(number).is(AgentState::Idle);
             // Whatever else became of it was said for all times it was given out.
-            if let (Some(task), Verdict::Lost) = (held.again, verdict) {
+            if let (Some(task), CloseOutcome::Lost) = (held.again, verdict) {
                 hand_back(task);
             }
         }

@@ -5,13 +5,13 @@
 //! and nothing else.
 
 mod bidder;
+mod context;
 mod corpora;
 mod feed;
 mod guard;
-mod kit;
 mod late;
 mod lead;
-mod minds;
+mod models;
 mod profile;
 mod slot;
 
@@ -26,9 +26,9 @@ use muster_shared::time::Millis;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use context::AgentContext;
 pub use corpora::BusBlobs;
-pub use kit::Kit;
-pub use minds::{MindMaker, minds_from_environment};
+pub use models::{ModelClientFactory, minds_from_environment};
 
 use crate::definition::Definition;
 use crate::settings::AgentSettings;
@@ -61,9 +61,9 @@ pub async fn run_agent(
     redactor: Arc<Redactor>,
     stop: CancellationToken,
 ) -> Result<(), AgentError> {
-    let minds = minds_from_environment(settings.clone(), role.clone());
-    let kit = Kit::new(bus, role, settings, redactor, minds);
-    run_with(Arc::new(kit), stop).await
+    let models = minds_from_environment(settings.clone(), role.clone());
+    let context = AgentContext::new(bus, role, settings, redactor, models);
+    run_with(Arc::new(context), stop).await
 }
 
 /// Runs a specialist until `stop` fires or the bus fails for good. What settings say of its role goes before what its
@@ -80,38 +80,45 @@ pub async fn run_specialist(
 ) -> Result<(), AgentError> {
     let settings = definition.settle(settings);
     let role = definition.role.clone();
-    let minds = minds_from_environment(settings.clone(), role.clone());
-    let kit = Kit::new(bus, role, settings, redactor, minds).with_definition(Arc::new(definition));
-    run_with(Arc::new(kit), stop).await
+    let models = minds_from_environment(settings.clone(), role.clone());
+    let context =
+        AgentContext::new(bus, role, settings, redactor, models).with_definition(Arc::new(definition));
+    run_with(Arc::new(context), stop).await
 }
 
 /// As [`run_agent`], with everything that tasks share made by the caller.
 ///
 /// # Errors
 /// As [`run_agent`].
-pub async fn run_with(kit: Arc<Kit>, stop: CancellationToken) -> Result<(), AgentError> {
+pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Result<(), AgentError> {
     let stop = stop.child_token();
-    let bus = kit.bus().clone();
-    let by_role = bus.tasks().join(&Queue::Role(kit.role().clone())).await?;
+    let bus = context.bus().clone();
+    let by_role = bus.tasks().join(&Queue::Role(context.role().clone())).await?;
     let addressed = bus.tasks().join(&Queue::Agent(bus.who().clone())).await?;
-    let control = bus.control().listen(bus.who(), &kit.role().to_string()).await?;
-    let announced = Arc::new(bus.registry().announce(profile::profile(&kit)).await?);
-    let telling = Arc::clone(&kit);
+    let control = bus.control().listen(bus.who(), &context.role().to_string()).await?;
+    let announced = Arc::new(bus.registry().announce(profile::profile(&context)).await?);
+    let telling = Arc::clone(&context);
     announced.tell_with(move |presence| profile::presence(&telling, presence));
-    let (seats, watched) = watch::channel(Seats { free: kit.slots(), all: kit.slots() });
+    let (seats, watched) = watch::channel(Seats { free: context.slots(), all: context.slots() });
 
-    let host = Host::new(Arc::clone(&kit), seats, Arc::clone(&announced), stop.clone());
+    let host = Host::new(Arc::clone(&context), seats, Arc::clone(&announced), stop.clone());
     let host = Host::create(|context| host.with_control(control, context));
     let feeders = [by_role, addressed].map(|queue| {
-        tokio::spawn(feed::feed(queue, watched.clone(), host.clone(), kit.settings().pull_wait, stop.clone()))
+        tokio::spawn(feed::feed(
+            queue,
+            watched.clone(),
+            host.clone(),
+            context.settings().pull_wait,
+            stop.clone(),
+        ))
     });
-    tokio::spawn(bidder::bid(Arc::clone(&kit), watched.clone(), stop.clone()));
+    tokio::spawn(bidder::bid(Arc::clone(&context), watched.clone(), stop.clone()));
     stop.cancelled().await;
     host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;
     let failed = [ended(by_role).await, ended(addressed).await].into_iter().flatten().next();
 
-    if !all_free(watched.clone(), kit.settings().drain).await {
+    if !all_free(watched.clone(), context.settings().drain).await {
         host.do_send(ReleaseAll);
         let _ = all_free(watched, RELEASE).await;
     }

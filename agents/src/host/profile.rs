@@ -5,35 +5,35 @@ use muster_shared::ids::Role;
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::wire::Profile;
 
-use super::kit::Kit;
+use super::context::AgentContext;
 use super::now;
 use crate::model::pricing::Pricing;
 
 /// Who the agent is.
-pub(super) fn profile(kit: &Kit) -> Profile {
-    let model = kit.model_name();
-    let prices = prices(kit, &model);
+pub(super) fn profile(context: &AgentContext) -> Profile {
+    let model = context.model_name();
+    let prices = prices(context, &model);
     Profile {
-        agent: kit.bus().who().clone(),
-        role: kit.role().to_string(),
+        agent: context.bus().who().clone(),
+        role: context.role().to_string(),
         pid: std::process::id(),
-        host: kit.host().to_owned(),
+        host: context.host().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         event_version: EVENT_VERSION,
-        slots: kit.slots(),
+        slots: context.slots(),
         busy: 0,
         model,
-        tools: kit.tool_patterns(),
+        tools: context.tool_patterns(),
         started_at: now().0,
         resident_bytes: 0,
-        specialist: kit.definition().map(|definition| Box::new(definition.advertised())),
+        specialist: context.definition().map(|definition| Box::new(definition.advertised())),
         encoding: muster_shared::wire::Encoding::default(),
-        name: kit.settings().name.clone(),
-        quiet_ms: kit.settings().longest_silence_ms(),
+        name: context.settings().name.clone(),
+        quiet_ms: context.settings().longest_silence_ms(),
         set_aside: Vec::new(),
         times_set_aside: 0,
         presence: Presence {
-            capabilities: capabilities(kit),
+            capabilities: capabilities(context),
             input_price_micros: prices.map(|(input, _)| input),
             output_price_micros: prices.map(|(_, output)| output),
             ..Presence::default()
@@ -42,15 +42,15 @@ pub(super) fn profile(kit: &Kit) -> Profile {
 }
 
 /// How the agent is: what its slots do, and what tasks have taken of late.
-pub(super) fn presence(kit: &Kit, presence: &mut Presence) {
-    presence.states = kit.states().at_work();
-    let of_late = kit.experience().of_late();
+pub(super) fn presence(context: &AgentContext, presence: &mut Presence) {
+    presence.states = context.states().at_work();
+    let of_late = context.experience().of_late();
     (presence.task_ms, presence.task_cost_micros) = of_late.unzip();
 }
 
 /// What the role can do.
-fn capabilities(kit: &Kit) -> Vec<String> {
-    let built_in: &[&str] = match kit.role() {
+fn capabilities(context: &AgentContext) -> Vec<String> {
+    let built_in: &[&str] = match context.role() {
         Role::Planner => &["planning"],
         Role::Researcher => &["searching documents", "reading", "citing"],
         Role::Worker => &["reasoning", "calculation", "writing files"],
@@ -58,16 +58,16 @@ fn capabilities(kit: &Kit) -> Vec<String> {
         Role::Refiner => &["replanning"],
         Role::Writer => &["writing reports"],
         Role::Specialist(_) => {
-            return kit.definition().map(|own| own.capabilities.clone()).unwrap_or_default();
+            return context.definition().map(|own| own.capabilities.clone()).unwrap_or_default();
         }
     };
     built_in.iter().map(|&can| can.to_owned()).collect()
 }
 
 /// What a million tokens of the model cost, sent and answered, in millionths of a US dollar.
-fn prices(kit: &Kit, model: &str) -> Option<(u64, u64)> {
+fn prices(context: &AgentContext, model: &str) -> Option<(u64, u64)> {
     let (provider, name) = model.split_once('/').unwrap_or((model, ""));
-    let price = Pricing::with_overrides(kit.settings().prices.clone()).price(provider, name)?;
+    let price = Pricing::with_overrides(context.settings().prices.clone()).price(provider, name)?;
     Some((micros(price.input), micros(price.output)))
 }
 

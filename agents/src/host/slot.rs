@@ -5,14 +5,14 @@ use std::sync::Arc;
 use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message, WrapFuture};
 use muster_bus::TakenTask;
 
+use super::context::AgentContext;
 use super::guard::{Reach, guard};
-use super::kit::Kit;
 use super::lead::{Freed, Host};
 
 /// Does one task at a time.
 pub(super) struct Slot {
     number: usize,
-    kit: Arc<Kit>,
+    context: Arc<AgentContext>,
     host: Addr<Host>,
 }
 
@@ -25,8 +25,8 @@ pub(super) struct Assign {
 }
 
 impl Slot {
-    pub(super) const fn new(number: usize, kit: Arc<Kit>, host: Addr<Host>) -> Self {
-        Self { number, kit, host }
+    pub(super) const fn new(number: usize, context: Arc<AgentContext>, host: Addr<Host>) -> Self {
+        Self { number, context, host }
     }
 }
 
@@ -38,7 +38,7 @@ impl Handler<Assign> for Slot {
     type Result = ();
 
     fn handle(&mut self, Assign { task, reach }: Assign, context: &mut Self::Context) {
-        let work = guard(Arc::clone(&self.kit), task, reach);
+        let work = guard(Arc::clone(&self.context), task, reach);
         let freed =
             work.into_actor(self).map(|verdict, slot, _| slot.host.do_send(Freed(slot.number, verdict)));
         context.spawn(freed);

@@ -26,8 +26,8 @@ use crate::model::chat::{
     ChatAnswer, ChatModel, ChatRequest, ChatRole, Delta, FinishReason, ModelError, ModelErrorKind,
     TokenUsage, ToolCall, Wasted,
 };
-use crate::model::offline::OfflineMind;
-use crate::react::mind::{ChatMind, Mind};
+use crate::model::offline::OfflineModel;
+use crate::react::model::{ChatClient, ModelClient};
 use crate::react::prompt::CallStyle;
 use crate::testing::{leaf, offer};
 use crate::tools::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
@@ -129,28 +129,28 @@ impl Ground {
         Self { bus, folder: tempfile::tempdir().unwrap(), names: AtomicU32::new(1) }
     }
 
-    fn kit(&self, role: Role, mind: Mind) -> Kit {
-        self.kit_that_drains(role, mind, Duration::from_millis(100))
+    fn context(&self, role: Role, model: ModelClient) -> AgentContext {
+        self.kit_that_drains(role, model, Duration::from_millis(100))
     }
 
-    fn kit_that_drains(&self, role: Role, mind: Mind, drain: Duration) -> Kit {
+    fn kit_that_drains(&self, role: Role, model: ModelClient, drain: Duration) -> AgentContext {
         let name = AgentId::new(&role.to_string(), self.names.fetch_add(1, Ordering::Relaxed));
         let settings =
             AgentSettings { cache_dir: self.folder.path().join("cache"), drain, ..AgentSettings::default() };
-        let minds: MindMaker = Arc::new(move |_| Ok(mind.clone()));
-        Kit::new(self.bus.as_agent(&name), role, settings, Arc::new(Redactor::default()), minds)
+        let models: ModelClientFactory = Arc::new(move |_| Ok(model.clone()));
+        AgentContext::new(self.bus.as_agent(&name), role, settings, Arc::new(Redactor::default()), models)
     }
 
-    fn chat_kit(&self, role: Role, model: &Arc<Scripted>) -> Kit {
+    fn chat_kit(&self, role: Role, model: &Arc<Scripted>) -> AgentContext {
         let model: Arc<dyn ChatModel> = model.clone();
-        self.kit(role, Mind::Chat(ChatMind::new(model, CallStyle::Native)))
+        self.context(role, ModelClient::Chat(ChatClient::new(model, CallStyle::Native)))
     }
 
     /// Starts an agent; it stops with the guard.
-    fn start(&self, kit: Kit) -> Running {
+    fn start(&self, context: AgentContext) -> Running {
         let stop = CancellationToken::new();
-        let agent = kit.bus().who().clone();
-        let handle = actix::spawn(run_with(Arc::new(kit), stop.clone()));
+        let agent = context.bus().who().clone();
+        let handle = actix::spawn(run_with(Arc::new(context), stop.clone()));
         Running { stop, agent, handle }
     }
 
@@ -238,8 +238,8 @@ impl Ground {
     }
 
     /// One task by one agent, from offer to outcome. What the agent decided can be decided again from the record.
-    async fn done(&self, kit: Kit, offer: &TaskOffered) -> Outcome {
-        let running = self.start(kit);
+    async fn done(&self, context: AgentContext, offer: &TaskOffered) -> Outcome {
+        let running = self.start(context);
         self.offer(offer).await;
         let outcome = self.outcome(offer).await;
         running.stop().await;
@@ -341,7 +341,8 @@ fn offline_rules_go_through_the_same_loop() {
             revision: None,
         };
         let write = offer(TaskId::Write, Role::Writer, write);
-        let outcome = ground.done(ground.kit(Role::Writer, Mind::Offline(OfflineMind)), &write).await;
+        let outcome =
+            ground.done(ground.context(Role::Writer, ModelClient::Offline(OfflineModel)), &write).await;
         assert_eq!(ground.kinds(&write).await, [EventKind::Started, EventKind::Outcome]);
         assert!(matches!(outcome.product, Some(Product::Report(report)) if report.offline));
         assert_eq!(outcome.usage.model_calls, 0);
@@ -361,8 +362,8 @@ fn what_goes_wrong_becomes_an_observation_and_work_goes_on() {
             _ => submits("done after all"),
         });
         let offer = leaf(Role::Worker);
-        let kit = ground.chat_kit(Role::Worker, &model).with_tools([Arc::new(Panics) as Arc<dyn Tool>]);
-        let outcome = ground.done(kit, &offer).await;
+        let context = ground.chat_kit(Role::Worker, &model).with_tools([Arc::new(Panics) as Arc<dyn Tool>]);
+        let outcome = ground.done(context, &offer).await;
         assert_eq!(outcome.ending, Ending::Done);
         let seen: Vec<_> =
             ground.steps(&offer).await.into_iter().map(|step| step.observation.unwrap()).collect();
@@ -599,8 +600,8 @@ fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
         let model = Scripted::new(|_, _| submits("once"));
         let old = leaf(Role::Worker);
         ground.offer(&old).await;
-        let kit = Arc::new(ground.chat_kit(Role::Worker, &model));
-        let queue = kit.bus().tasks().join(&old.queue).await.unwrap();
+        let context = Arc::new(ground.chat_kit(Role::Worker, &model));
+        let queue = context.bus().tasks().join(&old.queue).await.unwrap();
         let wait = Duration::from_secs(5);
         queue.take(wait).await.unwrap().unwrap().hand_back(Duration::ZERO).await.unwrap();
         let new = TaskOffered { generation: old.generation.next(), ..old.clone() };
@@ -608,7 +609,7 @@ fn an_offer_that_was_made_again_meanwhile_is_not_worked_on() {
         for _ in 0..2 {
             let task = queue.take(wait).await.unwrap().unwrap();
             let (_interrupt, watched) = watch::channel(None);
-            guard::guard(Arc::clone(&kit), task, reach(watched)).await;
+            guard::guard(Arc::clone(&context), task, reach(watched)).await;
         }
         assert_eq!(ground.kinds(&old).await, []);
         use EventKind::{Outcome, Started};
@@ -644,8 +645,8 @@ fn who_lost_a_task_says_nothing_more() {
 }
 
 impl Ground {
-    async fn done_by(&self, kit: Kit, offer: &TaskOffered) -> Outcome {
-        let running = self.start(kit);
+    async fn done_by(&self, context: AgentContext, offer: &TaskOffered) -> Outcome {
+        let running = self.start(context);
         let outcome = self.outcome(offer).await;
         running.stop().await;
         outcome
@@ -678,8 +679,8 @@ fn an_agent_that_stops_finishes_the_step_in_hand_and_begins_no_other() {
         let ground = Ground::new();
         let slow = Scripted::slow(Duration::from_millis(400), |question, _| compute(question));
         let model: Arc<dyn ChatModel> = slow.clone();
-        let mind = Mind::Chat(ChatMind::new(model, CallStyle::Native));
-        let running = ground.start(ground.kit_that_drains(Role::Worker, mind, Duration::from_secs(10)));
+        let model = ModelClient::Chat(ChatClient::new(model, CallStyle::Native));
+        let running = ground.start(ground.kit_that_drains(Role::Worker, model, Duration::from_secs(10)));
         let offer = leaf(Role::Worker);
         ground.offer(&offer).await;
         while slow.asked.load(Ordering::Relaxed) < 2 {
@@ -725,8 +726,8 @@ fn slots_work_at_the_same_time_and_no_more_than_there_are() {
         let model = Scripted::new(
             |question, _| if question == 0 { calls("test.count", json!({})) } else { submits("ok") },
         );
-        let kit = ground.chat_kit(Role::Worker, &model).with_tools([Arc::new(tool) as Arc<dyn Tool>]);
-        let running = ground.start(kit);
+        let context = ground.chat_kit(Role::Worker, &model).with_tools([Arc::new(tool) as Arc<dyn Tool>]);
+        let running = ground.start(context);
         let offers: Vec<_> = (0..24).map(|_| leaf(Role::Worker)).collect();
         for offer in &offers {
             ground.offer(offer).await;
@@ -817,9 +818,9 @@ fn own_time_per_step_is_small_and_does_not_grow() {
         let mut offer = leaf(Role::Worker);
         offer.limits.max_steps = STEPS;
         offer.deadline = now().after(Duration::from_secs(60));
-        let mut kit = ground.chat_kit(Role::Worker, &model);
-        kit.limit_steps(STEPS);
-        let outcome = ground.done(kit, &offer).await;
+        let mut context = ground.chat_kit(Role::Worker, &model);
+        context.limit_steps(STEPS);
+        let outcome = ground.done(context, &offer).await;
         assert_eq!(outcome.ending, Ending::Done, "{}", outcome.reason);
         let entries = ground.bus.record().read(&filter(&offer), Seq(0)).await.unwrap();
         let at: Vec<u64> = entries.iter().map(|entry| entry.at.0).collect();

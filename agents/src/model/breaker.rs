@@ -39,7 +39,7 @@ pub struct Breakers {
     /// How long the answer to a try is waited for, until another tries.
     trial: Duration,
     clock: Mutex<Option<BrokerClock>>,
-    lanes: Mutex<BTreeMap<String, Arc<Lane>>>,
+    lanes: Mutex<BTreeMap<String, Arc<ProviderState>>>,
 }
 
 /// A provider does not answer, and was waited for long enough.
@@ -53,7 +53,7 @@ pub struct Down {
 
 /// What is known of one provider.
 #[derive(Default)]
-struct Lane {
+struct ProviderState {
     state: Mutex<BreakerState>,
     changed: Notify,
     /// Whether what others know was looked at.
@@ -153,7 +153,7 @@ impl Breakers {
     }
 
     /// Gives a try back that came to nothing, so that another may try at once.
-    fn let_go(self: &Arc<Self>, provider: &str, lane: Arc<Lane>) {
+    fn let_go(self: &Arc<Self>, provider: &str, lane: Arc<ProviderState>) {
         if lane.state().let_go(&self.who).is_none() {
             return;
         }
@@ -168,7 +168,7 @@ impl Breakers {
         });
     }
 
-    fn tell(self: &Arc<Self>, provider: &str, lane: Arc<Lane>, outage: Option<Outage>) {
+    fn tell(self: &Arc<Self>, provider: &str, lane: Arc<ProviderState>, outage: Option<Outage>) {
         let (this, provider) = (Arc::clone(self), provider.to_owned());
         tokio::spawn(async move {
             let told = async {
@@ -193,7 +193,7 @@ impl Breakers {
     }
 
     /// Whether this process is the one that tries.
-    async fn take_try(&self, provider: &str, lane: &Lane, now: Millis) -> bool {
+    async fn take_try(&self, provider: &str, lane: &ProviderState, now: Millis) -> bool {
         let until = now.after(self.trial);
         let mut found = None;
         let taken = self.allowances.change_breaker(provider, |state| {
@@ -222,13 +222,13 @@ impl Breakers {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self, provider: &str) -> Option<Arc<Lane>> {
+    fn known(&self, provider: &str) -> Option<Arc<ProviderState>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(provider).cloned()
     }
 
     /// What is known of a provider, kept and listened for from its first call on. Nothing above the most that are
     /// kept, or where breakers are off.
-    async fn lane(self: &Arc<Self>, provider: &str) -> Option<Arc<Lane>> {
+    async fn lane(self: &Arc<Self>, provider: &str) -> Option<Arc<ProviderState>> {
         let lane = self.begin(provider)?;
         lane.looked
             .get_or_init(|| async {
@@ -247,7 +247,7 @@ impl Breakers {
         Some(lane)
     }
 
-    fn begin(&self, provider: &str) -> Option<Arc<Lane>> {
+    fn begin(&self, provider: &str) -> Option<Arc<ProviderState>> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = lanes.get(provider) {
             return Some(Arc::clone(lane));
@@ -255,7 +255,7 @@ impl Breakers {
         if lanes.len() >= MOST_LANES || self.rules.failures == 0 {
             return None;
         }
-        let lane = Arc::<Lane>::default();
+        let lane = Arc::<ProviderState>::default();
         lanes.insert(provider.to_owned(), Arc::clone(&lane));
         Some(lane)
     }
@@ -267,7 +267,7 @@ impl std::fmt::Debug for Breakers {
     }
 }
 
-impl Lane {
+impl ProviderState {
     fn state(&self) -> MutexGuard<'_, BreakerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,7 +279,7 @@ impl Lane {
 }
 
 /// Hears what others know while somebody wants to know it.
-async fn listen(lane: Weak<Lane>, mut changes: futures::stream::BoxStream<'static, BreakerState>) {
+async fn listen(lane: Weak<ProviderState>, mut changes: futures::stream::BoxStream<'static, BreakerState>) {
     while let Some(change) = changes.next().await {
         let Some(lane) = lane.upgrade() else { return };
         lane.put(change);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::error::{ModelError, ModelErrorKind};
-use super::gate::Gate;
+use super::gate::CallGate;
 
 /// A model that can be asked.
 #[async_trait]
@@ -35,7 +35,7 @@ pub trait ChatModel: Send + Sync {
     async fn ask_with_leave(
         &self,
         request: &ChatRequest,
-        gate: &mut dyn Gate,
+        gate: &mut dyn CallGate,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
         let target = self.describe();

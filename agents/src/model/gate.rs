@@ -7,7 +7,7 @@ use super::chat::{ChatAnswer, ChatRequest, ModelError};
 
 /// Gives leave to call a model, and hears how the call ended.
 #[async_trait]
-pub trait Gate: Send {
+pub trait CallGate: Send {
     /// Waits for leave to send `request` to `target` (`provider/model`). Gives the most answer tokens of this call,
     /// where it may have fewer than the request says. Dropping the future gives the place in the row up.
     ///
@@ -39,7 +39,7 @@ pub trait Gate: Send {
 
 /// Tells whether a task is still in the hands of whoever is about to pay for a call.
 #[async_trait]
-pub trait Tenure: Send + Sync {
+pub trait Ownership: Send + Sync {
     /// Looks whether it is. Quick where nobody can have taken it.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ pub trait Tenure: Send + Sync {
 pub struct Open;
 
 #[async_trait]
-impl Gate for Open {
+impl CallGate for Open {
     async fn admit(&mut self, _: &str, _: &ChatRequest) -> Result<Option<u32>, ModelError> {
         Ok(None)
     }

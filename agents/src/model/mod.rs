@@ -2,6 +2,8 @@
 
 pub mod breaker;
 pub mod budget;
+pub mod budget_lease;
+pub mod call_admission;
 pub mod chat;
 pub mod error;
 pub mod gate;
@@ -9,7 +11,5 @@ pub mod offline;
 pub mod pacing;
 pub mod pricing;
 pub mod provider;
-pub mod purse;
 pub mod retry;
 pub mod target;
-pub mod turnstile;

@@ -34,7 +34,7 @@ pub struct Pacer {
     rates: BTreeMap<String, Rate>,
     patience: Duration,
     clock: tokio::sync::Mutex<Option<BrokerClock>>,
-    lanes: Mutex<BTreeMap<String, Arc<Lane>>>,
+    lanes: Mutex<BTreeMap<String, Arc<ModelPace>>>,
 }
 
 /// No turn came in time.
@@ -48,7 +48,7 @@ pub struct TooLong {
 }
 
 /// The pace of one model.
-struct Lane {
+struct ModelPace {
     rate: Rate,
     /// Nobody asks before then.
     closed: Mutex<Option<Instant>>,
@@ -138,7 +138,7 @@ impl Pacer {
     async fn reserve(
         &self,
         model: &str,
-        lane: &Lane,
+        lane: &ModelPace,
         tokens: u64,
         latest: Instant,
     ) -> Result<Instant, TooLong> {
@@ -186,12 +186,12 @@ impl Pacer {
         }
     }
 
-    fn known(&self, model: &str) -> Option<Arc<Lane>> {
+    fn known(&self, model: &str) -> Option<Arc<ModelPace>> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner).get(model).cloned()
     }
 
     /// The pace of a model, kept from its first call on. Nothing above the most that are kept.
-    fn lane(self: &Arc<Self>, model: &str) -> Option<Arc<Lane>> {
+    fn lane(self: &Arc<Self>, model: &str) -> Option<Arc<ModelPace>> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = lanes.get(model) {
             return Some(Arc::clone(lane));
@@ -199,7 +199,7 @@ impl Pacer {
         if lanes.len() >= MOST_LANES {
             return None;
         }
-        let lane = Arc::new(Lane::new(self.rates.get(model).copied().unwrap_or_default()));
+        let lane = Arc::new(ModelPace::new(self.rates.get(model).copied().unwrap_or_default()));
         lanes.insert(model.to_owned(), Arc::clone(&lane));
         tokio::spawn(listen(Arc::downgrade(self), model.to_owned(), Arc::downgrade(&lane)));
         Some(lane)
@@ -212,7 +212,7 @@ impl std::fmt::Debug for Pacer {
     }
 }
 
-impl Lane {
+impl ModelPace {
     fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -252,7 +252,7 @@ impl Chunk {
 }
 
 /// Hears of closures by others while the pacer lives.
-async fn listen(pacer: std::sync::Weak<Pacer>, model: String, lane: std::sync::Weak<Lane>) {
+async fn listen(pacer: std::sync::Weak<Pacer>, model: String, lane: std::sync::Weak<ModelPace>) {
     let Some(allowances) = pacer.upgrade().map(|pacer| pacer.allowances.clone()) else { return };
     let heard = async {
         let mut changes = allowances.watch_rate(&model).await?;
@@ -270,7 +270,7 @@ async fn listen(pacer: std::sync::Weak<Pacer>, model: String, lane: std::sync::W
 
 async fn note(
     pacer: &std::sync::Weak<Pacer>,
-    lane: &std::sync::Weak<Lane>,
+    lane: &std::sync::Weak<ModelPace>,
     until: Millis,
 ) -> Result<(), BusError> {
     let (Some(pacer), Some(lane)) = (pacer.upgrade(), lane.upgrade()) else { return Ok(()) };

@@ -76,7 +76,7 @@ async fn a_turn_that_is_too_far_off_is_refused_at_once() {
 
 #[test]
 fn what_was_not_used_is_not_set_aside_again() {
-    let lane = Lane::new(Rate { requests_per_minute: None, tokens_per_minute: Some(1_000) });
+    let lane = ModelPace::new(Rate { requests_per_minute: None, tokens_per_minute: Some(1_000) });
     *lane.credit.lock().unwrap() = 300;
     assert_eq!((lane.owed(500), lane.owed(500)), (200, 500));
     *lane.credit.lock().unwrap() = 700;

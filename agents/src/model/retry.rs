@@ -11,7 +11,7 @@ use muster_shared::wire::UNANSWERED;
 use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
-use super::gate::{Gate, Open};
+use super::gate::{CallGate, Open};
 
 /// Limits of retrying.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -137,10 +137,10 @@ impl ChatModel for Resilient {
     async fn ask_with_leave(
         &self,
         request: &ChatRequest,
-        gate: &mut dyn Gate,
+        gate: &mut dyn CallGate,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
-        let mut course = Course::begin(self.limits);
+        let mut sequence = RetrySequence::begin(self.limits);
         let mut last = None;
         for (at, target) in (1..).zip(&self.targets) {
             let is_last = at == self.targets.len();
@@ -149,15 +149,15 @@ impl ChatModel for Resilient {
                 last = Some(ModelError::new(ModelErrorKind::Unreachable, target.describe(), said));
                 continue;
             }
-            match course.ask_target((target.as_ref(), is_last), request, gate, on_delta).await {
-                Ok(answer) => return Ok(course.finish(answer)),
-                Err(error) if !falls_back(&error) => return Err(course.fail(error)),
+            match sequence.ask_target((target.as_ref(), is_last), request, gate, on_delta).await {
+                Ok(answer) => return Ok(sequence.finish(answer)),
+                Err(error) if !falls_back(&error) => return Err(sequence.fail(error)),
                 Err(error) => last = Some(error),
             }
         }
         let error = last
             .unwrap_or_else(|| ModelError::new(ModelErrorKind::BadRequest, "none", "no model is configured"));
-        Err(course.fail(error))
+        Err(sequence.fail(error))
     }
 
     fn describe(&self) -> String {
@@ -185,7 +185,7 @@ fn falls_back(error: &ModelError) -> bool {
 }
 
 /// One question's way through attempts and targets.
-struct Course {
+struct RetrySequence {
     limits: RetryLimits,
     begun: Instant,
     /// Time spent waiting for leave.
@@ -195,7 +195,7 @@ struct Course {
     wasted: Wasted,
 }
 
-impl Course {
+impl RetrySequence {
     fn begin(limits: RetryLimits) -> Self {
         Self { limits, begun: Instant::now(), waited: Duration::ZERO, refusals: 0, wasted: Wasted::default() }
     }
@@ -204,7 +204,7 @@ impl Course {
         &mut self,
         (target, is_last): (&dyn ChatModel, bool),
         request: &ChatRequest,
-        gate: &mut dyn Gate,
+        gate: &mut dyn CallGate,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, ModelError> {
         let name = target.describe();
@@ -277,7 +277,7 @@ impl Course {
         target: &dyn ChatModel,
         request: &ChatRequest,
         most: Option<u32>,
-        (gate, on_delta): (&mut dyn Gate, &mut (dyn FnMut(Delta) + Send)),
+        (gate, on_delta): (&mut dyn CallGate, &mut (dyn FnMut(Delta) + Send)),
     ) -> Result<ChatAnswer, ModelError> {
         let left = self.limits.total.saturating_sub(self.elapsed());
         let request = request.within(most);

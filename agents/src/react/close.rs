@@ -7,12 +7,12 @@ use muster_shared::flow::{Action, Ending, Outcome, Step, TaskOffered, Usage};
 use muster_shared::run::AgentEvent;
 
 use super::history::{History, digest, usage_of};
-use super::journal::{Journal, JournalError, Opening, Starter};
+use super::journal::{Journal, JournalError, JournalOpening, Starter};
 use crate::roles::Submission;
 
 /// How an agent's part in a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CloseOutcome {
     /// The outcome is in the record.
     Closed,
     /// Another agent has the task.
@@ -35,19 +35,22 @@ pub async fn close_broken(
     starter: &Starter,
     patience: Duration,
     reason: String,
-) -> Result<Verdict, JournalError> {
+) -> Result<CloseOutcome, JournalError> {
     let again = Starter { delivered: starter.delivered.saturating_add(1), ..starter.clone() };
     let (mut journal, history) = match Journal::open(record, offer, &again, patience).await? {
-        Opening::Ours(opened) => *opened,
-        Opening::Closed => return Ok(Verdict::Closed),
+        JournalOpening::Ours(opened) => *opened,
+        JournalOpening::Closed => return Ok(CloseOutcome::Closed),
     };
     let submission = Submission::without_product(Ending::AgentFailed, reason);
     let outcome = outcome_of(&history, submission, None, Usage::default());
-    journal.append(&AgentEvent::Outcome(outcome)).await.map(|()| Verdict::Closed)
+    journal.append(&AgentEvent::Outcome(outcome)).await.map(|()| CloseOutcome::Closed)
 }
 
 /// An outcome too large for the record is replaced by one that says so: a task must end.
-pub(super) async fn write_outcome(journal: &mut Journal, outcome: Outcome) -> Result<Verdict, JournalError> {
+pub(super) async fn write_outcome(
+    journal: &mut Journal,
+    outcome: Outcome,
+) -> Result<CloseOutcome, JournalError> {
     let event = AgentEvent::Outcome(outcome);
     match (journal.append(&event).await, event) {
         (Err(JournalError::TooLarge { bytes, most }), AgentEvent::Outcome(outcome)) => {
@@ -61,24 +64,24 @@ pub(super) async fn write_outcome(journal: &mut Journal, outcome: Outcome) -> Re
                 last_step: None,
                 steps: Vec::new(),
                 usage,
-                breach: None,
+                contract_violation: None,
             };
-            journal.append(&AgentEvent::Outcome(event)).await.map(|()| Verdict::Closed)
+            journal.append(&AgentEvent::Outcome(event)).await.map(|()| CloseOutcome::Closed)
         }
-        (written, _) => written.map(|()| Verdict::Closed),
+        (written, _) => written.map(|()| CloseOutcome::Closed),
     }
 }
 
 /// What an agent does that cannot write.
-pub(super) fn verdict_of(error: &JournalError, offer: &TaskOffered) -> Verdict {
+pub(super) fn verdict_of(error: &JournalError, offer: &TaskOffered) -> CloseOutcome {
     match error {
         JournalError::Lost => {
             tracing::info!(run = %offer.run, task = %offer.task, "another agent has the task");
-            Verdict::Lost
+            CloseOutcome::Lost
         }
         JournalError::TooLarge { .. } | JournalError::Bus(_) => {
             tracing::warn!(run = %offer.run, task = %offer.task, %error, "the record could not be written");
-            Verdict::Unwritten
+            CloseOutcome::Unwritten
         }
     }
 }
@@ -100,7 +103,7 @@ pub(super) fn outcome_of(
     let Submission { ending, reason, product } = submission;
     // What was submitted stands in the product; the step need not hold it a second time.
     let last_step = last.map(|step| Box::new(without_arguments(step, product.is_some())));
-    Outcome { ending, reason, product, last_step, steps, usage, breach: None }
+    Outcome { ending, reason, product, last_step, steps, usage, contract_violation: None }
 }
 
 fn without_arguments(mut step: Step, in_product: bool) -> Step {

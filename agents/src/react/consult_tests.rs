@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{Gates, TaskOffered, TemplateRef, Thought};
+use muster_shared::flow::{RolePermissions, TaskOffered, TemplateRef, Thought};
 use muster_shared::ids::Role;
 
 use super::*;
@@ -9,15 +9,22 @@ use crate::testing::{NONCE, leaf, step, toolset};
 
 const LIMITS: StepLimits = StepLimits { goal_check: 2, ..StepLimits::USUAL };
 
-fn with_case<T>(has_model: bool, then: impl FnOnce(&Case<'_>) -> T) -> T {
+fn with_case<T>(has_model: bool, then: impl FnOnce(&StepContext<'_>) -> T) -> T {
     let offer: TaskOffered = leaf(Role::Worker);
     let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-    then(&Case { offer: &offer, rules, toolset: &toolset, gates: Gates::OPEN, has_model, limits: LIMITS })
+    then(&StepContext {
+        offer: &offer,
+        rules,
+        toolset: &toolset,
+        permissions: RolePermissions::OPEN,
+        has_model,
+        limits: LIMITS,
+    })
 }
 
-fn chosen(thought: &str, tool: &str, arguments: Value) -> Chosen {
+fn chosen(thought: &str, tool: &str, arguments: Value) -> ChosenAction {
     let thought = Thought { text: thought.into(), ..Thought::default() };
-    Chosen { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
+    ChosenAction { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
 }
 
 fn in_vain(thoughts: [&str; 2]) -> History {
@@ -41,7 +48,7 @@ fn the_model_is_asked_about_its_reasoning_only_on_suspicion() {
         let mut learnt = in_vain([same, same]);
         learnt.push(step(3, "calculator", json!({"query": 1}), ObservationStatus::Success), false);
         assert!(!reasons_alike(&learnt, &now, case), "something new was learnt");
-        let settled = Chosen { notes: vec![Note::Reconsidered], ..now.clone() };
+        let settled = ChosenAction { notes: vec![Note::Reconsidered], ..now.clone() };
         assert!(!reasons_alike(&in_vain([same, same]), &settled, case), "it was asked");
     });
     with_case(false, |case| {
@@ -54,12 +61,17 @@ fn the_verdict_on_the_reasoning_decides() {
     let now = || chosen("again", "calculator", json!({"query": "1"}));
     let history = in_vain(["again", "again"]);
     with_case(true, |case| {
-        let spins =
-            consulted(&history, now(), Question::Reasoning, Ok(json!({"same": true, "why": "w"})), case);
+        let spins = consulted(
+            &history,
+            now(),
+            ConsultQuestion::Reasoning,
+            Ok(json!({"same": true, "why": "w"})),
+            case,
+        );
         let NextStep::Refuse { chosen, .. } = spins else { panic!("{spins:?}") };
         assert_eq!(chosen.notes, [Note::Spin { level: SpinLevel::SameReasoning, times: 1 }]);
         for said in [Ok(json!({"same": false, "why": ""})), Err("nothing".to_owned())] {
-            let goes_on = consulted(&history, now(), Question::Reasoning, said, case);
+            let goes_on = consulted(&history, now(), ConsultQuestion::Reasoning, said, case);
             let NextStep::CallTool { chosen, pure: true } = goes_on else { panic!("{goes_on:?}") };
             assert_eq!(chosen.notes, [Note::Reconsidered]);
         }
@@ -89,20 +101,22 @@ fn what_is_asked_stands_in_fences_with_the_form_of_the_answer() {
     history.push(step(3, "calculator", json!({"query": "1"}), ObservationStatus::Success), false);
     let submit = chosen("t", "submit", json!({"conclusion": "20 levels"}));
     with_case(true, |case| {
-        for question in [Question::Reasoning, Question::Verify(Verify::Whole), Question::Goal] {
+        for question in
+            [ConsultQuestion::Reasoning, ConsultQuestion::Verify(Verify::Whole), ConsultQuestion::Goal]
+        {
             let asked = ask(question, &history, Some(&submit), case);
             assert!(asked.text.contains(&format!("<<<{NONCE} step 3")), "{}", asked.text);
             assert!(asked.system.contains(NONCE) && asked.system.contains(&asked.schema.to_string()));
         }
         let act = chosen("t", "analyze", json!({"material": "thin ice"}));
-        let asked = ask(Question::Act, &history, Some(&act), case);
+        let asked = ask(ConsultQuestion::Act, &history, Some(&act), case);
         assert!(asked.text.contains("thin ice"), "{}", asked.text);
     });
 }
 
 #[test]
 fn an_answer_in_hand_is_not_asked_for_again() {
-    let asked = Asked {
+    let asked = ConsultRequest {
         purpose: "aside goal",
         system: String::new(),
         text: String::new(),

@@ -1,16 +1,18 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
 use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
-use muster_shared::flow::{Action, Ending, Gate, Gates, Note, Observation, Product, TaskOffered, Thought};
+use muster_shared::flow::{
+    Action, Ending, Note, Observation, Product, RolePermission, RolePermissions, TaskOffered, Thought,
+};
 use serde_json::Value;
 
-use super::consult::{Question, reasons_alike};
+use super::consult::{ConsultQuestion, reasons_alike};
 use super::history::{History, cut};
 pub use super::limits::StepLimits;
+use super::loop_detection::{refused, spinning};
 use super::parse::{ParseFailure, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
-use super::spin::{refused, spinning};
-use super::submit::{Answer, ask_again};
+use super::submit::{ModelAnswer, ask_again};
 use super::toolset::{Toolset, take_thought};
 use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
@@ -34,7 +36,7 @@ const SAID: usize = 300;
 
 /// What stays the same over all steps of a task.
 #[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
+pub struct StepContext<'a> {
     /// The task.
     pub offer: &'a TaskOffered,
     /// The rules of its role.
@@ -42,7 +44,7 @@ pub struct Case<'a> {
     /// What the model may do.
     pub toolset: &'a Toolset,
     /// What the role may do at all.
-    pub gates: Gates,
+    pub permissions: RolePermissions,
     /// Whether there is a language model that can be asked.
     pub has_model: bool,
     /// The limits.
@@ -55,28 +57,28 @@ pub enum NextStep {
     /// Run a tool; what it gives is the observation.
     CallTool {
         /// What the model thought and chose.
-        chosen: Chosen,
+        chosen: ChosenAction,
         /// Whether the tool changes nothing.
         pure: bool,
     },
     /// Do not do it; this is the observation.
     Refuse {
         /// What the model thought and chose.
-        chosen: Chosen,
+        chosen: ChosenAction,
         /// What it is told.
         observation: Observation,
     },
     /// Ask the model something apart from the conversation; what it says decides what becomes of the step.
     Consult {
         /// What the model thought and chose.
-        chosen: Chosen,
+        chosen: ChosenAction,
         /// What it is asked.
-        question: Question,
+        question: ConsultQuestion,
     },
     /// It was done in thought; this is what came of it.
     Observe {
         /// What the model thought and chose.
-        chosen: Chosen,
+        chosen: ChosenAction,
         /// What it is told.
         observation: Observation,
     },
@@ -90,7 +92,7 @@ pub enum NextStep {
     /// The task ends as the model says.
     Submit {
         /// What the model thought and chose.
-        chosen: Chosen,
+        chosen: ChosenAction,
         /// How the task ends.
         submission: Submission,
     },
@@ -105,7 +107,7 @@ pub enum NextStep {
 
 /// What a model thought, and the action it chose.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ChosenAction {
     /// The thought.
     pub thought: Thought,
     /// The action, under the tool's own name.
@@ -118,7 +120,7 @@ pub struct Chosen {
 
 /// Decides upon the `asked`th answer (from 1) to the question for the next step.
 #[must_use]
-pub fn decide(history: &History, answer: &Answer, asked: u32, case: &Case<'_>) -> NextStep {
+pub fn decide(history: &History, answer: &ModelAnswer, asked: u32, case: &StepContext<'_>) -> NextStep {
     match &answer.parsed {
         Err(ParseFailure::Refusal { said }) => decide_on_refusal(history, said, asked, case),
         Err(failure) => decide_on_failure(answer, failure, asked, case),
@@ -128,14 +130,14 @@ pub fn decide(history: &History, answer: &Answer, asked: u32, case: &Case<'_>) -
 
 /// How the task ends without another question, if its steps are used up already.
 #[must_use]
-pub fn exhausted(history: &History, case: &Case<'_>) -> Option<Submission> {
+pub fn exhausted(history: &History, case: &StepContext<'_>) -> Option<Submission> {
     (history.next_step() > case.limits.max_steps).then(|| best_partial(history, case))
 }
 
 /// Does what was chosen: an action that is thought rather than done is put to the model.
-pub(super) fn tool_call(chosen: Chosen, case: &Case<'_>) -> NextStep {
+pub(super) fn tool_call(chosen: ChosenAction, case: &StepContext<'_>) -> NextStep {
     if case.has_model && actions::thinking(&chosen.action).is_some() {
-        return NextStep::Consult { chosen, question: Question::Act };
+        return NextStep::Consult { chosen, question: ConsultQuestion::Act };
     }
     let pure = case.toolset.find(&chosen.action.name).is_some_and(|ability| ability.pure);
     NextStep::CallTool { chosen, pure }
@@ -151,24 +153,24 @@ const fn conclude(submission: Submission) -> NextStep {
 
 fn decide_on_action(
     history: &History,
-    answer: &Answer,
+    answer: &ModelAnswer,
     parsed: &ParsedAnswer,
     asked: u32,
-    case: &Case<'_>,
+    case: &StepContext<'_>,
 ) -> NextStep {
     decide_on_chosen(history, choose(answer, parsed, case.toolset), asked, case)
 }
 
 /// Decides anew upon an action that was chosen before whoever chose it was stopped, with nothing of it done.
 #[must_use]
-pub fn resumed(history: &History, chosen: Chosen, case: &Case<'_>) -> NextStep {
+pub fn resumed(history: &History, chosen: ChosenAction, case: &StepContext<'_>) -> NextStep {
     if chosen.action.name == Action::SUBMIT && chosen.action.arguments.is_null() {
-        return NextStep::Consult { chosen, question: Question::Declined };
+        return NextStep::Consult { chosen, question: ConsultQuestion::Declined };
     }
     decide_on_chosen(history, chosen, case.limits.max_asks, case)
 }
 
-fn decide_on_chosen(history: &History, chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
+fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &StepContext<'_>) -> NextStep {
     if chosen.action.name == Action::SUBMIT {
         return decide_on_submission(history, chosen, asked, case);
     }
@@ -185,18 +187,20 @@ fn decide_on_chosen(history: &History, chosen: Chosen, asked: u32, case: &Case<'
             let observation = unknown_tool(&chosen.action.name, case.toolset);
             NextStep::Refuse { chosen, observation }
         }
-        Some(ability) if !case.gates.is_open(ability.gate) => closed(chosen, ability.gate, case),
+        Some(ability) if !case.permissions.is_open(ability.permission) => {
+            closed(chosen, ability.permission, case)
+        }
         Some(_) => match spinning(history, &chosen, case) {
             Some(next) => next,
             None if reasons_alike(history, &chosen, case) => {
-                NextStep::Consult { chosen, question: Question::Reasoning }
+                NextStep::Consult { chosen, question: ConsultQuestion::Reasoning }
             }
             None => tool_call(chosen, case),
         },
     }
 }
 
-fn choose(answer: &Answer, parsed: &ParsedAnswer, toolset: &Toolset) -> Chosen {
+fn choose(answer: &ModelAnswer, parsed: &ParsedAnswer, toolset: &Toolset) -> ChosenAction {
     let ability = toolset.find(&parsed.action.name);
     let (arguments, declared) = take_thought(&parsed.action.arguments);
     let name = ability.map_or_else(|| parsed.action.name.trim().to_owned(), |ability| ability.name.clone());
@@ -209,14 +213,24 @@ fn choose(answer: &Answer, parsed: &ParsedAnswer, toolset: &Toolset) -> Chosen {
         plan: own(&parsed.plan),
         criticism: own(&parsed.criticism),
     };
-    Chosen { thought, action: Action { name, arguments }, left_out: parsed.more.len(), notes: Vec::new() }
+    ChosenAction {
+        thought,
+        action: Action { name, arguments },
+        left_out: parsed.more.len(),
+        notes: Vec::new(),
+    }
 }
 
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
-fn decide_on_submission(history: &History, chosen: Chosen, asked: u32, case: &Case<'_>) -> NextStep {
+fn decide_on_submission(
+    history: &History,
+    chosen: ChosenAction,
+    asked: u32,
+    case: &StepContext<'_>,
+) -> NextStep {
     match case.rules.submission(case.offer, &chosen.action.arguments) {
         Ok(submission) if case.has_model && sounds_declined(&submission) => {
-            NextStep::Consult { chosen, question: Question::Declined }
+            NextStep::Consult { chosen, question: ConsultQuestion::Declined }
         }
         Ok(submission) => verified(history, chosen, submission, case),
         Err(faults) if asked < case.limits.max_asks => {
@@ -245,7 +259,12 @@ fn sounds_declined(submission: &Submission) -> bool {
 }
 
 /// What follows once it is known whether a submission declines the task.
-pub(super) fn submitted(history: &History, chosen: Chosen, declined: bool, case: &Case<'_>) -> NextStep {
+pub(super) fn submitted(
+    history: &History,
+    chosen: ChosenAction,
+    declined: bool,
+    case: &StepContext<'_>,
+) -> NextStep {
     match case.rules.submission(case.offer, &chosen.action.arguments) {
         Ok(_) if declined => {
             let said = chosen.action.arguments["conclusion"].as_str().unwrap_or_default();
@@ -257,13 +276,13 @@ pub(super) fn submitted(history: &History, chosen: Chosen, declined: bool, case:
 }
 
 /// The task was declined: a person has to look.
-fn declines(history: &History, said: &str, times: u32, case: &Case<'_>) -> NextStep {
+fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -> NextStep {
     let reason = format!("{DECLINED}: {}", cut(said, SAID));
     let notes = vec![Note::Declined { times }];
     NextStep::Conclude { submission: escalated(history, case, reason), notes }
 }
 
-fn at_the_limit(history: &History, asked: u32, case: &Case<'_>) -> NextStep {
+fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let reason = "no step is left, so no tool is run any more: submit now with the best result there is";
         let schema = Some(case.toolset.submit_schema());
@@ -272,20 +291,25 @@ fn at_the_limit(history: &History, asked: u32, case: &Case<'_>) -> NextStep {
     conclude(best_partial(history, case))
 }
 
-fn decide_on_failure(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> NextStep {
+fn decide_on_failure(
+    answer: &ModelAnswer,
+    failure: &ParseFailure,
+    asked: u32,
+    case: &StepContext<'_>,
+) -> NextStep {
     if asked < case.limits.max_asks {
         let schema = Some(case.toolset.submit_schema());
         return again(ask_again(&[failure.to_string()], schema));
     }
     match given_up_asking(answer, failure, asked, case) {
         GivenUp::Concluded(submission) => conclude(submission),
-        GivenUp::InDoubt(chosen) => NextStep::Consult { chosen, question: Question::Declined },
+        GivenUp::InDoubt(chosen) => NextStep::Consult { chosen, question: ConsultQuestion::Declined },
     }
 }
 
 /// A model that declines is asked in other words, then for a smaller part; then a person has to look. The same request
 /// is never repeated: it would be declined again.
-fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &Case<'_>) -> NextStep {
+fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &StepContext<'_>) -> NextStep {
     let note = Note::Declined { times: asked };
     if asked < case.limits.max_asks {
         let reason = if asked == 1 { REPHRASED } else { SMALLER };
@@ -300,10 +324,15 @@ fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &Case<'_>)
 enum GivenUp {
     Concluded(Submission),
     /// A few words would be taken for the result, and may be a refusal that no rule knows.
-    InDoubt(Chosen),
+    InDoubt(ChosenAction),
 }
 
-fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &Case<'_>) -> GivenUp {
+fn given_up_asking(
+    answer: &ModelAnswer,
+    failure: &ParseFailure,
+    asked: u32,
+    case: &StepContext<'_>,
+) -> GivenUp {
     let prose = answer.said.trim();
     let concluded = match failure {
         ParseFailure::NoAction if prose.is_empty() => unusable(asked, &failure.to_string()),
@@ -311,7 +340,7 @@ fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &C
             Some(_) if case.has_model && prose.chars().nth(MAY_DECLINE).is_none() => {
                 let thought = Thought { text: prose.to_owned(), ..Thought::default() };
                 let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
-                return GivenUp::InDoubt(Chosen { thought, action, left_out: 0, notes: Vec::new() });
+                return GivenUp::InDoubt(ChosenAction { thought, action, left_out: 0, notes: Vec::new() });
             }
             Some(submission) => submission,
             None => unusable(asked, &failure.to_string()),
@@ -329,7 +358,7 @@ fn given_up_asking(answer: &Answer, failure: &ParseFailure, asked: u32, case: &C
 }
 
 /// Prose as the result, in a role that takes it.
-fn taken_as_it_is(prose: &str, asked: u32, case: &Case<'_>) -> Option<Submission> {
+fn taken_as_it_is(prose: &str, asked: u32, case: &StepContext<'_>) -> Option<Submission> {
     let product = (case.rules.from_prose?)(case.offer, prose);
     let reason =
         format!("the model wrote plain text {asked} times instead of submitting; it was taken as it is");
@@ -337,7 +366,7 @@ fn taken_as_it_is(prose: &str, asked: u32, case: &Case<'_>) -> Option<Submission
 }
 
 /// How the task ends with a few words of prose, once it is known whether they decline it.
-pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &Case<'_>) -> NextStep {
+pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &StepContext<'_>) -> NextStep {
     let asked = case.limits.max_asks;
     if declined {
         return declines(history, prose, asked, case);
@@ -356,15 +385,15 @@ fn unusable(asked: u32, why: &str) -> Submission {
 }
 
 /// An action that the role may not do is not done, and the model is told so.
-fn closed(mut chosen: Chosen, gate: Gate, case: &Case<'_>) -> NextStep {
+fn closed(mut chosen: ChosenAction, permission: RolePermission, case: &StepContext<'_>) -> NextStep {
     let role = case.rules.name;
     let observation = refused(format!(
         "`{}` was not done: a {role} may not {}. Go on without it; where nothing else leads on, submit with `escalate` or \
          `blocked` and say what is missing.",
         chosen.action.name,
-        gate.as_words()
+        permission.as_words()
     ));
-    chosen.notes.push(Note::Closed { gate });
+    chosen.notes.push(Note::Closed { permission });
     NextStep::Refuse { chosen, observation }
 }
 

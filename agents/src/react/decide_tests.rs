@@ -9,7 +9,7 @@ use crate::react::parse::{AnswerForm, ParsedAction};
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 
-fn answer(thought: Option<&str>, action: &str, arguments: Value) -> Answer {
+fn answer(thought: Option<&str>, action: &str, arguments: Value) -> ModelAnswer {
     let parsed = ParsedAnswer {
         thought: thought.map(str::to_owned),
         reasoning: None,
@@ -20,11 +20,11 @@ fn answer(thought: Option<&str>, action: &str, arguments: Value) -> Answer {
         form: AnswerForm::Native,
         repaired: false,
     };
-    Answer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
+    ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
 }
 
-fn failed(failure: ParseFailure, said: &str) -> Answer {
-    Answer { said: said.into(), reasoning: None, parsed: Err(failure) }
+fn failed(failure: ParseFailure, said: &str) -> ModelAnswer {
+    ModelAnswer { said: said.into(), reasoning: None, parsed: Err(failure) }
 }
 
 fn history(steps: Vec<(Step_, ObservationStatus)>) -> History {
@@ -37,14 +37,14 @@ fn history(steps: Vec<(Step_, ObservationStatus)>) -> History {
 
 type Step_ = (&'static str, Value, bool);
 
-fn decided(history: &History, answer: &Answer, asked: u32, limits: StepLimits) -> NextStep {
+fn decided(history: &History, answer: &ModelAnswer, asked: u32, limits: StepLimits) -> NextStep {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let case = Case {
+    let case = StepContext {
         offer: &offer,
         rules: rules_for(&offer.work),
         toolset: &toolset,
-        gates: Gates::OPEN,
+        permissions: RolePermissions::OPEN,
         has_model: true,
         limits,
     };
@@ -124,8 +124,15 @@ fn a_few_words_are_taken_unless_they_decline() {
     let decided_upon = |said: Result<Value, String>| {
         let offer = leaf(Role::Worker);
         let toolset = toolset(&offer);
-        let (rules, gates) = (rules_for(&offer.work), Gates::OPEN);
-        let case = Case { offer: &offer, rules, toolset: &toolset, gates, has_model: true, limits: LIMITS };
+        let (rules, permissions) = (rules_for(&offer.work), RolePermissions::OPEN);
+        let case = StepContext {
+            offer: &offer,
+            rules,
+            toolset: &toolset,
+            permissions,
+            has_model: true,
+            limits: LIMITS,
+        };
         let history = History::default();
         let prose = failed(ParseFailure::NoAction, "Ni thusa ni dheanfaidh me e sin.");
         let NextStep::Consult { chosen, question } = decide(&history, &prose, 3, &case) else {
@@ -150,19 +157,21 @@ fn a_refusal_that_is_submitted_as_a_result_is_none() {
     use crate::react::consult::consulted;
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let (rules, gates) = (rules_for(&offer.work), Gates::OPEN);
-    let case = Case { offer: &offer, rules, toolset: &toolset, gates, has_model: true, limits: LIMITS };
+    let (rules, permissions) = (rules_for(&offer.work), RolePermissions::OPEN);
+    let case =
+        StepContext { offer: &offer, rules, toolset: &toolset, permissions, has_model: true, limits: LIMITS };
     let history = History::default();
     let decided_upon = |conclusion: &str| {
         let submitted = json!({ "ending": "done", "conclusion": conclusion });
         decide(&history, &answer(Some("why"), "submit", submitted), 1, &case)
     };
-    let asked = |next: &NextStep| matches!(next, NextStep::Consult { question: Question::Declined, .. });
+    let asked =
+        |next: &NextStep| matches!(next, NextStep::Consult { question: ConsultQuestion::Declined, .. });
     assert!(!asked(&decided_upon("The depth is 3 m.")));
     let next = decided_upon("I'm sorry, but I can't assist with that request.");
-    let NextStep::Consult { chosen, question: Question::Declined } = next else { panic!("{next:?}") };
+    let NextStep::Consult { chosen, question: ConsultQuestion::Declined } = next else { panic!("{next:?}") };
     assert!(asked(&resumed(&history, chosen.clone(), &case)), "the same when the process died meanwhile");
-    let after = |said| consulted(&history, chosen.clone(), Question::Declined, said, &case);
+    let after = |said| consulted(&history, chosen.clone(), ConsultQuestion::Declined, said, &case);
     let NextStep::Conclude { submission, .. } = after(Ok(json!({ "declined": true }))) else {
         panic!("it goes on")
     };
@@ -231,11 +240,11 @@ fn a_task_whose_steps_are_used_up_asks_no_model() {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
     let limits = StepLimits { max_steps: 1, ..LIMITS };
-    let case = Case {
+    let case = StepContext {
         offer: &offer,
         rules: rules_for(&offer.work),
         toolset: &toolset,
-        gates: Gates::OPEN,
+        permissions: RolePermissions::OPEN,
         has_model: true,
         limits,
     };
@@ -288,21 +297,21 @@ fn a_model_that_declines_is_asked_otherwise_then_for_less_then_a_person_has_to_l
 #[test]
 fn what_a_gate_closes_is_not_offered_and_not_done() {
     let offer = leaf(Role::Worker);
-    let gates = Gates { tools: false, ..Gates::OPEN };
-    let toolset = toolset(&offer).behind(gates);
+    let permissions = RolePermissions { tools: false, ..RolePermissions::OPEN };
+    let toolset = toolset(&offer).behind(permissions);
     assert_eq!(toolset.names(), ["submit"]);
-    let case = Case {
+    let case = StepContext {
         offer: &offer,
         rules: rules_for(&offer.work),
         toolset: &toolset,
-        gates,
+        permissions,
         has_model: true,
         limits: LIMITS,
     };
     let wanted = answer(Some("why"), "corpus.search", json!({"query": "x"}));
     let next = decide(&History::default(), &wanted, 1, &case);
     let NextStep::Refuse { chosen, observation } = next else { panic!("{next:?}") };
-    assert_eq!(chosen.notes, [Note::Closed { gate: Gate::Tools }]);
+    assert_eq!(chosen.notes, [Note::Closed { permission: RolePermission::Tools }]);
     assert!(observation.content.contains("a worker may not call tools"), "{}", observation.content);
 }
 

@@ -10,31 +10,31 @@ use std::time::{Duration, Instant};
 
 use muster_shared::flow::response::TOO_LONG;
 use muster_shared::flow::{
-    Action, AgentState, Awaited, Breach, Ending, Information, ModelCall, Note, Observation, Outcome, Step,
-    TaskOffered, Thought, Usage,
+    Action, AgentState, Awaited, ContractViolation, Ending, Information, ModelCall, Note, Observation,
+    Outcome, Step, TaskOffered, Thought, Usage,
 };
 use muster_shared::run::{AgentEvent, Released};
 
 use self::act::Acted;
-use super::close::{Verdict, outcome_of, verdict_of, write_outcome};
-use super::decide::{Chosen, NextStep, decide, exhausted};
-use super::equipment::Equipment;
+use super::close::{CloseOutcome, outcome_of, verdict_of, write_outcome};
+use super::decide::{ChosenAction, NextStep, decide, exhausted};
 use super::files::with_news;
 use super::history::{History, cut, in_brief};
-use super::hold::Hold;
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
-use super::journal::{Journal, JournalError, Opening, Starter};
+use super::journal::{Journal, JournalError, JournalOpening, Starter};
 use super::mailbox::Mailbox;
-use super::mind::{Asking, Heard, Mind, offline_answer};
+use super::model::{Asking, Heard, ModelClient, offline_answer};
 use super::opening::opening;
+use super::ownership::TaskOwnership;
 use super::partial::best_so_far;
+use super::progress::ProgressStream;
 use super::prompt::{CallStyle, Conversation};
+use super::resources::TaskResources;
 use super::submit::mark_offline;
 use super::uncertain;
-use super::voice::Voice;
 use crate::definition::Contract;
+use crate::model::call_admission::CallAdmission;
 use crate::model::chat::{ModelError, ModelErrorKind};
-use crate::model::turnstile::Turnstile;
 use crate::roles::{Submission, data_by_rule, refusal};
 
 /// Longest description of what a task waits for that is kept with it, in characters.
@@ -46,15 +46,15 @@ pub async fn drive<E>(
     starter: &Starter,
     (record, patience): (muster_bus::Record, Duration),
     (interrupt, mailbox, time_is_up): (Interrupts, Mailbox, impl Future<Output = ()> + Send),
-    voice: Voice,
+    progress: ProgressStream,
     equip: E,
-) -> Verdict
+) -> CloseOutcome
 where
-    E: AsyncFnOnce() -> Result<Equipment, String> + Send,
+    E: AsyncFnOnce() -> Result<TaskResources, String> + Send,
 {
     let (mut journal, history) = match Journal::open(record, offer, starter, patience).await {
-        Ok(Opening::Ours(opened)) => *opened,
-        Ok(Opening::Closed) => return Verdict::Closed,
+        Ok(JournalOpening::Ours(opened)) => *opened,
+        Ok(JournalOpening::Closed) => return CloseOutcome::Closed,
         Err(error) => return verdict_of(&error, offer),
     };
     if let Some(outcome) = history.ended_before() {
@@ -65,11 +65,11 @@ where
         let outcome = outcome_of(&history, submission, None, Usage::default());
         return write_outcome(&mut journal, outcome).await.unwrap_or_else(|error| verdict_of(&error, offer));
     }
-    let (handing_over, hold) = (interrupt.clone(), journal.hold());
+    let (handing_over, ownership) = (interrupt.clone(), journal.ownership());
     let (pending, notes, told) = (Vec::new(), Vec::new(), Vec::new());
-    let (wasted, gate) = (Usage::default(), Turnstile::default());
-    let (contract, breach) = (None, None);
-    let mut course = Course {
+    let (wasted, gate) = (Usage::default(), CallAdmission::default());
+    let (contract, contract_violation) = (None, None);
+    let mut course = TaskSession {
         offer,
         history,
         pending,
@@ -78,11 +78,11 @@ where
         told,
         wasted,
         gate,
-        hold,
+        ownership,
         handing_over,
-        voice,
+        progress,
         contract,
-        breach,
+        contract_violation,
     };
     let stopped = tokio::select! {
         biased;
@@ -93,7 +93,7 @@ where
     let written = match course.conclude(stopped) {
         Conclusion::Outcome(outcome) => write_outcome(&mut journal, *outcome).await,
         Conclusion::Released(released) => {
-            let verdict = if released.parked { Verdict::Parked } else { Verdict::Released };
+            let verdict = if released.parked { CloseOutcome::Parked } else { CloseOutcome::Released };
             journal.append(&AgentEvent::Released(released)).await.map(|()| verdict)
         }
         Conclusion::Nothing(error) => Err(error),
@@ -118,7 +118,7 @@ enum Conclusion {
 /// The model is done.
 struct End {
     submission: Submission,
-    chosen: Option<Chosen>,
+    chosen: Option<ChosenAction>,
     clock: Clock,
 }
 
@@ -158,7 +158,7 @@ impl Clock {
 }
 
 /// One task on its way.
-struct Course<'a> {
+struct TaskSession<'a> {
     offer: &'a TaskOffered,
     history: History,
     /// Calls of the step being taken, which no event holds yet.
@@ -172,83 +172,88 @@ struct Course<'a> {
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
-    gate: Turnstile,
+    gate: CallAdmission,
     /// Tells whether the task is still ours.
-    hold: Arc<Hold>,
+    ownership: Arc<TaskOwnership>,
     /// Tells when the task is to be handed over.
     handing_over: Interrupts,
-    voice: Voice,
+    progress: ProgressStream,
     /// What a specialist promises.
     contract: Option<Contract>,
     /// What of it does not hold.
-    breach: Option<Breach>,
+    contract_violation: Option<ContractViolation>,
 }
 
 /// The equipment, the conversation, and what follows from both.
-struct Bench {
-    equipment: Equipment,
+struct Toolbox {
+    resources: TaskResources,
     conversation: Option<Conversation>,
 }
 
-impl Course<'_> {
+impl TaskSession<'_> {
     async fn work<E>(&mut self, journal: &mut Journal, equip: E) -> Result<End, Failure>
     where
-        E: AsyncFnOnce() -> Result<Equipment, String> + Send,
+        E: AsyncFnOnce() -> Result<TaskResources, String> + Send,
     {
         let equipped = unless_handed_over(self.handing_over.clone(), equip()).await?;
-        let equipment = equipped.map_err(Failure::Setup)?;
-        self.contract = equipment.rules.contract.clone();
-        if let Some(breach) = self.contract.as_ref().and_then(|contract| contract.refused(self.offer)) {
-            let submission = refusal(&breach);
-            self.breach = Some(breach);
+        let resources = equipped.map_err(Failure::Setup)?;
+        self.contract = resources.rules.contract.clone();
+        if let Some(contract_violation) =
+            self.contract.as_ref().and_then(|contract| contract.refused(self.offer))
+        {
+            let submission = refusal(&contract_violation);
+            self.contract_violation = Some(contract_violation);
             return Ok(End { submission, chosen: None, clock: Clock::start() });
         }
-        let gate = equipment.gate(self.offer, self.history.usage());
-        let owing = if equipment.mind.is_offline() { 0 } else { self.history.unanswered() };
-        self.gate = gate.telling(self.voice.waiter()).held_by(Arc::<Hold>::clone(&self.hold)).owing(owing);
-        let mut bench = Bench { equipment, conversation: None };
-        if let Some(end) = self.finish_begun(journal, &mut bench).await? {
+        let gate = resources.gate(self.offer, self.history.usage());
+        let owing = if resources.model.is_offline() { 0 } else { self.history.unanswered() };
+        self.gate = gate
+            .telling(self.progress.waiter())
+            .held_by(Arc::<TaskOwnership>::clone(&self.ownership))
+            .owing(owing);
+        let mut toolbox = Toolbox { resources, conversation: None };
+        if let Some(end) = self.finish_begun(journal, &mut toolbox).await? {
             return Ok(end);
         }
-        bench.conversation = self.converse(&bench.equipment);
+        toolbox.conversation = self.converse(&toolbox.resources);
         loop {
             if released_by(self.handing_over.borrow().as_ref()).is_some() {
                 return Err(Failure::HandedOver);
             }
-            let case = bench.equipment.case(self.offer);
+            let case = toolbox.resources.case(self.offer);
             if let Some(submission) = exhausted(&self.history, &case) {
                 return Ok(End { submission, chosen: None, clock: Clock::start() });
             }
-            if let Some(end) = self.step(journal, &mut bench).await? {
+            if let Some(end) = self.step(journal, &mut toolbox).await? {
                 return Ok(end);
             }
         }
     }
 
     /// One turn of the loop; gives the end if this was the last.
-    async fn step(&mut self, journal: &mut Journal, bench: &mut Bench) -> Result<Option<End>, Failure> {
+    async fn step(&mut self, journal: &mut Journal, toolbox: &mut Toolbox) -> Result<Option<End>, Failure> {
         let mut clock = Clock::start();
-        self.voice.begin(self.history.next_step());
-        let next = self.think(bench, &mut clock).await?;
-        self.settle(journal, bench, next, clock).await
+        self.progress.begin(self.history.next_step());
+        let next = self.think(toolbox, &mut clock).await?;
+        self.settle(journal, toolbox, next, clock).await
     }
 
     /// Carries out what was decided; gives the end if this was the last step.
     async fn settle(
         &mut self,
         journal: &mut Journal,
-        bench: &mut Bench,
+        toolbox: &mut Toolbox,
         next: NextStep,
         mut clock: Clock,
     ) -> Result<Option<End>, Failure> {
-        let next = self.consult(journal, &bench.equipment, next, &mut clock).await?;
+        let next = self.consult(journal, &toolbox.resources, next, &mut clock).await?;
         let (step, lasting) = match next {
             NextStep::Submit { chosen, mut submission } => {
-                self.say(&chosen.action, bench);
-                if bench.equipment.mind.is_offline() {
+                self.say(&chosen.action, toolbox);
+                if toolbox.resources.model.is_offline() {
                     mark_offline(&mut submission.product);
                 }
-                bench.equipment.name_files(&mut submission.product).await;
+                toolbox.resources.name_files(&mut submission.product).await;
                 return Ok(Some(End { submission, chosen: Some(chosen), clock }));
             }
             NextStep::Conclude { submission, notes } => {
@@ -258,20 +263,20 @@ impl Course<'_> {
             // Both are settled before; should they come here, the next turn asks again.
             NextStep::AskAgain { .. } | NextStep::Consult { .. } => return Ok(None),
             NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
-                self.say(&chosen.action, bench);
+                self.say(&chosen.action, toolbox);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
             NextStep::CallTool { chosen, pure } => {
-                self.say(&chosen.action, bench);
+                self.say(&chosen.action, toolbox);
                 if !pure {
                     self.announce(journal, &chosen, clock).await?;
                 }
                 let key = self.idempotency_key();
-                let acting = self.act(&chosen, &key, &bench.equipment, &mut clock);
+                let acting = self.act(&chosen, &key, &toolbox.resources, &mut clock);
                 let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
                     Ok(Acted::Observed(observation)) => {
                         let step = self.make_step(chosen, Some(observation), clock);
-                        return self.go_on(journal, bench, step, !pure).await;
+                        return self.go_on(journal, toolbox, step, !pure).await;
                     }
                     Ok(Acted::Waits(wait)) => self.waits(*wait),
                     Err(handed_over) => handed_over.into(),
@@ -284,52 +289,52 @@ impl Course<'_> {
                 return Err(put_down);
             }
         };
-        self.go_on(journal, bench, step, lasting).await
+        self.go_on(journal, toolbox, step, lasting).await
     }
 
     /// Journals a step; the task goes on.
     async fn go_on(
         &mut self,
         journal: &mut Journal,
-        bench: &mut Bench,
+        toolbox: &mut Toolbox,
         step: Step,
         lasting: bool,
     ) -> Result<Option<End>, Failure> {
-        self.voice.is(AgentState::Observing);
+        self.progress.is(AgentState::Observing);
         self.journal_step(journal, step, lasting).await?;
-        if let (Some(conversation), Some(step)) = (&mut bench.conversation, self.history.steps().last()) {
+        if let (Some(conversation), Some(step)) = (&mut toolbox.conversation, self.history.steps().last()) {
             conversation.step(step);
         }
         Ok(None)
     }
 
     /// Asks until an answer can be used or the limit of asking is reached.
-    async fn think(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<NextStep, Failure> {
-        if let Some(next) = opening(&self.history, &bench.equipment.case(self.offer)) {
+    async fn think(&mut self, toolbox: &mut Toolbox, clock: &mut Clock) -> Result<NextStep, Failure> {
+        if let Some(next) = opening(&self.history, &toolbox.resources.case(self.offer)) {
             return Ok(next);
         }
         let mut asked = 0;
-        self.check_goal(bench, clock).await?;
+        self.check_goal(toolbox, clock).await?;
         loop {
             asked += 1;
             let handing_over = self.handing_over.clone();
-            let heard = unless_handed_over(handing_over, self.ask(bench, clock)).await??;
+            let heard = unless_handed_over(handing_over, self.ask(toolbox, clock)).await??;
             self.pending.extend(heard.call);
-            let next = decide(&self.history, &heard.answer, asked, &bench.equipment.case(self.offer));
-            match (next, &mut bench.conversation) {
+            let next = decide(&self.history, &heard.answer, asked, &toolbox.resources.case(self.offer));
+            match (next, &mut toolbox.conversation) {
                 (NextStep::AskAgain { reason, notes }, Some(conversation)) => {
                     self.remark(notes);
                     conversation.ask_again(&heard.verbatim, &reason);
                 }
-                (NextStep::AskAgain { .. }, None) if asked < bench.equipment.limits.max_asks => {}
+                (NextStep::AskAgain { .. }, None) if asked < toolbox.resources.limits.max_asks => {}
                 (next, _) => return Ok(next),
             }
         }
     }
 
-    async fn ask(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<Heard, Failure> {
+    async fn ask(&mut self, toolbox: &mut Toolbox, clock: &mut Clock) -> Result<Heard, Failure> {
         let begun = Instant::now();
-        let heard = self.ask_untimed(bench).await;
+        let heard = self.ask_untimed(toolbox).await;
         clock.outside += begun.elapsed();
         heard.map_err(|error| {
             self.wasted += self.gate.take();
@@ -337,54 +342,54 @@ impl Course<'_> {
         })
     }
 
-    async fn ask_untimed(&mut self, bench: &mut Bench) -> Result<Heard, ModelError> {
-        let equipment = &bench.equipment;
-        let mind = match &equipment.mind {
-            Mind::Offline(rules) => {
+    async fn ask_untimed(&mut self, toolbox: &mut Toolbox) -> Result<Heard, ModelError> {
+        let resources = &toolbox.resources;
+        let model = match &resources.model {
+            ModelClient::Offline(rules) => {
                 let mut heard = offline_answer(*rules, self.offer, &self.history);
-                if let Some(contract) = &equipment.rules.contract {
+                if let Some(contract) = &resources.rules.contract {
                     heard.answer.complete(|result| data_by_rule(contract, result));
                 }
                 return Ok(heard);
             }
-            Mind::Chat(mind) => mind,
+            ModelClient::Chat(model) => model,
         };
         let asking = Asking {
-            template: &equipment.template,
-            toolset: &equipment.toolset,
-            redactor: &equipment.redactor,
-            limits: equipment.limits,
+            template: &resources.template,
+            toolset: &resources.toolset,
+            redactor: &resources.redactor,
+            limits: resources.limits,
         };
-        let conversation = bench
+        let conversation = toolbox
             .conversation
-            .get_or_insert_with(|| equipment.converse(self.offer, &self.history, mind.style()));
+            .get_or_insert_with(|| resources.converse(self.offer, &self.history, model.style()));
         if conversation.begins_step() {
             let redacted = |mut one: Information| {
-                one.text = equipment.redactor.redact(&one.text).into_owned();
+                one.text = resources.redactor.redact(&one.text).into_owned();
                 one
             };
             self.told.extend(self.mailbox.take(self.history.steps()).into_iter().map(redacted));
             conversation.hear(&self.told);
             let news =
-                self.mailbox.progress().map(|progress| equipment.redactor.redact(&progress).into_owned());
-            let files = equipment.files(self.offer).await;
+                self.mailbox.progress().map(|progress| resources.redactor.redact(&progress).into_owned());
+            let files = resources.files(self.offer).await;
             conversation.tell_files(with_news(files, news.as_deref(), self.offer));
         }
-        match mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await {
-            Err(error) if mind.gives_up_native(&error) => {
+        match model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await {
+            Err(error) if model.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");
-                *conversation = equipment.converse(self.offer, &self.history, CallStyle::Text);
+                *conversation = resources.converse(self.offer, &self.history, CallStyle::Text);
                 conversation.hear(&self.told);
-                mind.ask(conversation, &asking, &mut self.gate, &mut self.voice).await
+                model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await
             }
             heard => heard,
         }
     }
 
-    fn converse(&self, equipment: &Equipment) -> Option<Conversation> {
-        match &equipment.mind {
-            Mind::Chat(mind) => Some(equipment.converse(self.offer, &self.history, mind.style())),
-            Mind::Offline(_) => None,
+    fn converse(&self, resources: &TaskResources) -> Option<Conversation> {
+        match &resources.model {
+            ModelClient::Chat(model) => Some(resources.converse(self.offer, &self.history, model.style())),
+            ModelClient::Offline(_) => None,
         }
     }
 
@@ -405,7 +410,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    fn make_step(&self, chosen: Chosen, observation: Option<Observation>, clock: Clock) -> Step {
+    fn make_step(&self, chosen: ChosenAction, observation: Option<Observation>, clock: Clock) -> Step {
         Step {
             number: self.history.next_step(),
             thought: chosen.thought,
@@ -427,10 +432,10 @@ impl Course<'_> {
         self.notes.extend(notes);
     }
 
-    fn say(&self, action: &Action, bench: &Bench) {
-        self.voice.is(AgentState::Acting);
-        let (step, most) = (self.history.next_step(), bench.equipment.limits.max_steps);
-        self.voice.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
+    fn say(&self, action: &Action, toolbox: &Toolbox) {
+        self.progress.is(AgentState::Acting);
+        let (step, most) = (self.history.next_step(), toolbox.resources.limits.max_steps);
+        self.progress.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
     }
 
     fn conclude(mut self, stopped: Stopped) -> Conclusion {
@@ -447,7 +452,7 @@ impl Course<'_> {
                 }
                 Err(Failure::Journal(error)) => return Conclusion::Nothing(error),
                 Err(Failure::Model(error)) if error.kind == ModelErrorKind::Superseded => {
-                    return Conclusion::Nothing(self.hold.lost());
+                    return Conclusion::Nothing(self.ownership.lost());
                 }
                 Err(Failure::Model(error)) if error.kind == ModelErrorKind::BudgetExhausted => {
                     let so_far = best_so_far(&self.history, self.offer, error.message);
@@ -470,16 +475,16 @@ impl Course<'_> {
         };
         let submission = match &self.contract {
             Some(contract) => {
-                let (submission, breach) = contract.hold(submission);
-                self.breach = breach.or(self.breach);
+                let (submission, contract_violation) = contract.hold(submission);
+                self.contract_violation = contract_violation.or(self.contract_violation);
                 submission
             }
             None => submission,
         };
         let last = self.last_step(chosen, clock);
-        self.voice.ended(submission.ending, self.history.usage());
+        self.progress.ended(submission.ending, self.history.usage());
         let outcome = outcome_of(&self.history, submission, last, self.wasted);
-        Conclusion::Outcome(Box::new(Outcome { breach: self.breach, ..outcome }))
+        Conclusion::Outcome(Box::new(Outcome { contract_violation: self.contract_violation, ..outcome }))
     }
 
     /// What is said when the task is handed over, with what was used and nobody has counted.
@@ -506,11 +511,11 @@ impl Course<'_> {
     }
 
     /// The step that ends the task. Calls that led to no action are kept too: they were paid for.
-    fn last_step(&self, chosen: Option<Chosen>, clock: Clock) -> Option<Step> {
+    fn last_step(&self, chosen: Option<ChosenAction>, clock: Clock) -> Option<Step> {
         let chosen = match chosen {
             Some(chosen) => chosen,
             None if self.pending.is_empty() && self.notes.is_empty() => return None,
-            None => Chosen {
+            None => ChosenAction {
                 thought: Thought::default(),
                 action: Action { name: Action::SUBMIT.to_owned(), arguments: serde_json::Value::Null },
                 left_out: 0,

@@ -66,7 +66,7 @@ fn an_outcome_closes_the_generation() {
         last_step: None,
         steps: Vec::new(),
         usage: Usage::default(),
-        breach: None,
+        contract_violation: None,
     };
     assert!(History::fold(entries(vec![started(1), AgentEvent::Outcome(outcome)])).is_closed());
     assert!(!History::fold(Vec::new()).is_closed());

@@ -10,8 +10,8 @@ use muster_shared::ids::{AgentId, Generation, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, RecordEvent, Started};
 
 use super::history::History;
-use super::hold::Hold;
-use super::place::{MAX_PAUSE, PAUSE, Place};
+use super::ownership::TaskOwnership;
+use super::place::{MAX_PAUSE, PAUSE, TaskAssignment};
 
 /// How often a task is looked up anew when somebody wrote in between, before it counts as somebody else's.
 const OPENINGS: u32 = 3;
@@ -39,14 +39,14 @@ pub enum JournalError {
 
 /// The writer of one generation of one task.
 pub struct Journal {
-    place: Place,
+    place: TaskAssignment,
     encoding: muster_shared::wire::Encoding,
     last: Seq,
-    hold: Arc<Hold>,
+    ownership: Arc<TaskOwnership>,
 }
 
 /// A task that was looked up in the record.
-pub enum Opening {
+pub enum JournalOpening {
     /// It is ours: `started` is in the record, and this is what was done before.
     Ours(Box<(Journal, History)>),
     /// Its outcome is in the record already.
@@ -77,10 +77,10 @@ impl Journal {
         offer: &TaskOffered,
         starter: &Starter,
         patience: Duration,
-    ) -> Result<Opening, JournalError> {
-        let place = Place::new(record, offer.run, starter.key.clone(), patience);
-        let hold = Arc::new(Hold::new(place.clone()));
-        let mut this = Self { place, encoding: offer.encoding, last: Seq(0), hold };
+    ) -> Result<JournalOpening, JournalError> {
+        let place = TaskAssignment::new(record, offer.run, starter.key.clone(), patience);
+        let ownership = Arc::new(TaskOwnership::new(place.clone()));
+        let mut this = Self { place, encoding: offer.encoding, last: Seq(0), ownership };
         let before = this.before(offer).await?;
         let mut history = before.clone();
         if starter.delivered > 1 {
@@ -88,7 +88,7 @@ impl Journal {
         }
         for _ in 0..OPENINGS {
             if history.is_closed() {
-                return Ok(Opening::Closed);
+                return Ok(JournalOpening::Closed);
             }
             if let Some((agent, since)) = history.holder()
                 && !this.is_gone(agent, *since).await?
@@ -97,7 +97,7 @@ impl Journal {
             }
             this.last = history.last();
             match this.append(&started(&history, starter)).await {
-                Ok(()) => return Ok(Opening::Ours(Box::new((this, history)))),
+                Ok(()) => return Ok(JournalOpening::Ours(Box::new((this, history)))),
                 Err(JournalError::Lost) => {
                     history = before.clone().and_then(this.place.entries(Seq(0)).await?)
                 }
@@ -109,8 +109,8 @@ impl Journal {
 
     /// What tells whether the task is still ours.
     #[must_use]
-    pub fn hold(&self) -> Arc<Hold> {
-        Arc::clone(&self.hold)
+    pub fn ownership(&self) -> Arc<TaskOwnership> {
+        Arc::clone(&self.ownership)
     }
 
     /// Writes an event and waits until it is stored. A bus that cannot be reached is waited for within limits.
@@ -123,11 +123,11 @@ impl Journal {
         // Whether an earlier attempt may have been stored though nobody said so.
         let mut may_stand = false;
         loop {
-            let (asked, Place { record, run, key, .. }) = (self.hold.now(), &self.place);
+            let (asked, TaskAssignment { record, run, key, .. }) = (self.ownership.now(), &self.place);
             match record.append_agent(*run, key, self.last, event, self.encoding).await {
                 Ok(seq) => {
                     self.last = seq;
-                    self.hold.confirm(seq, asked);
+                    self.ownership.confirm(seq, asked);
                     return Ok(());
                 }
                 Err(AppendError::TooLarge { bytes, most }) => {
@@ -136,7 +136,7 @@ impl Journal {
                 Err(error @ (AppendError::Conflict | AppendError::Ambiguous { .. })) => {
                     may_stand |= matches!(error, AppendError::Ambiguous { .. });
                     if self.look(event, may_stand).await? {
-                        self.hold.confirm(self.last, asked);
+                        self.ownership.confirm(self.last, asked);
                         return Ok(());
                     }
                 }
@@ -176,7 +176,7 @@ impl Journal {
     /// nothing: a queue whose server was killed or stood still gives out what others have at work, and two who are told at
     /// once would both ask a model. Either it was decided, or the registry has not known it for a while.
     async fn is_gone(&self, agent: &AgentId, since: Seq) -> Result<bool, JournalError> {
-        let Place { record, run, key, .. } = &self.place;
+        let TaskAssignment { record, run, key, .. } = &self.place;
         if *agent == key.agent {
             return Ok(true);
         }

@@ -4,7 +4,7 @@
 use muster_shared::flow::response::BEFORE_A_RESULT;
 use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskOffered, TaskResult, Work};
 
-use super::decide::{Case, NO_THOUGHT};
+use super::decide::{NO_THOUGHT, StepContext};
 use super::history::History;
 use super::limits::AtLimit;
 use super::verify::failed_verification;
@@ -14,7 +14,7 @@ use crate::roles::{Submission, rules_for};
 pub(crate) const UNFINISHED: &str = "Unfinished: ";
 
 /// The best there is when the steps are used up.
-pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
+pub(super) fn best_partial(history: &History, case: &StepContext<'_>) -> Submission {
     let most = case.limits.max_steps;
     if case.limits.by_budget {
         let reason = format!("all {most} steps that it may take were taken {BEFORE_A_RESULT}");
@@ -28,7 +28,7 @@ pub(super) fn best_partial(history: &History, case: &Case<'_>) -> Submission {
 }
 
 /// A person has to look. Only a leaf is escalated: nobody could go on from half a plan or half a report.
-pub(super) fn escalated(history: &History, case: &Case<'_>, reason: String) -> Submission {
+pub(super) fn escalated(history: &History, case: &StepContext<'_>, reason: String) -> Submission {
     let so_far = best_so_far(history, case.offer, reason);
     match &case.offer.work {
         Work::Execute { .. } => so_far.ending(Ending::Escalate),

@@ -15,7 +15,7 @@ pub(super) const MAX_PAUSE: Duration = Duration::from_millis(250);
 
 /// One generation of one task, and who works on it.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct TaskAssignment {
     pub(super) record: Record,
     pub(super) run: RunId,
     pub(super) key: AgentKey,
@@ -23,7 +23,7 @@ pub(super) struct Place {
     pub(super) patience: Duration,
 }
 
-impl Place {
+impl TaskAssignment {
     pub(super) const fn new(record: Record, run: RunId, key: AgentKey, patience: Duration) -> Self {
         Self { record, run, key, patience }
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_shared::flow::{
-    Action, Ending, Gate, Gates, ModelCall, Observation, Outcome, Product, Report, Step, TaskOffered, Thought,
+    Action, Ending, ModelCall, Observation, Outcome, Product, Report, RolePermission, RolePermissions, Step,
+    TaskOffered, Thought,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
@@ -16,10 +17,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::consult::{NO_ANSWER, ask, consulted, said_before};
-use super::decide::{Case, NO_THOUGHT, NextStep, StepLimits, decide};
+use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
-use super::mind::{PROMISED, understand};
+use super::model::{PROMISED, understand};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
@@ -56,9 +57,9 @@ pub struct Divergence {
 /// The first difference.
 pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
     let mut done = Replayed::default();
-    follow(entries, |course, entry, event| {
-        course.check(event, &mut done).map_err(|(expected, came)| {
-            let task = course.offer.task.clone();
+    follow(entries, |history_of_task, entry, event| {
+        history_of_task.check(event, &mut done).map_err(|(expected, came)| {
+            let task = history_of_task.offer.task.clone();
             Box::new(Divergence { seq: entry.seq, task, expected, came })
         })
     })?;
@@ -66,7 +67,7 @@ pub fn replay(entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
 }
 
 /// Every generation of every task, by task.
-type Courses<'a> = BTreeMap<(TaskId, Generation), Course<'a>>;
+type TaskHistories<'a> = BTreeMap<(TaskId, Generation), TaskHistory<'a>>;
 
 /// Shows each event of an agent, with the course of its task as it stood before.
 ///
@@ -74,54 +75,57 @@ type Courses<'a> = BTreeMap<(TaskId, Generation), Course<'a>>;
 /// The first of those that it is shown to.
 pub(super) fn follow<'a, E>(
     entries: &'a [Entry],
-    mut look: impl FnMut(&Course<'a>, &Entry, &'a AgentEvent) -> Result<(), E>,
+    mut look: impl FnMut(&TaskHistory<'a>, &Entry, &'a AgentEvent) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut courses = Courses::new();
+    let mut histories = TaskHistories::new();
     for entry in entries {
         match &entry.event {
             RecordEvent::Decided(decided) => {
                 if let Some(offer) = decided.offer.as_deref() {
-                    begin(&mut courses, offer);
+                    begin(&mut histories, offer);
                 }
             }
-            RecordEvent::Offered(offer) => begin(&mut courses, offer),
+            RecordEvent::Offered(offer) => begin(&mut histories, offer),
             RecordEvent::Agent(key, event) => {
-                let Some(offer) = courses.get(&(key.task.clone(), key.generation)).map(|found| found.offer)
+                let Some(offer) = histories.get(&(key.task.clone(), key.generation)).map(|found| found.offer)
                 else {
                     continue;
                 };
                 // An offer that only seemed lost may have been worked on until then, and all of it counts.
                 if matches!(event, AgentEvent::Started(Started { attempt: Attempt(1), .. })) {
-                    begin(&mut courses, offer);
+                    begin(&mut histories, offer);
                 }
-                let Some(course) = courses.get_mut(&(key.task.clone(), key.generation)) else { continue };
-                look(course, entry, event)?;
-                course.history = std::mem::take(&mut course.history).and_then(vec![entry.clone()]);
+                let Some(history_of_task) = histories.get_mut(&(key.task.clone(), key.generation)) else {
+                    continue;
+                };
+                look(history_of_task, entry, event)?;
+                history_of_task.history =
+                    std::mem::take(&mut history_of_task.history).and_then(vec![entry.clone()]);
             }
         }
     }
     Ok(())
 }
 
-fn begin<'a>(courses: &mut Courses<'a>, offer: &'a TaskOffered) {
+fn begin<'a>(histories: &mut TaskHistories<'a>, offer: &'a TaskOffered) {
     let before = (offer.task.clone(), Generation(offer.generation.0.saturating_sub(1)));
-    let before = offer.continues.and_then(|_| courses.get(&before));
+    let before = offer.continues.and_then(|_| histories.get(&before));
     let history =
         before.map_or_else(History::default, |before| before.history.clone().going_on_from(Vec::new()));
-    courses.insert((offer.task.clone(), offer.generation), Course { offer, history });
+    histories.insert((offer.task.clone(), offer.generation), TaskHistory { offer, history });
 }
 
 /// What the record holds, and what came instead.
-type Difference = (String, String);
+type RecordDifference = (String, String);
 
 /// One generation of a task on its way through the record.
-pub(super) struct Course<'a> {
+pub(super) struct TaskHistory<'a> {
     pub(super) offer: &'a TaskOffered,
     pub(super) history: History,
 }
 
-impl Course<'_> {
-    fn check(&self, event: &AgentEvent, done: &mut Replayed) -> Result<(), Difference> {
+impl TaskHistory<'_> {
+    fn check(&self, event: &AgentEvent, done: &mut Replayed) -> Result<(), RecordDifference> {
         match event {
             AgentEvent::Step(step) => self.check_step(step, done),
             AgentEvent::Outcome(outcome) => self.check_outcome(outcome, done),
@@ -133,7 +137,7 @@ impl Course<'_> {
         }
     }
 
-    fn check_step(&self, step: &Step, done: &mut Replayed) -> Result<(), Difference> {
+    fn check_step(&self, step: &Step, done: &mut Replayed) -> Result<(), RecordDifference> {
         let Some(next) = self.decide_again(step, done)? else { return Ok(()) };
         let recorded = (&step.thought, &step.action);
         let came = match &next {
@@ -161,7 +165,7 @@ impl Course<'_> {
         ))
     }
 
-    fn check_outcome(&self, outcome: &Outcome, done: &mut Replayed) -> Result<(), Difference> {
+    fn check_outcome(&self, outcome: &Outcome, done: &mut Replayed) -> Result<(), RecordDifference> {
         let Some(step) = outcome.last_step.as_deref() else { return Ok(()) };
         if is_from_outside(outcome.ending) {
             done.taken += 1;
@@ -180,7 +184,7 @@ impl Course<'_> {
     }
 
     /// What follows from the last answer behind a step, if there is one; every answer before it was not taken.
-    fn decide_again(&self, step: &Step, done: &mut Replayed) -> Result<Option<NextStep>, Difference> {
+    fn decide_again(&self, step: &Step, done: &mut Replayed) -> Result<Option<NextStep>, RecordDifference> {
         let calls = || step.calls.iter().filter(|call| !call.aside);
         let Some(last) = calls().next_back() else {
             done.taken += 1;
@@ -189,8 +193,15 @@ impl Course<'_> {
         let rules = self.rules(last);
         let toolset = self.toolset(last, &rules);
         let limits = limits_of(last).of_task(self.offer, &rules, true);
-        let (gates, has_model) = (Gates::OPEN, true);
-        let case = Case { offer: self.offer, rules: &rules, toolset: &toolset, gates, has_model, limits };
+        let (permissions, has_model) = (RolePermissions::OPEN, true);
+        let case = StepContext {
+            offer: self.offer,
+            rules: &rules,
+            toolset: &toolset,
+            permissions,
+            has_model,
+            limits,
+        };
         let mut next = None;
         for (asked, call) in (1..).zip(calls()) {
             if let Some(taken) = next.filter(|next| !matches!(next, NextStep::AskAgain { .. })) {
@@ -235,8 +246,9 @@ impl Course<'_> {
                 || abilities.iter().any(|known| model_name(&known.name) == model_name(name));
             if !is_known {
                 let (description, parameters) = (String::new(), Value::Object(serde_json::Map::new()));
-                let (name, pure, uncertain, gate) = (name.to_owned(), true, Uncertain::Repeat, Gate::Tools);
-                abilities.push(Ability { name, description, parameters, pure, uncertain, gate });
+                let (name, pure, uncertain, permission) =
+                    (name.to_owned(), true, Uncertain::Repeat, RolePermission::Tools);
+                abilities.push(Ability { name, description, parameters, pure, uncertain, permission });
             }
         }
         Toolset::new(abilities, rules.submit_schema(self.offer))

@@ -10,8 +10,8 @@ use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use serde::Serialize;
 
 use super::prompt::{CallStyle, Conversation, Sampling};
-use super::replay::{Course, follow, limits_of};
-use super::sent::{Sent, requests};
+use super::replay::{TaskHistory, follow, limits_of};
+use super::sent::{SentRequest, requests};
 use crate::definition::Definition;
 use crate::prompts::Templates;
 use crate::roles::{self, RoleRules, Rules, SPECIALIST, rules_of};
@@ -27,14 +27,14 @@ pub struct Rerendered {
     /// Prompts that came out as they were sent.
     pub same: u32,
     /// The others, as far as they are told.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<PromptDifference>,
     /// Prompts of specialists whose definition is not at hand, by role: neither the same nor different.
     pub not_rendered: BTreeMap<String, u32>,
 }
 
 /// A prompt that came out differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub struct PromptDifference {
     /// Where it stands in the record.
     pub seq: Seq,
     /// The task.
@@ -61,8 +61,8 @@ pub fn rerender(entries: &[Entry], templates: &Templates, definitions: &[Arc<Def
         seen: BTreeMap::new(),
         done: Rerendered::default(),
     };
-    let followed = follow(entries, |course, entry, event| {
-        rendering.look(course, entry, event);
+    let followed = follow(entries, |history_of_task, entry, event| {
+        rendering.look(history_of_task, entry, event);
         Ok::<(), Infallible>(())
     });
     match followed {
@@ -80,23 +80,23 @@ struct Rendering<'a> {
     templates: &'a Templates,
     specialists: Vec<(Role, Rules)>,
     /// What every task sent, as far as it was asked for.
-    kept: BTreeMap<TaskId, Vec<Sent>>,
+    kept: BTreeMap<TaskId, Vec<SentRequest>>,
     /// The step of a task that was rendered last, and its first call.
     seen: BTreeMap<TaskId, (u32, &'a ModelCall)>,
     done: Rerendered,
 }
 
 impl<'a> Rendering<'a> {
-    fn look(&mut self, course: &Course<'a>, entry: &Entry, event: &'a AgentEvent) {
+    fn look(&mut self, history_of_task: &TaskHistory<'a>, entry: &Entry, event: &'a AgentEvent) {
         let Some((step, call)) = asked(event) else { return };
-        let (task, generation) = (&course.offer.task, course.offer.generation);
+        let (task, generation) = (&history_of_task.offer.task, history_of_task.offer.generation);
         // Announced before: it was sent under the offer of then. A step that waited ends under a later one, whose
         // plan has moved on.
         let now = (step.number, call);
         if self.seen.insert(task.clone(), now) == Some(now) {
             return;
         }
-        let rules = match self.rules(course, &entry.event, call) {
+        let rules = match self.rules(history_of_task, &entry.event, call) {
             Ok(rules) => rules,
             Err(role) => {
                 *self.done.not_rendered.entry(role).or_default() += 1;
@@ -107,7 +107,7 @@ impl<'a> Rendering<'a> {
         let was =
             kept.iter().find(|sent| !sent.aside && (sent.generation, sent.step) == (generation, step.number));
         self.done.prompts += 1;
-        match was.and_then(|was| compare(course, self.templates, &rules, call, was)) {
+        match was.and_then(|was| compare(history_of_task, self.templates, &rules, call, was)) {
             None => self.done.same += 1,
             Some(difference) if self.done.differences.len() < MOST_TOLD => {
                 self.done.differences.push(difference);
@@ -117,17 +117,22 @@ impl<'a> Rendering<'a> {
     }
 
     /// The rules with the words of whoever sent the prompt; the role of a specialist whose words are not here.
-    fn rules(&self, course: &Course<'_>, event: &RecordEvent, call: &ModelCall) -> Result<Rules, String> {
+    fn rules(
+        &self,
+        history_of_task: &TaskHistory<'_>,
+        event: &RecordEvent,
+        call: &ModelCall,
+    ) -> Result<Rules, String> {
         if call.template.name != SPECIALIST {
-            return Ok(course.rules(call));
+            return Ok(history_of_task.rules(call));
         }
         let role = match event {
             RecordEvent::Agent(key, _) => &key.role,
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => return Ok(course.rules(call)),
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => return Ok(history_of_task.rules(call)),
         };
         let here = || self.specialists.iter().filter(|(known, _)| known == role).map(|(_, rules)| rules);
         let as_sent = |rules: &&Rules| {
-            let made = self.templates.brief(rules, course.offer);
+            let made = self.templates.brief(rules, history_of_task.offer);
             made.is_ok_and(|(_, template)| template.hash == call.template.hash)
         };
         here().find(as_sent).or_else(|| here().next()).cloned().ok_or_else(|| role.to_string())
@@ -150,15 +155,15 @@ fn asked(event: &AgentEvent) -> Option<(&Step, &ModelCall)> {
 
 /// The first difference; nothing when the prompt comes out as it was sent.
 fn compare(
-    course: &Course<'_>,
+    history_of_task: &TaskHistory<'_>,
     templates: &Templates,
     rules: &RoleRules,
     call: &ModelCall,
-    was: &Sent,
-) -> Option<Difference> {
-    let offer = course.offer;
+    was: &SentRequest,
+) -> Option<PromptDifference> {
+    let offer = history_of_task.offer;
     let differs = |message, sent: &str, came: &str| {
-        Some(Difference {
+        Some(PromptDifference {
             seq: was.seq,
             task: offer.task.clone(),
             step: was.step,
@@ -171,11 +176,11 @@ fn compare(
         Ok((brief, _)) => brief,
         Err(error) => return differs(0, "a prompt", &error.to_string()),
     };
-    let toolset = course.toolset(call, rules);
+    let toolset = history_of_task.toolset(call, rules);
     let limits = limits_of(call).of_task(offer, rules, true);
     let came = |style| {
         let settings = (style, Sampling::default(), limits);
-        Conversation::resume(&brief, &toolset, &course.history, settings, &offer.nonce).stored()
+        Conversation::resume(&brief, &toolset, &history_of_task.history, settings, &offer.nonce).stored()
     };
     // Models without native calls were told of the tools in the system prompt.
     let style =

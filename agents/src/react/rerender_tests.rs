@@ -24,13 +24,14 @@ fn entry(number: u64, offer: &TaskOffered, event: Option<AgentEvent>) -> Entry {
 fn first_step(offer: &TaskOffered, rules: &RoleRules) -> Step {
     let (brief, template) = Templates::load(None).unwrap().brief(rules, offer).unwrap();
     let mut sent = step(1, "calculator", json!({"query": 1}), ObservationStatus::Success);
-    let course = Course { offer, history: History::default() };
+    let history_of_task = TaskHistory { offer, history: History::default() };
     let mut call =
         ModelCall { template, parameters: json!({"tools": ["calculator"]}), ..sent.calls.remove(0) };
-    let toolset = course.toolset(&call, rules);
+    let toolset = history_of_task.toolset(&call, rules);
     let limits = limits_of(&call).of_task(offer, rules, true);
     let settings = (CallStyle::Native, Sampling::default(), limits);
-    let mut conversation = Conversation::resume(&brief, &toolset, &course.history, settings, &offer.nonce);
+    let mut conversation =
+        Conversation::resume(&brief, &toolset, &history_of_task.history, settings, &offer.nonce);
     let (request_hash, same_messages, messages) = conversation.keep(&mut call.parameters);
     sent.calls.push(ModelCall { request_hash, same_messages, messages, ..call });
     sent

@@ -13,7 +13,7 @@ use super::record::{DECLARED, HASHED, hash_of_record};
 
 /// One request as it was sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sent {
+pub struct SentRequest {
     /// Where it stands in the record.
     pub seq: Seq,
     /// Who sent it.
@@ -62,9 +62,9 @@ pub enum Check {
 
 /// Every request of a task, in the order of the record.
 #[must_use]
-pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
-    let mut tellers: BTreeMap<Generation, Teller> = BTreeMap::new();
-    let mut sent: BTreeMap<(Generation, u32), Vec<Sent>> = BTreeMap::new();
+pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<SentRequest> {
+    let mut tellers: BTreeMap<Generation, ConversationLog> = BTreeMap::new();
+    let mut sent: BTreeMap<(Generation, u32), Vec<SentRequest>> = BTreeMap::new();
     for entry in entries {
         let RecordEvent::Agent(key, event) = &entry.event else { continue };
         if key.task != *task {
@@ -99,7 +99,7 @@ pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<Sent> {
 /// that step's last call unless these are.
 #[must_use]
 pub fn choose(
-    sent: &[Sent],
+    sent: &[SentRequest],
     generation: Option<Generation>,
     step: Option<u32>,
     call: Option<usize>,
@@ -112,7 +112,7 @@ pub fn choose(
         }
         None => newest,
     });
-    let fits = |sent: &Sent| {
+    let fits = |sent: &SentRequest| {
         sent.generation == generation
             && step.is_none_or(|step| sent.step == step)
             && call.map_or(!sent.aside, |call| sent.call == call)
@@ -122,20 +122,20 @@ pub fn choose(
 
 /// The last request of the conversation that was sent for a step before this one.
 #[must_use]
-pub fn before(sent: &[Sent], at: usize) -> Option<&Sent> {
+pub fn before(sent: &[SentRequest], at: usize) -> Option<&SentRequest> {
     let this = sent.get(at)?;
     sent[..at].iter().rev().find(|other| other.step < this.step && !other.aside)
 }
 
 /// What is known of one conversation up to some place.
 #[derive(Debug, Clone, Default)]
-struct Teller {
+struct ConversationLog {
     messages: Vec<StoredMessage>,
     declared: Vec<Value>,
 }
 
-impl Teller {
-    fn tell(&mut self, seq: Seq, key: &AgentKey, step: &Step) -> Vec<Sent> {
+impl ConversationLog {
+    fn tell(&mut self, seq: Seq, key: &AgentKey, step: &Step) -> Vec<SentRequest> {
         let calls = (1..).zip(&step.calls);
         calls.map(|(number, call)| self.tell_call((seq, key, step), number, call)).collect()
     }
@@ -145,7 +145,7 @@ impl Teller {
         (seq, key, step): (Seq, &AgentKey, &Step),
         number: usize,
         call: &ModelCall,
-    ) -> Sent {
+    ) -> SentRequest {
         let declared = call.parameters.get(DECLARED).and_then(Value::as_array).cloned();
         let same = usize::try_from(call.same_messages).unwrap_or(usize::MAX);
         let (tools, messages, same) = if call.aside {
@@ -168,7 +168,7 @@ impl Teller {
             Some(_) if hash_of_record(&tools, &messages, &parameters) == call.request_hash => Check::Matches,
             Some(_) => Check::Differs,
         };
-        Sent {
+        SentRequest {
             seq,
             agent: key.agent.clone(),
             generation: key.generation,

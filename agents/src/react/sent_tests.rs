@@ -77,7 +77,7 @@ proptest! {
             prop_assert_eq!(found.tools.is_empty(), !native);
         }
         // The stable part comes first: whatever was sent for a step begins with what was sent for the step before.
-        let firsts: Vec<&Sent> = found.iter().filter(|sent| sent.call == 1).collect();
+        let firsts: Vec<&SentRequest> = found.iter().filter(|sent| sent.call == 1).collect();
         for pair in firsts.windows(2) {
             prop_assert!(pair[1].messages.starts_with(&pair[0].messages));
             prop_assert_eq!(&pair[1].tools, &pair[0].tools);

@@ -11,7 +11,7 @@ const MAX_SCHEMA_SHOWN: usize = 12 * 1024;
 
 /// One answer of a model, understood or not.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it wrote, apart from native calls.
     pub said: String,
     /// Reasoning that the provider shows apart from the text.
@@ -20,7 +20,7 @@ pub struct Answer {
     pub parsed: Result<ParsedAnswer, ParseFailure>,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// A document that stands alone counts as submitted: many models write the result and forget the
     /// envelope around it.
     #[must_use]
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_bare_document_is_a_submission_with_its_thought() {
-        let answer = Answer::submitting(&json!({"thought": "t", "body": "b"}), String::new(), None);
+        let answer = ModelAnswer::submitting(&json!({"thought": "t", "body": "b"}), String::new(), None);
         let parsed = answer.parsed.unwrap();
         assert_eq!(parsed.thought.as_deref(), Some("t"));
         assert_eq!(parsed.action.arguments, json!({"body": "b"}));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use muster_shared::flow::{Action, Gate, Gates, PlanTask};
+use muster_shared::flow::{Action, PlanTask, RolePermission, RolePermissions};
 use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::{Map, Value, json};
 
@@ -28,13 +28,13 @@ pub struct Ability {
     /// What is done about a call of which nobody knows whether it took effect.
     pub uncertain: Uncertain,
     /// What a role must be allowed for it.
-    pub gate: Gate,
+    pub permission: RolePermission,
 }
 
 impl From<ToolSpec> for Ability {
     fn from(spec: ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters, pure, uncertain, gate, .. } = spec;
-        Self { name, description, parameters, pure, uncertain, gate }
+        let ToolSpec { name, description, parameters, pure, uncertain, permission, .. } = spec;
+        Self { name, description, parameters, pure, uncertain, permission }
     }
 }
 
@@ -84,9 +84,9 @@ impl Toolset {
 
     /// Without what these gates close. It is not offered any more; who chooses it all the same is told why not.
     #[must_use]
-    pub fn behind(self, gates: Gates) -> Self {
+    pub fn behind(self, permissions: RolePermissions) -> Self {
         let (abilities, closed) =
-            self.abilities.into_iter().partition(|ability: &Ability| gates.is_open(ability.gate));
+            self.abilities.into_iter().partition(|ability: &Ability| permissions.is_open(ability.permission));
         Self { closed, ..Self::new(abilities, self.submit) }
     }
 
@@ -222,7 +222,7 @@ mod tests {
             parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
             pure: true,
             uncertain: Uncertain::Repeat,
-            gate: Gate::Tools,
+            permission: RolePermission::Tools,
         }
     }
 

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    Action, Check, Ending, Gates, Note, ObservationStatus, SpinLevel, Step, TaskOffered, Verifier, Work,
+    Action, Check, Ending, Note, ObservationStatus, RolePermissions, SpinLevel, Step, TaskOffered, Verifier,
+    Work,
 };
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
-use super::consult::{Question, consulted};
-use super::decide::{Case, NextStep, StepLimits, decide, exhausted};
+use super::consult::{ConsultQuestion, consulted};
+use super::decide::{NextStep, StepContext, StepLimits, decide, exhausted};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
 use super::parse::{AnswerForm, ParseFailure, ParsedAction, ParsedAnswer};
-use super::submit::Answer;
+use super::submit::ModelAnswer;
 use super::toolset::Toolset;
 use super::verify::Verify;
 use crate::roles::rules_for;
@@ -30,12 +31,12 @@ fn transition(next: &NextStep) -> &'static str {
             Some(note) => refused_for(note),
         },
         NextStep::Consult { question, .. } => match question {
-            Question::Reasoning => "consult: reasoning",
-            Question::Verify(Verify::Whole) => "consult: verify at once",
-            Question::Verify(Verify::One(_)) => "consult: verify link by link",
-            Question::Act => "consult: an action in thought",
-            Question::Declined => "consult: whether it declined",
-            Question::Goal => panic!("the goal is checked between steps"),
+            ConsultQuestion::Reasoning => "consult: reasoning",
+            ConsultQuestion::Verify(Verify::Whole) => "consult: verify at once",
+            ConsultQuestion::Verify(Verify::One(_)) => "consult: verify link by link",
+            ConsultQuestion::Act => "consult: an action in thought",
+            ConsultQuestion::Declined => "consult: whether it declined",
+            ConsultQuestion::Goal => panic!("the goal is checked between steps"),
         },
         NextStep::Observe { observation, .. } => match observation.status {
             ObservationStatus::Success => "observe: done in thought",
@@ -151,7 +152,7 @@ const ALL: [&str; 39] = [
 struct Scene {
     steps: Vec<Step>,
     limits: StepLimits,
-    gates: Gates,
+    permissions: RolePermissions,
     critical: bool,
 }
 
@@ -160,12 +161,12 @@ impl Scene {
         Self {
             steps,
             limits: StepLimits { max_steps: 6, ..StepLimits::USUAL },
-            gates: Gates::OPEN,
+            permissions: RolePermissions::OPEN,
             critical: false,
         }
     }
 
-    fn in_case<T>(&self, then: impl FnOnce(&History, &Case<'_>) -> T) -> T {
+    fn in_case<T>(&self, then: impl FnOnce(&History, &StepContext<'_>) -> T) -> T {
         let mut offer: TaskOffered = leaf(Role::Worker);
         if let Work::Execute { task, .. } = &mut offer.work {
             task.critical = self.critical;
@@ -176,21 +177,24 @@ impl Scene {
             [("corpus.search", true), ("calculator", true), ("workspace.write", false), ("analyze", true)];
         let abilities = tools.map(|(name, pure)| ability(name, pure)).to_vec();
         let rules = rules_for(&offer.work);
-        let toolset = Toolset::new(abilities, (rules.schema)(&offer)).behind(self.gates);
-        let (gates, limits) = (self.gates, self.limits);
-        then(&history, &Case { offer: &offer, rules, toolset: &toolset, gates, has_model: true, limits })
+        let toolset = Toolset::new(abilities, (rules.schema)(&offer)).behind(self.permissions);
+        let (permissions, limits) = (self.permissions, self.limits);
+        then(
+            &history,
+            &StepContext { offer: &offer, rules, toolset: &toolset, permissions, has_model: true, limits },
+        )
     }
 
-    fn answered(&self, answer: &Answer, asked: u32) -> NextStep {
+    fn answered(&self, answer: &ModelAnswer, asked: u32) -> NextStep {
         self.in_case(|history, case| decide(history, answer, asked, case))
     }
 
     /// What follows when the model is asked apart and says this.
-    fn told(&self, answer: &Answer, said: Result<Value, String>) -> NextStep {
+    fn told(&self, answer: &ModelAnswer, said: Result<Value, String>) -> NextStep {
         self.told_upon(answer, 1, said)
     }
 
-    fn told_upon(&self, answer: &Answer, asked: u32, said: Result<Value, String>) -> NextStep {
+    fn told_upon(&self, answer: &ModelAnswer, asked: u32, said: Result<Value, String>) -> NextStep {
         self.in_case(|history, case| match decide(history, answer, asked, case) {
             NextStep::Consult { chosen, question } => consulted(history, chosen, question, said, case),
             other => panic!("nothing is asked: {other:?}"),
@@ -198,7 +202,7 @@ impl Scene {
     }
 }
 
-fn answer(thought: Option<&str>, action: &str, arguments: Value) -> Answer {
+fn answer(thought: Option<&str>, action: &str, arguments: Value) -> ModelAnswer {
     let parsed = ParsedAnswer {
         thought: thought.map(str::to_owned),
         reasoning: None,
@@ -209,19 +213,19 @@ fn answer(thought: Option<&str>, action: &str, arguments: Value) -> Answer {
         form: AnswerForm::Native,
         repaired: false,
     };
-    Answer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
+    ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) }
 }
 
-fn acts(action: &str, arguments: Value) -> Answer {
+fn acts(action: &str, arguments: Value) -> ModelAnswer {
     answer(Some("I go on as I did"), action, arguments)
 }
 
-fn ends(ending: &str) -> Answer {
+fn ends(ending: &str) -> ModelAnswer {
     acts(Action::SUBMIT, json!({"ending": ending, "reason": "so", "conclusion": "c"}))
 }
 
-fn failed(failure: ParseFailure) -> Answer {
-    Answer { said: "Well.".into(), reasoning: None, parsed: Err(failure) }
+fn failed(failure: ParseFailure) -> ModelAnswer {
+    ModelAnswer { said: "Well.".into(), reasoning: None, parsed: Err(failure) }
 }
 
 fn searched(numbers: std::ops::RangeInclusive<u32>, status: ObservationStatus) -> Vec<Step> {
@@ -258,7 +262,8 @@ fn table() -> Vec<NextStep> {
     let no_revision = limited(StepLimits { max_revisions: 0, ..start.limits }, &start);
     let escalating = limited(StepLimits { at_limit: AtLimit::Escalate, ..start.limits }, &full);
     let by_budget = limited(StepLimits { by_budget: true, ..start.limits }, &full);
-    let no_tools = Scene { gates: Gates { tools: false, ..Gates::OPEN }, ..start.clone() };
+    let no_tools =
+        Scene { permissions: RolePermissions { tools: false, ..RolePermissions::OPEN }, ..start.clone() };
     let mut table = vec![
         start.answered(&search("a"), 1),
         start.answered(&acts("workspace.write", json!({"query": "a"})), 1),

@@ -10,11 +10,11 @@ use muster_shared::flow::{
     Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
 };
 
-use super::consult::Question;
-use super::decide::{Case, Chosen, NextStep};
+use super::consult::ConsultQuestion;
+use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
 use super::limits::Verification;
-use super::spin::refused;
+use super::loop_detection::refused;
 use crate::model::offline::seen_lines;
 use crate::roles::Submission;
 
@@ -28,9 +28,9 @@ const MAX_TOLD: usize = 5;
 /// What follows from a result that was submitted: it counts, is to be mended, or the model is asked about it first.
 pub(super) fn verified(
     history: &History,
-    mut chosen: Chosen,
+    mut chosen: ChosenAction,
     submission: Submission,
-    case: &Case<'_>,
+    case: &StepContext<'_>,
 ) -> NextStep {
     if submission.product.is_none() || !submission.ending.is_success() {
         return NextStep::Submit { chosen, submission };
@@ -46,7 +46,7 @@ pub(super) fn verified(
         return settle(history, chosen, submission, (&faults, is_part), case);
     }
     match questions(case).first() {
-        Some(first) => NextStep::Consult { chosen, question: Question::Verify(*first) },
+        Some(first) => NextStep::Consult { chosen, question: ConsultQuestion::Verify(*first) },
         None => NextStep::Submit { chosen, submission },
     }
 }
@@ -54,10 +54,10 @@ pub(super) fn verified(
 /// What follows from the model's verdict on one link of the chain.
 pub(super) fn judged(
     history: &History,
-    mut chosen: Chosen,
+    mut chosen: ChosenAction,
     asked: Verify,
     said: Result<Vec<Fault>, String>,
-    case: &Case<'_>,
+    case: &StepContext<'_>,
 ) -> NextStep {
     let submission = match case.rules.submission(case.offer, &chosen.action.arguments) {
         Ok(submission) => submission,
@@ -81,7 +81,7 @@ pub(super) fn judged(
     }
     let next = questions(case).into_iter().skip_while(|question| *question != asked).nth(1);
     if let Some(next) = next {
-        return NextStep::Consult { chosen, question: Question::Verify(next) };
+        return NextStep::Consult { chosen, question: ConsultQuestion::Verify(next) };
     }
     chosen.notes.push(Note::Verified { by: Verifier::Model, faults: Vec::new() });
     NextStep::Submit { chosen, submission }
@@ -107,7 +107,7 @@ impl Verify {
 }
 
 /// What the model is asked about a result, by settings and by what hangs on it.
-fn questions(case: &Case<'_>) -> Vec<Verify> {
+fn questions(case: &StepContext<'_>) -> Vec<Verify> {
     let (leaf, critical) = match &case.offer.work {
         Work::Execute { task, .. } => (true, task.critical),
         Work::Write { .. } => (true, false),
@@ -129,10 +129,10 @@ fn questions(case: &Case<'_>) -> Vec<Verify> {
 /// What does not hold is mended while revisions and steps are left. Then it counts as far as it goes.
 fn settle(
     history: &History,
-    chosen: Chosen,
+    chosen: ChosenAction,
     submission: Submission,
     (faults, is_part): (&[Fault], bool),
-    case: &Case<'_>,
+    case: &StepContext<'_>,
 ) -> NextStep {
     let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
     let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
@@ -176,7 +176,7 @@ fn as_unchecked(mut submission: Submission, why: &str) -> Submission {
 }
 
 /// What of the expected output a result does not hold that is said to be the whole of it.
-fn unmet(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fault> {
+fn unmet(history: &History, submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
     let (Work::Execute { task, .. }, Some(Product::Result(result)), Ending::Done) =
         (&case.offer.work, &submission.product, submission.ending)
     else {
@@ -188,7 +188,7 @@ fn unmet(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fau
 }
 
 /// The files that this task read or wrote in the workspace; nothing where it writes them in ways that are not seen here.
-fn files_written(history: &History, case: &Case<'_>) -> Option<Vec<String>> {
+fn files_written(history: &History, case: &StepContext<'_>) -> Option<Vec<String>> {
     const IN_WORKSPACE: &str = "workspace.";
     case.toolset.find("workspace.write")?;
     let good = |step: &&Step| {
@@ -200,10 +200,10 @@ fn files_written(history: &History, case: &Case<'_>) -> Option<Vec<String>> {
     Some(steps.filter_map(path).collect())
 }
 
-fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec<Fault> {
+fn faults_of(history: &History, submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
     match (&case.offer.work, &submission.product) {
         (Work::Execute { task, inputs, .. }, Some(Product::Result(result))) => {
-            let mut faults = Faults::default();
+            let mut faults = VerifyFaults::default();
             complete(task, submission.ending, result, case.has_model, &mut faults);
             consistent(result, &mut faults);
             let known: Vec<&Citation> =
@@ -213,7 +213,7 @@ fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec
             faults.0
         }
         (Work::Write { results, .. }, Some(Product::Report(report))) => {
-            let mut faults = Faults::default();
+            let mut faults = VerifyFaults::default();
             let known = results.iter().flat_map(|leaf| citations(&leaf.result.findings));
             correct_report(report, &known.map(|citation| citation.path.as_str()).collect(), &mut faults);
             constrained(&report.body, &mut faults);
@@ -233,9 +233,9 @@ fn faults_of(history: &History, submission: &Submission, case: &Case<'_>) -> Vec
 }
 
 #[derive(Default)]
-struct Faults(Vec<Fault>);
+struct VerifyFaults(Vec<Fault>);
 
-impl Faults {
+impl VerifyFaults {
     fn add(&mut self, check: Check, why: String) {
         if self.0.iter().filter(|fault| fault.check == check).count() < MAX_TOLD {
             self.0.push(Fault { check, why });
@@ -243,7 +243,13 @@ impl Faults {
     }
 }
 
-fn complete(task: &PlanTask, ending: Ending, result: &TaskResult, has_model: bool, faults: &mut Faults) {
+fn complete(
+    task: &PlanTask,
+    ending: Ending,
+    result: &TaskResult,
+    has_model: bool,
+    faults: &mut VerifyFaults,
+) {
     if result.conclusion.is_empty() {
         let why = "`conclusion` is empty: later tasks read it, so say in a few sentences what came out";
         faults.add(Check::Completeness, why.to_owned());
@@ -260,7 +266,7 @@ fn complete(task: &PlanTask, ending: Ending, result: &TaskResult, has_model: boo
     }
 }
 
-fn consistent(result: &TaskResult, faults: &mut Faults) {
+fn consistent(result: &TaskResult, faults: &mut VerifyFaults) {
     for finding in &result.findings {
         if finding.verified && finding.citations.is_empty() {
             let why = format!("{:?} is marked as verified and cites no place", brief(&finding.text));
@@ -279,7 +285,7 @@ fn correct(
     offer: &TaskOffered,
     result: &TaskResult,
     known: &[&Citation],
-    faults: &mut Faults,
+    faults: &mut VerifyFaults,
 ) {
     if offer.corpus.is_none() {
         return;
@@ -307,7 +313,7 @@ fn shows(step: &Step, path: &str) -> bool {
     step.observation.as_ref().is_some_and(|seen| seen.content.contains(path))
 }
 
-fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut Faults) {
+fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut VerifyFaults) {
     if known.is_empty() {
         return;
     }
@@ -330,7 +336,7 @@ fn cited_in(text: &str) -> impl Iterator<Item = (&str, u32)> {
     })
 }
 
-fn constrained(text: &str, faults: &mut Faults) {
+fn constrained(text: &str, faults: &mut VerifyFaults) {
     for placeholder in PLACEHOLDERS {
         let stands = text
             .split(|c: char| c.is_whitespace())

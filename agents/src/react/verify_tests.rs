@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{CorpusRef, Gates, ObservationStatus, Thought};
+use muster_shared::flow::{CorpusRef, ObservationStatus, RolePermissions, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -26,9 +26,9 @@ fn read() -> Step {
     step
 }
 
-fn submitting(arguments: Value) -> Chosen {
+fn submitting(arguments: Value) -> ChosenAction {
     let thought = Thought { text: "done".into(), ..Thought::default() };
-    Chosen {
+    ChosenAction {
         thought,
         action: Action { name: Action::SUBMIT.into(), arguments },
         left_out: 0,
@@ -42,13 +42,25 @@ fn history(steps: Vec<Step>) -> History {
     history
 }
 
-fn with_case<T>(critical: bool, limits: StepLimits, has_model: bool, then: impl FnOnce(&Case<'_>) -> T) -> T {
+fn with_case<T>(
+    critical: bool,
+    limits: StepLimits,
+    has_model: bool,
+    then: impl FnOnce(&StepContext<'_>) -> T,
+) -> T {
     let offer = offered(critical);
     let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-    then(&Case { offer: &offer, rules, toolset: &toolset, gates: Gates::OPEN, has_model, limits })
+    then(&StepContext {
+        offer: &offer,
+        rules,
+        toolset: &toolset,
+        permissions: RolePermissions::OPEN,
+        has_model,
+        limits,
+    })
 }
 
-fn next(history: &History, arguments: &Value, case: &Case<'_>) -> NextStep {
+fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextStep {
     let submission = case.rules.submission(case.offer, arguments).unwrap();
     verified(history, submitting(arguments.clone()), submission, case)
 }
@@ -103,7 +115,7 @@ fn what_is_not_mended_counts_as_a_part_and_says_why() {
             };
             assert!(observation.content.contains("completeness"), "{}", observation.content);
             let number = u32::try_from(steps.len()).unwrap() + 1;
-            let Chosen { action, notes, .. } = chosen;
+            let ChosenAction { action, notes, .. } = chosen;
             steps.push(Step { action, notes, ..step(number, "", Value::Null, ObservationStatus::Refused) });
         }
         let history = history(steps);
@@ -140,7 +152,14 @@ fn what_is_expected_is_held_against_the_result() {
         }
         let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
         let limits = StepLimits::USUAL;
-        let case = Case { offer: &offer, rules, toolset: &toolset, gates: Gates::OPEN, has_model, limits };
+        let case = StepContext {
+            offer: &offer,
+            rules,
+            toolset: &toolset,
+            permissions: RolePermissions::OPEN,
+            has_model,
+            limits,
+        };
         let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
         let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), &case);
         assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
@@ -174,7 +193,7 @@ fn settings_and_what_hangs_on_it_say_whether_the_model_looks() {
         let limits = StepLimits { verification, ..StepLimits::USUAL };
         let next = with_case(critical, limits, true, |case| next(&history(vec![read()]), &good(), case));
         let found = match next {
-            NextStep::Consult { question: Question::Verify(asked), .. } => Some(asked),
+            NextStep::Consult { question: ConsultQuestion::Verify(asked), .. } => Some(asked),
             NextStep::Submit { .. } => None,
             other => panic!("{other:?}"),
         };
@@ -193,7 +212,7 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
             asked.push(question);
             step = consulted(&history, chosen, question, Ok(json!({"faults": []})), case);
         }
-        assert_eq!(asked, Check::ALL.map(|check| Question::Verify(Verify::One(check))));
+        assert_eq!(asked, Check::ALL.map(|check| ConsultQuestion::Verify(Verify::One(check))));
         let NextStep::Submit { chosen, .. } = step else { panic!("{step:?}") };
         let holds = |by| Note::Verified { by, faults: Vec::new() };
         assert_eq!(chosen.notes, [holds(Verifier::Rules), holds(Verifier::Model)]);

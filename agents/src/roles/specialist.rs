@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use muster_shared::flow::{Breach, ContractSide, Ending, Product, TaskOffered, specialist::given};
+use muster_shared::flow::{ContractSide, ContractViolation, Ending, Product, TaskOffered, specialist::given};
 use serde_json::{Value, json};
 
 use super::{Faults, RoleRules, Submission, worker};
@@ -67,7 +67,7 @@ pub(super) fn check(rules: &RoleRules, submission: &Submission, faults: &mut Fau
 impl Contract {
     /// What of a task does not fit what is taken on.
     #[must_use]
-    pub fn refused(&self, offer: &TaskOffered) -> Option<Breach> {
+    pub fn refused(&self, offer: &TaskOffered) -> Option<ContractViolation> {
         self.input.as_ref()?.refuses(&given(offer)?)
     }
 
@@ -96,7 +96,7 @@ impl Contract {
 
     /// The end of a task as it may stand: a result that does not hold what is promised does not count.
     #[must_use]
-    pub fn hold(&self, submission: Submission) -> (Submission, Option<Breach>) {
+    pub fn hold(&self, submission: Submission) -> (Submission, Option<ContractViolation>) {
         let faults = self.unkept(&submission);
         if faults.is_empty() {
             return (submission, None);
@@ -105,7 +105,10 @@ impl Contract {
         let why =
             if submission.reason.is_empty() { String::new() } else { format!("{}; ", submission.reason) };
         let reason = format!("{why}the result does not fit the contract of this role: {}", faults.join("; "));
-        (Submission::without_product(ending, reason), Some(Breach { side: ContractSide::Output, faults }))
+        (
+            Submission::without_product(ending, reason),
+            Some(ContractViolation { side: ContractSide::Output, faults }),
+        )
     }
 }
 
@@ -117,8 +120,9 @@ fn counts(submission: &Submission) -> bool {
 
 /// How a task ends that does not fit what is taken on.
 #[must_use]
-pub fn refusal(breach: &Breach) -> Submission {
-    let reason = format!("the task does not fit what this role takes on: {}", breach.faults.join("; "));
+pub fn refusal(contract_violation: &ContractViolation) -> Submission {
+    let reason =
+        format!("the task does not fit what this role takes on: {}", contract_violation.faults.join("; "));
     Submission::without_product(Ending::Blocked, reason)
 }
 
@@ -191,19 +195,19 @@ contract:
         let contract = rules().contract.unwrap();
         let result = TaskResult { conclusion: "so far".into(), ..TaskResult::default() };
         let partial = Submission::done(Product::Result(result)).ending(Ending::DonePartial);
-        let (held, breach) = contract.hold(partial);
+        let (held, contract_violation) = contract.hold(partial);
         assert_eq!((held.ending, held.product), (Ending::GaveUp, None));
-        assert_eq!(breach.unwrap().side, ContractSide::Output);
+        assert_eq!(contract_violation.unwrap().side, ContractSide::Output);
     }
 
     #[test]
     fn a_task_that_does_not_fit_is_refused_with_the_reason() {
         let mut offer = leaf("counter".parse().unwrap());
         offer.corpus = None;
-        let breach = rules().contract.unwrap().refused(&offer).unwrap();
-        assert_eq!(breach.side, ContractSide::Input);
-        assert!(breach.faults[0].contains("`input.documents`"), "{breach:?}");
-        assert_eq!(refusal(&breach).ending, Ending::Blocked);
+        let contract_violation = rules().contract.unwrap().refused(&offer).unwrap();
+        assert_eq!(contract_violation.side, ContractSide::Input);
+        assert!(contract_violation.faults[0].contains("`input.documents`"), "{contract_violation:?}");
+        assert_eq!(refusal(&contract_violation).ending, Ending::Blocked);
     }
 
     #[test]

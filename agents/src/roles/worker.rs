@@ -66,7 +66,7 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
                                 "required": ["path", "line"]
                             }
                         },
-                        "facet": {"type": "string", "description": "which part of the goal it answers"},
+                        "subquestion": {"type": "string", "description": "which part of the goal it answers"},
                         "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
                         "verified": {"type": "boolean", "description": "whether you looked up a citation that somebody else made"}
                     },
@@ -168,7 +168,7 @@ fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {
     Finding {
         text: document.needed_text("text", faults),
         citations: citations.iter().filter_map(|citation| read_citation(citation, faults)).collect(),
-        facet: document.text("facet"),
+        subquestion: document.text("subquestion"),
         confidence: document.percent("confidence").unwrap_or_default(),
         verified: document.flag("verified"),
     }

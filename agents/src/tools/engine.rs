@@ -116,12 +116,8 @@ impl ToolEngine {
                 registered.spec().parameters
             )));
         }
-        let missing: Vec<&str> = registered
-            .spec()
-            .permissions
-            .difference(&ctx.permissions)
-            .map(|permission| permission.as_str())
-            .collect();
+        let missing: Vec<&str> =
+            registered.spec().grants.difference(&ctx.grants).map(|permission| permission.as_str()).collect();
         if !missing.is_empty() {
             return Err(Ending::refused(format!(
                 "`{}` needs permission that this agent was not given: {}. Go on without it.",

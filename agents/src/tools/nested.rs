@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use muster_shared::blueprint::{fill, missing, schema};
 use muster_shared::flow::goal::{GoalError, MAX_DOMAIN_BYTES, MAX_GOAL_BYTES, is_domain};
-use muster_shared::flow::{ChildGoal, Gate, Wait};
+use muster_shared::flow::{ChildGoal, RolePermission, Wait};
 use serde_json::{Value, json};
 
 use super::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec, Uncertain};
@@ -22,13 +22,13 @@ pub const BLUEPRINT: &str = "blueprint";
 /// Both actions.
 #[must_use]
 pub fn nested_tools(library: Library) -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Plan), Arc::new(ByBlueprint { library })]
+    vec![Arc::new(PlanTool), Arc::new(ByBlueprint { library })]
 }
 
-struct Plan;
+struct PlanTool;
 
 #[async_trait]
-impl Tool for Plan {
+impl Tool for PlanTool {
     fn spec(&self) -> ToolSpec {
         let parameters = json!({
             "type": "object",
@@ -50,7 +50,7 @@ impl Tool for Plan {
         });
         let what = "Has a plan made and carried out for a part of this task that takes several steps of several \
                     agents; you go on with its report. Not for the whole task, and not for what a step or two do.";
-        waiting(PLAN, what.to_owned(), parameters, Gate::Plan)
+        waiting(PLAN, what.to_owned(), parameters, RolePermission::Plan)
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -100,7 +100,7 @@ impl Tool for ByBlueprint {
              There are: {}",
             known.join("; ")
         );
-        waiting(BLUEPRINT, what, parameters, Gate::Blueprints)
+        waiting(BLUEPRINT, what, parameters, RolePermission::Blueprints)
     }
 
     async fn call(&self, _: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
@@ -128,8 +128,11 @@ impl Tool for ByBlueprint {
 const MOST_LISTED: usize = 20;
 
 /// A tool that does nothing by itself: called again it asks for the same.
-fn waiting(name: &str, what: String, parameters: Value, gate: Gate) -> ToolSpec {
-    ToolSpec::new(name, what, parameters).with_side_effects().when_uncertain(Uncertain::Repeat).behind(gate)
+fn waiting(name: &str, what: String, parameters: Value, permission: RolePermission) -> ToolSpec {
+    ToolSpec::new(name, what, parameters)
+        .with_side_effects()
+        .when_uncertain(Uncertain::Repeat)
+        .behind(permission)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use muster_shared::flow::{Gate, Gates, LeafRef, Wait};
+use muster_shared::flow::{LeafRef, RolePermission, RolePermissions, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -92,14 +92,14 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments; always of type `object`.
     pub parameters: Value,
     /// What must be granted before a call.
-    pub permissions: BTreeSet<Permission>,
+    pub grants: BTreeSet<Permission>,
     /// Whether a call changes nothing, so that it may run again freely after a crash.
     pub pure: bool,
     /// What is done about a call that may have taken effect. A pure tool is always called again.
     #[serde(default)]
     pub uncertain: Uncertain,
     /// What a role must be allowed before its agents may call it.
-    pub gate: Gate,
+    pub permission: RolePermission,
     /// Longest time one call may take.
     pub timeout: Duration,
 }
@@ -111,10 +111,10 @@ impl ToolSpec {
             name: name.into(),
             description: description.into(),
             parameters,
-            permissions: BTreeSet::new(),
+            grants: BTreeSet::new(),
             pure: true,
             uncertain: Uncertain::Repeat,
-            gate: Gate::Tools,
+            permission: RolePermission::Tools,
             timeout: DEFAULT_TIMEOUT,
         }
     }
@@ -122,7 +122,7 @@ impl ToolSpec {
     /// Adds a permission that a call needs.
     #[must_use]
     pub fn needing(mut self, permission: Permission) -> Self {
-        self.permissions.insert(permission);
+        self.grants.insert(permission);
         self
     }
 
@@ -144,8 +144,8 @@ impl ToolSpec {
 
     /// Puts the tool behind another gate than that of tools.
     #[must_use]
-    pub fn behind(mut self, gate: Gate) -> Self {
-        self.gate = gate;
+    pub fn behind(mut self, permission: RolePermission) -> Self {
+        self.permission = permission;
         self
     }
 
@@ -177,13 +177,13 @@ pub struct ToolContext {
     /// The task, for logs and as the author of workspace files.
     pub task: String,
     /// What this agent was granted.
-    pub permissions: BTreeSet<Permission>,
+    pub grants: BTreeSet<Permission>,
     /// The documents of the run, if it has any.
     pub corpus: Option<Corpus>,
     /// Results of the tasks that this one builds on.
     pub results: Arc<Vec<LeafRef>>,
     /// What the agent's role may do.
-    pub gates: Gates,
+    pub permissions: RolePermissions,
     /// The files of the run, if it has a workspace.
     pub workspace: Option<Arc<dyn Workspace>>,
     /// Names this call, the same whoever makes it and however often: `run/task/gen/step`. Only calls with side effects
@@ -208,8 +208,8 @@ impl ToolContext {
 
     /// Grants permissions.
     #[must_use]
-    pub fn granting(mut self, permissions: impl IntoIterator<Item = Permission>) -> Self {
-        self.permissions.extend(permissions);
+    pub fn granting(mut self, grants: impl IntoIterator<Item = Permission>) -> Self {
+        self.grants.extend(grants);
         self
     }
 
@@ -233,7 +233,7 @@ impl std::fmt::Debug for ToolContext {
         f.debug_struct("ToolContext")
             .field("run", &self.run)
             .field("task", &self.task)
-            .field("permissions", &self.permissions)
+            .field("permissions", &self.grants)
             .field("corpus", &self.corpus.as_ref().map(|corpus| corpus.id().to_string()))
             .field("workspace", &self.workspace.is_some())
             .finish_non_exhaustive()

@@ -19,8 +19,8 @@ use tokio::sync::{Notify, watch};
 use self::broker::Broker;
 use self::queue::QueueKey;
 use crate::backend::{
-    Ack, Appended, Asked, Backend, Begin, Delivery, Message, Pull, QueueSettings, QueueSpec, Stored,
-    StreamState, WriteOptions,
+    Ack, Appended, Backend, Begin, Delivery, Message, Pull, QueueSettings, QueueSpec, ReceivedRequest,
+    Stored, StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError};
@@ -244,7 +244,7 @@ impl Backend for InMemory {
     }
 
     /// Nobody can ask without a server: everybody on this bus is in this process.
-    async fn serve(&self, _: &str, _: &str) -> Result<BoxStream<'static, Asked>, BusError> {
+    async fn serve(&self, _: &str, _: &str) -> Result<BoxStream<'static, ReceivedRequest>, BusError> {
         Ok(futures::stream::pending().boxed())
     }
 

@@ -18,11 +18,11 @@ pub(super) struct MemoryQueue {
     /// Messages up to here were given out at least once.
     reached: u64,
     /// Given out and not done yet.
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, InFlight>,
 }
 
 /// A message that was given out.
-struct Held {
+struct InFlight {
     delivered: u64,
     /// When it may be given out again.
     again: Millis,
@@ -57,7 +57,7 @@ impl MemoryQueue {
         let seq = due.or_else(fresh)?;
         self.reached = self.reached.max(seq);
         let again = now.after(self.spec.ack_wait);
-        let held = self.held.entry(seq).or_insert(Held { delivered: 0, again, in_hand: true });
+        let held = self.held.entry(seq).or_insert(InFlight { delivered: 0, again, in_hand: true });
         (held.delivered, held.again, held.in_hand) = (held.delivered + 1, again, true);
         let ack = format!("$JS.ACK.{}.{}.{}.{seq}.0.0.0", self.spec.stream, self.spec.name, held.delivered);
         let kept = stream.messages.get(&seq)?;

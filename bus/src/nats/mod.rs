@@ -25,8 +25,8 @@ use tokio::time::Instant;
 
 use self::connect::Link;
 use crate::backend::{
-    Ack, Appended, Asked, Backend, Begin, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
-    WriteOptions,
+    Ack, Appended, Backend, Begin, Message, Pull, QueueSettings, QueueSpec, ReceivedRequest, Stored,
+    StreamState, WriteOptions,
 };
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
@@ -279,13 +279,17 @@ impl Backend for Nats {
         self.subscribe_on(client, subjects).await
     }
 
-    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Asked>, BusError> {
+    async fn serve(
+        &self,
+        subject: &str,
+        name: &str,
+    ) -> Result<BoxStream<'static, ReceivedRequest>, BusError> {
         let subscribe = self.client.queue_subscribe(subject.to_owned(), name.to_owned());
         let requests = self.limited("a subscription", subscribe).await?;
         Ok(requests
             .filter_map(|message| async move {
                 let reply = message.reply.as_ref().map(ToString::to_string)?;
-                Some(Asked { message: convert::message(message), reply })
+                Some(ReceivedRequest { message: convert::message(message), reply })
             })
             .boxed())
     }

@@ -99,7 +99,7 @@ fn add_options(headers: &mut HeaderMap, options: &WriteOptions) {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct WriteReply {
     #[serde(default)]
     seq: u64,
     error: Option<Complaint>,
@@ -116,7 +116,7 @@ struct Complaint {
 /// What the server's answer to a write means.
 fn appended(answer: &[u8], stream: &'static str, count: u64) -> Result<Appended, AppendError> {
     let other = |reason: String| AppendError::Bus(BusError::Other { what: "a write".into(), reason });
-    let answer: Answer = serde_json::from_slice(answer).map_err(|error| other(error.to_string()))?;
+    let answer: WriteReply = serde_json::from_slice(answer).map_err(|error| other(error.to_string()))?;
     let Some(Complaint { err_code, description }) = answer.error else {
         let last = answer.seq;
         return Ok(Appended { first: Seq((last + 1).saturating_sub(count)), last: Seq(last) });

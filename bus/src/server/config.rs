@@ -17,13 +17,13 @@ const ACCOUNT: &str = "MUSTER";
 const NAMELESS: &str = "$G";
 
 /// Where the server's files are.
-pub(super) struct Files {
+pub(super) struct ServerFiles {
     pub(super) config: PathBuf,
     pub(super) log: PathBuf,
     store_dir: PathBuf,
 }
 
-impl Files {
+impl ServerFiles {
     /// Where the server of this process id names its ports.
     pub(super) fn ports(&self, pid: u32) -> PathBuf {
         self.store_dir.join(format!("nats-server_{pid}.ports"))
@@ -31,7 +31,7 @@ impl Files {
 }
 
 /// Writes the configuration, in a directory that no other server uses.
-pub(super) fn write(settings: &ServerSettings) -> Result<Files, ServerError> {
+pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerError> {
     let store_dir = absolute(&settings.store_dir)?;
     fs::create_dir_all(&store_dir)
         .map_err(|e| ServerError::io(format!("creating {}", store_dir.display()), e))?;
@@ -40,7 +40,7 @@ pub(super) fn write(settings: &ServerSettings) -> Result<Files, ServerError> {
         return Err(ServerError::StoreInUse { store_dir, pid });
     }
     forget_ports(&store_dir);
-    let files = Files {
+    let files = ServerFiles {
         config: store_dir.join("nats-server.conf"),
         log: store_dir.join("nats-server.log"),
         store_dir: store_dir.clone(),
@@ -143,7 +143,7 @@ pub(super) fn check_port(port: u16) -> Result<(), ServerError> {
 }
 
 /// What the end of the log says about a server that ended at once.
-pub(super) fn why_it_ended(files: &Files, port: u16, status: &str) -> ServerError {
+pub(super) fn why_it_ended(files: &ServerFiles, port: u16, status: &str) -> ServerError {
     let log = fs::read_to_string(&files.log).unwrap_or_default();
     let tail = log.lines().rev().take(20).collect::<Vec<_>>();
     if port != 0 && tail.iter().any(|line| line.contains("address already in use")) {

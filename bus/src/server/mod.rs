@@ -224,7 +224,7 @@ impl LocalServer {
     }
 
     /// Waits for the file in which the server names its port.
-    async fn wait_until_ready(&mut self, files: &config::Files) -> Result<u16, ServerError> {
+    async fn wait_until_ready(&mut self, files: &config::ServerFiles) -> Result<u16, ServerError> {
         let until = Instant::now() + self.settings.start_timeout;
         let ports = files.ports(self.pid);
         loop {

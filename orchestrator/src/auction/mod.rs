@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{AuctionRules, Bid};
 use muster_shared::ids::AgentId;
-use muster_shared::standing::Tally;
+use muster_shared::track_record::Tally;
 
 /// Most doublings of a bid by what its author promised before and did not hold.
 const MOST_DOUBLINGS: u64 = 8;
@@ -15,7 +15,7 @@ const LEEWAY_MS: u64 = 250;
 
 /// Who gets the task, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct AuctionResult {
     /// Whose bid won; nobody's when there was none that could be taken.
     pub to: Option<AgentId>,
     /// Why, the winner first, one line for each bid.
@@ -44,7 +44,7 @@ pub fn award(
     avoid: &[AgentId],
     time_left_ms: u64,
     rules: &AuctionRules,
-) -> Verdict {
+) -> AuctionResult {
     let bids = one_of_each(bids);
     let record = |bid: &Bid| records.get(&bid.agent).copied().unwrap_or_default();
     let (taken, refused): (Vec<&Bid>, Vec<&Bid>) = bids
@@ -67,7 +67,7 @@ pub fn award(
     let mut reasons: Vec<String> =
         ranked.iter().enumerate().map(|(place, (score, one))| in_words(place, *score, one)).collect();
     reasons.extend(refused.into_iter().map(|bid| why_refused(bid, avoid, time_left_ms)));
-    Verdict { to: ranked.first().map(|(_, one)| one.bid.agent.clone()), reasons }
+    AuctionResult { to: ranked.first().map(|(_, one)| one.bid.agent.clone()), reasons }
 }
 
 /// Whether what was done holds a bid.
@@ -219,7 +219,7 @@ mod tests {
         for part in ["60000 ms are left", "had the task before", "not sure at all", "and won"] {
             assert!(said.contains(part), "{part:?} in {said}");
         }
-        assert_eq!(award(&[], &of(&[]), &[], 60_000, &AuctionRules::default()), Verdict::default());
+        assert_eq!(award(&[], &of(&[]), &[], 60_000, &AuctionRules::default()), AuctionResult::default());
         assert_eq!(award(&bids[..1], &of(&[]), &[], 60_000, &AuctionRules::default()).to, None);
     }
 

@@ -8,16 +8,16 @@ use muster_shared::ids::{Generation, Queue, Role, TaskId};
 use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
 use muster_shared::time::Millis;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 
 /// Ends the tries of tasks whose role has been away for too long. Who is away for less stands among the queues that the
 /// situation names; that is told from outside, and stands in the record.
-pub(super) fn enforce(draft: &mut Draft<'_>) {
+pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.paused.is_none();
-    let Some(run) = draft.open().filter(may) else { return };
-    let capacity = draft.situation().capacity;
+    let Some(run) = decision.open().filter(may) else { return };
+    let capacity = decision.situation().capacity;
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
     let absent = |(task, state): (&TaskId, &TaskState)| {
         let (role, queue) = awaited(state)?;
@@ -31,9 +31,14 @@ pub(super) fn enforce(draft: &mut Draft<'_>) {
             super::deadline::in_words(waited)
         );
         let cancelled = reason.clone();
-        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason: cancelled });
+        decision.effect(Effect::CancelTask {
+            task: task.clone(),
+            generation,
+            agent: None,
+            reason: cancelled,
+        });
         let (kind, ending) = (FailureKind::NobodyThere, Ending::Blocked);
-        failure::failed(draft, &task, Failure { kind, ending, outcome: None, part: None, reason });
+        failure::failed(decision, &task, Failure { kind, ending, outcome: None, part: None, reason });
     }
 }
 

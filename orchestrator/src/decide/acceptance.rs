@@ -23,19 +23,19 @@ pub(super) struct Fault {
     pub(super) is_part: bool,
 }
 
-/// What is wrong with the result of a task, by rule; nothing when it counts. `breach` is what of its agent's contract it
+/// What is wrong with the result of a task, by rule; nothing when it counts. `contract_violation` is what of its agent's contract it
 /// does not hold.
 pub(super) fn fault(
     run: &RunState,
     index: &TaskIndex,
     (ending, result): (Ending, &TaskResult),
-    breach: Option<&[String]>,
+    contract_violation: Option<&[String]>,
 ) -> Option<Fault> {
     if run.event_version < TEAMS_SINCE {
         return None;
     }
     let is_repaired = run.event_version >= REPAIRS_SINCE;
-    let held_to = breach.map(broken).or_else(|| too_large(result)).filter(|_| is_repaired);
+    let held_to = contract_violation.map(broken).or_else(|| too_large(result)).filter(|_| is_repaired);
     if held_to.is_some() {
         return held_to;
     }

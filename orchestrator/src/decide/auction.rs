@@ -6,11 +6,11 @@ use std::time::Duration;
 use muster_shared::flow::{Auction, Award, Bid, CallForProposals, Pattern};
 use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
 use muster_shared::run::{AgentKey, REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
-use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
+use muster_shared::track_record::Tally;
 
+use super::builder::DecisionBuilder;
 use super::deadline;
-use super::draft::Draft;
 use super::effect::Effect;
 use super::groups;
 use crate::auction;
@@ -21,9 +21,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether a task waits for bids. Opens its auction when it is due and has none yet. What goes on from its own steps is
 /// not auctioned again: whoever has it at hand is cheaper than any bid.
-pub(super) fn holds_back(draft: &mut Draft<'_>, task: &TaskId, role: &Role) -> bool {
-    let now = draft.now();
-    let Some((run, index)) = draft.open().and_then(|run| Some((run, auctioned(run, task)?.clone()))) else {
+pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: &Role) -> bool {
+    let now = decision.now();
+    let Some((run, index)) = decision.open().and_then(|run| Some((run, auctioned(run, task)?.clone())))
+    else {
         return false;
     };
     let number = next_number(run, task);
@@ -31,16 +32,16 @@ pub(super) fn holds_back(draft: &mut Draft<'_>, task: &TaskId, role: &Role) -> b
         Some(Auction { award: Some(_), .. }) => false,
         Some(Auction { closes, .. }) if closes.after(GRACE) <= now => {
             let reasons = vec!["no bids were brought in time: it is given out as any other".to_owned()];
-            draft.emit(RunEvent::TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
+            decision.emit(RunEvent::TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
             false
         }
         Some(_) => true,
         None => {
             let Some(call) = call(run, task, &index, role, number) else { return false };
             let (window, most) = (Duration::from_millis(call.window_ms), run.limits.auction.max_bids);
-            not_taken(draft, &index);
-            draft.emit(RunEvent::AuctionOpened { task: index, number, closes: now.after(window) });
-            draft.effect(Effect::CallForProposals { call: Box::new(call), most });
+            not_taken(decision, &index);
+            decision.emit(RunEvent::AuctionOpened { task: index, number, closes: now.after(window) });
+            decision.effect(Effect::CallForProposals { call: Box::new(call), most });
             true
         }
     }
@@ -48,13 +49,13 @@ pub(super) fn holds_back(draft: &mut Draft<'_>, task: &TaskId, role: &Role) -> b
 
 /// Ends an auction with the bids that came.
 pub(super) fn close(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     task: &TaskIndex,
     number: u32,
-    (bids, standings): (&[Bid], &BTreeMap<AgentId, Tally>),
+    (bids, track_records): (&[Bid], &BTreeMap<AgentId, Tally>),
 ) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let open = run.auctions.get(task).filter(|open| open.number == number && open.award.is_none());
     if open.is_none() {
         return;
@@ -72,13 +73,13 @@ pub(super) fn close(
         .unwrap_or_default();
     let time_left = deadline::of_offer(run, now).since(now);
     let time_left = u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX);
-    let auction::Verdict { to, mut reasons } =
-        auction::award(&bids, &records(&run.tallies, standings), &avoid, time_left, rules);
+    let auction::AuctionResult { to, mut reasons } =
+        auction::award(&bids, &records(&run.tallies, track_records), &avoid, time_left, rules);
     if to.is_none() {
         let why = if bids.is_empty() { "nobody bid" } else { "no bid can be taken" };
         reasons.push(format!("{why}: it is given out as any other"));
     }
-    draft.emit(RunEvent::TaskAwarded { task: task.clone(), number, bids, to, reasons });
+    decision.emit(RunEvent::TaskAwarded { task: task.clone(), number, bids, to, reasons });
 }
 
 /// What is known of agents from this run and from earlier ones.
@@ -107,9 +108,9 @@ fn until(run: &RunState, award: &Award) -> Option<Millis> {
 }
 
 /// Holds what an agent did against its bid.
-pub(super) fn held(draft: &mut Draft<'_>, key: &AgentKey, counts: bool) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+pub(super) fn held(decision: &mut DecisionBuilder<'_>, key: &AgentKey, counts: bool) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let Some(index) = key.task.as_leaf() else { return };
     let Some((bid, since)) = promise(run, index).filter(|(bid, _)| bid.agent == key.agent) else { return };
     if bid.number != key.generation.0 {
@@ -117,7 +118,7 @@ pub(super) fn held(draft: &mut Draft<'_>, key: &AgentKey, counts: bool) {
     }
     let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let kept = counts && auction::holds(bid, took_ms, &run.limits.auction);
-    tell(draft, index.clone(), bid.agent.clone(), (bid.millis, took_ms), kept);
+    tell(decision, index.clone(), bid.agent.clone(), (bid.millis, took_ms), kept);
 }
 
 /// When the run has to be looked at again for bids that did not come, and for winners that have no room.
@@ -133,32 +134,32 @@ pub(super) fn next_end(run: &RunState) -> Option<Millis> {
 }
 
 /// Whoever has a task by its bid did nothing with it: it did not hold its word, and does not bid for this task again.
-pub(super) fn broken(draft: &mut Draft<'_>, task: &TaskId) {
-    let Some(run) = draft.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return };
+pub(super) fn broken(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
+    let Some(run) = decision.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return };
     let Some(index) = task.as_leaf().cloned() else { return };
     let generation = run.tasks.get(task).map(|state| state.generation.0);
     if promise(run, &index).is_some_and(|(bid, _)| Some(bid.number) == generation) {
-        not_taken(draft, &index);
+        not_taken(decision, &index);
     }
 }
 
 /// Whoever was awarded the task before and has neither done it nor failed at it did not hold its bid.
-fn not_taken(draft: &mut Draft<'_>, index: &TaskIndex) {
-    let now = draft.now();
-    let Some((bid, since)) = draft.open().and_then(|run| promise(run, index)) else { return };
+fn not_taken(decision: &mut DecisionBuilder<'_>, index: &TaskIndex) {
+    let now = decision.now();
+    let Some((bid, since)) = decision.open().and_then(|run| promise(run, index)) else { return };
     let took_ms = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let (agent, promised_ms) = (bid.agent.clone(), bid.millis);
-    tell(draft, index.clone(), agent, (promised_ms, took_ms), false);
+    tell(decision, index.clone(), agent, (promised_ms, took_ms), false);
 }
 
 fn tell(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     task: TaskIndex,
     agent: AgentId,
     (promised_ms, took_ms): (u64, u64),
     kept: bool,
 ) {
-    draft.emit(RunEvent::BidHeld { task, agent, promised_ms, took_ms, kept });
+    decision.emit(RunEvent::BidHeld { task, agent, promised_ms, took_ms, kept });
 }
 
 /// The bid that won the newest auction of a task and was not held against anything yet, and since when it counts.

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_shared::blueprint::{self, Ended, Fate, Standing};
+use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
 use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunEvent, RunState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{questions, review, survey};
 
 /// What a person says who lets a step begin.
@@ -21,10 +21,10 @@ pub(super) fn limits(goal: &Goal, limits: &RunLimits) -> RunLimits {
 }
 
 /// Begins with the run's blueprint, or fails the run with what is wrong with it: nothing has been done yet.
-pub(super) fn begin(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let Some(filled) = &run.goal.blueprint else { return };
-    let mut roles = survey::leaf_roles(draft.situation().capacity);
+    let mut roles = survey::leaf_roles(decision.situation().capacity);
     let steps = filled.blueprint.steps.iter();
     let named = steps.flat_map(|step| {
         step.role.iter().chain(step.fallback.iter().filter_map(|other| other.role.as_ref()))
@@ -47,40 +47,40 @@ pub(super) fn begin(draft: &mut Draft<'_>) {
     if !wrong.is_empty() {
         let reason =
             format!("the blueprint {} cannot be used here: {}", filled.blueprint.name, wrong.join("; "));
-        return draft.emit(RunEvent::RunFailed { reason });
+        return decision.emit(RunEvent::RunFailed { reason });
     }
     let plan = Plan { goal: run.goal.text.clone(), tasks: BTreeMap::new() };
-    draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
-    review::begin(draft, &[]);
+    decision.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+    review::begin(decision, &[]);
 }
 
 /// Adds what follows from what has ended. Tells whether anything was decided.
-pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
+pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
     let may = |run: &&RunState| run.phase == Phase::Executing && run.paused.is_none();
-    let Some(run) = draft.open().filter(may) else { return false };
+    let Some(run) = decision.open().filter(may) else { return false };
     let (Some(filled), Some(plan)) = (&run.goal.blueprint, &run.plan) else { return false };
     if filled.blueprint.steps.iter().all(|step| is_closed(run, &step.id, step.fallback.is_empty())) {
         return false;
     }
     let ended = ended(run, plan);
     let approvals = approvals(run);
-    let standing = Standing {
+    let progress = BlueprintProgress {
         limits: &run.limits,
         plan,
-        fates: &run.unfolding,
+        step_outcomes: &run.expansion,
         ended: &ended,
         approvals: &approvals,
         in_batches: run.event_version >= REPAIRS_SINCE,
     };
-    let found = blueprint::unfold(filled, &standing);
+    let found = blueprint::expand(filled, &progress);
     let open: BTreeSet<String> =
         asked(run).filter(|(_, end)| end.is_none()).map(|(step, _)| step.to_owned()).collect();
     let (is_empty, questions) = (found.is_empty(), found.questions);
     if !is_empty {
-        draft.emit(RunEvent::StepsUnfolded { fates: found.fates, tasks: found.tasks });
+        decision.emit(RunEvent::StepsExpanded { step_outcomes: found.step_outcomes, tasks: found.tasks });
     }
     let mut anything = !is_empty;
-    for blueprint::Question { step, text } in
+    for blueprint::ApprovalQuestion { step, text } in
         questions.into_iter().filter(|asked| !open.contains(&asked.step))
     {
         let question = Question {
@@ -89,7 +89,7 @@ pub(super) fn unfold(draft: &mut Draft<'_>) -> bool {
             reason: format!("The step {step} of the blueprint begins only after a yes."),
             ..Question::new(text)
         };
-        questions::ask(draft, About::Step(step), question);
+        questions::ask(decision, About::Step(step), question);
         anything = true;
     }
     anything
@@ -126,9 +126,9 @@ pub(super) fn waits_for_approval(run: &RunState) -> bool {
 
 /// Whether nothing more can be decided of a step.
 fn is_closed(run: &RunState, step: &str, has_no_fallback: bool) -> bool {
-    match run.unfolding.get(step) {
-        Some(Fate::LeftOut { .. }) => true,
-        Some(Fate::Placed { fallback, .. }) => has_no_fallback || !fallback.is_empty(),
+    match run.expansion.get(step) {
+        Some(StepOutcome::LeftOut { .. }) => true,
+        Some(StepOutcome::Placed { fallback, .. }) => has_no_fallback || !fallback.is_empty(),
         None => false,
     }
 }
@@ -151,9 +151,9 @@ fn ended(run: &RunState, plan: &Plan) -> BTreeMap<TaskIndex, Ended> {
 /// What a report by a blueprint lacks: parts that it was to have, items that there was no room for.
 pub(super) fn shortcomings(run: &RunState, report: &Report) -> Vec<String> {
     let Some(filled) = &run.goal.blueprint else { return Vec::new() };
-    let notes = run.unfolding.iter().filter_map(|(step, fate)| match fate {
-        Fate::Placed { note, .. } if !note.is_empty() => Some(format!("step {step}: {note}")),
-        Fate::Placed { .. } | Fate::LeftOut { .. } => None,
+    let notes = run.expansion.iter().filter_map(|(step, outcome)| match outcome {
+        StepOutcome::Placed { note, .. } if !note.is_empty() => Some(format!("step {step}: {note}")),
+        StepOutcome::Placed { .. } | StepOutcome::LeftOut { .. } => None,
     });
     blueprint::missing_parts(filled, report).into_iter().chain(notes).collect()
 }

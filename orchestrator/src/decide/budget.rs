@@ -10,7 +10,7 @@ use muster_shared::flow::{Budget, Plan, ReflectionLevel};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{Allotment, Phase, RunEvent, RunState, StopReason, TaskState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{control, groups, survey};
 
 /// The least part of the tokens or of the cost that is worth beginning a task with.
@@ -79,21 +79,21 @@ pub(super) fn affords(run: &RunState, task: &TaskId) -> bool {
 }
 
 /// Leaves out what can never be paid for any more: nothing is in work that could give anything back.
-pub(super) fn leave_out_the_rest(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn leave_out_the_rest(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     if run.limits.budget.is_unlimited() {
         return;
     }
     let left: Vec<TaskIndex> =
         waiting_leaves(run).chain(groups::waiting_members(run, None)).cloned().collect();
     for task in left {
-        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
+        decision.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 
 /// Stops a run that waits for a task it can never pay for: without a plan, or without a writer, nothing follows.
-pub(super) fn stop_if_stuck(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn stop_if_stuck(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let next = match run.phase {
         Phase::Planning => TaskId::Plan,
         Phase::Writing => TaskId::Write,
@@ -101,15 +101,15 @@ pub(super) fn stop_if_stuck(draft: &mut Draft<'_>) {
     };
     if survey::is_unoffered(run, &next) && !affords(run, &next) {
         let reason = format!("{} before {}", used_up(run), in_words(&next));
-        control::abort(draft, StopReason::BudgetExhausted, reason);
+        control::abort(decision, StopReason::BudgetExhausted, reason);
     }
 }
 
 /// Stops a run whose plan or report could not be made with what it may use.
-pub(super) fn stop_without(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn stop_without(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
+    let Some(run) = decision.open() else { return };
     let reason = format!("{} before {}: {reason}", used_up(run), in_words(task));
-    control::abort(draft, StopReason::BudgetExhausted, reason);
+    control::abort(decision, StopReason::BudgetExhausted, reason);
 }
 
 fn used_up(run: &RunState) -> String {

@@ -19,7 +19,7 @@ use muster_shared::wire::Command;
 use sha2::Sha256;
 use uuid::Uuid;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::{budget, deadline, replan, survey, waits, work};
 
@@ -40,26 +40,26 @@ const REPORT_KEPT: usize = 12 * 1024;
 
 /// Begins a run for a task that waits for it, or tells the task why not.
 pub(super) fn begin(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
     (generation, step): (Generation, u32),
     wanted: &ChildGoal,
 ) {
-    let Some(run) = draft.open() else { return };
-    match goal(run, draft.now(), task, wanted) {
+    let Some(run) = decision.open() else { return };
+    match goal(run, decision.now(), task, wanted) {
         Ok(goal) => {
             let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
-            draft.emit(RunEvent::ChildBegun {
+            decision.emit(RunEvent::ChildBegun {
                 task: task.clone(),
                 generation,
                 run: child,
                 goal: goal.clone(),
             });
-            submit(draft, child, goal);
+            submit(decision, child, goal);
         }
         Err(why) => {
             waits::refuse(
-                draft,
+                decision,
                 task,
                 &format!("No run of its own is begun: {why}. Do it within this task."),
             );
@@ -158,33 +158,33 @@ fn same(one: &str, other: &str) -> bool {
     words(one) == words(other)
 }
 
-fn submit(draft: &mut Draft<'_>, run: RunId, goal: Box<Goal>) {
-    let id = Some(derived(run, "begin", draft.now()));
-    draft.effect(Effect::Command { command: Box::new(Command::Attend { run, goal, id }) });
+fn submit(decision: &mut DecisionBuilder<'_>, run: RunId, goal: Box<Goal>) {
+    let id = Some(derived(run, "begin", decision.now()));
+    decision.effect(Effect::Command { command: Box::new(Command::Attend { run, goal, id }) });
 }
 
 /// Takes note of the end of a child. One that was told before, or that nobody waits for, changes nothing.
-pub(super) fn ended(draft: &mut Draft<'_>, child: RunId, end: &ChildEnd) {
-    let Some(kept) = draft.open().and_then(|run| run.children.get(&child)) else { return };
+pub(super) fn ended(decision: &mut DecisionBuilder<'_>, child: RunId, end: &ChildEnd) {
+    let Some(kept) = decision.open().and_then(|run| run.children.get(&child)) else { return };
     if kept.end.is_some() {
         return;
     }
-    let (task, is_awaited) = (kept.task.clone(), awaited_by(draft.open(), child).is_some());
-    draft.emit(RunEvent::ChildEnded { run: child, end: Box::new(end.clone()) });
+    let (task, is_awaited) = (kept.task.clone(), awaited_by(decision.open(), child).is_some());
+    decision.emit(RunEvent::ChildEnded { run: child, end: Box::new(end.clone()) });
     if is_awaited {
-        let Some(observed) = draft.open().map(|run| observed(run, child, end)) else { return };
-        waits::answer(draft, &task, observed);
+        let Some(observed) = decision.open().map(|run| observed(run, child, end)) else { return };
+        waits::answer(decision, &task, observed);
     }
 }
 
 /// Passes on to children what happens to the run, and to its parent how it ended.
-pub(super) fn follow(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
-    end_forgotten(draft, before, inputs);
-    pass_on_pause(draft, before);
+pub(super) fn follow(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+    end_forgotten(decision, before, inputs);
+    pass_on_pause(decision, before);
     if inputs.contains(&Input::Timer) {
-        ask_again(draft);
+        ask_again(decision);
     }
-    tell_parent(draft, before, inputs);
+    tell_parent(decision, before, inputs);
 }
 
 /// When a run that waits for children asks for word of them.
@@ -195,8 +195,8 @@ pub(super) fn next_asking(run: &RunState) -> Option<Millis> {
 
 /// Ends children that nobody waits for any more. Whoever was to tell them may have died over it: as long as nothing is
 /// known of their end, they are told again when the run is asked for or looked at anyway.
-fn end_forgotten(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
-    let Some(run) = draft.run() else { return };
+fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+    let Some(run) = decision.run() else { return };
     let is: BTreeSet<RunId> = awaited(run).collect();
     let was: BTreeSet<RunId> = before.into_iter().flat_map(awaited).collect();
     let again = inputs.iter().any(|input| matches!(input, Input::Timer | Input::Cancel { .. }));
@@ -205,19 +205,19 @@ fn end_forgotten(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Inp
     let lost: Vec<RunId> = lost.copied().collect();
     for child in lost {
         let reason = "the task that it was begun for does not wait for it any more".to_owned();
-        let id = Some(derived(child, "cancel", draft.now()));
-        draft.effect(Effect::Command { command: Box::new(Command::Cancel { run: child, reason, id }) });
+        let id = Some(derived(child, "cancel", decision.now()));
+        decision.effect(Effect::Command { command: Box::new(Command::Cancel { run: child, reason, id }) });
     }
 }
 
-fn pass_on_pause(draft: &mut Draft<'_>, before: Option<&RunState>) {
-    let Some(run) = draft.open() else { return };
+fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>) {
+    let Some(run) = decision.open() else { return };
     let was = before.is_some_and(|run| run.paused.is_some());
     let is = run.paused.as_ref().map(|paused| paused.reason.clone());
     if was == is.is_some() {
         return;
     }
-    let now = draft.now();
+    let now = decision.now();
     let children: Vec<RunId> = awaited(run).collect();
     for child in children {
         let command = match &is {
@@ -231,33 +231,34 @@ fn pass_on_pause(draft: &mut Draft<'_>, before: Option<&RunState>) {
                 id: Some(derived(child, "resume", now)),
             },
         };
-        draft.effect(Effect::Command { command: Box::new(command) });
+        decision.effect(Effect::Command { command: Box::new(command) });
     }
 }
 
 /// Asks for word of children that were silent for long: what they said, or what they were told, may have got lost.
-fn ask_again(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+fn ask_again(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let silent = awaited(run).filter_map(|child| Some((child, run.children.get(&child)?)));
     let silent = silent.filter(|(_, child)| child.asked_at.after(PATIENCE) <= now);
     let silent: Vec<(RunId, Box<Goal>)> = silent.map(|(id, child)| (id, child.goal.clone())).collect();
     for (child, goal) in silent {
-        draft.emit(RunEvent::ChildAsked { run: child });
-        submit(draft, child, goal);
+        decision.emit(RunEvent::ChildAsked { run: child });
+        submit(decision, child, goal);
     }
 }
 
 /// Tells the parent how the run ended, as soon as it has, and whenever it is asked for again.
-fn tell_parent(draft: &mut Draft<'_>, before: Option<&RunState>, inputs: &[Input]) {
-    let Some(run) = draft.run().filter(|run| run.status.is_ended()) else { return };
+fn tell_parent(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+    let Some(run) = decision.run().filter(|run| run.status.is_ended()) else { return };
     let Some(parent) = &run.goal.parent else { return };
     let was_open = before.is_none_or(|run| !run.status.is_ended());
     let asked = inputs.iter().any(|input| matches!(input, Input::Goal { .. }));
     if was_open || asked {
-        let id = Some(derived(run.id, "end", draft.now()));
+        let id = Some(derived(run.id, "end", decision.now()));
         let (to, child, end) = (parent.run, run.id, Box::new(end_of(run)));
-        draft.effect(Effect::Command { command: Box::new(Command::ChildEnded { run: to, child, end, id }) });
+        decision
+            .effect(Effect::Command { command: Box::new(Command::ChildEnded { run: to, child, end, id }) });
     }
 }
 

@@ -11,7 +11,7 @@ mod report;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::conflict::{Known, Next, Tolerance, Verdict, Wording, as_said, next};
+use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Tolerance, Wording, as_said, next};
 use muster_shared::flow::{About, ConflictStep, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
@@ -20,10 +20,10 @@ use muster_shared::run::{
 };
 use muster_shared::time::Millis;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::{control, survey};
-use answers::{Asked, answers, compared};
+use answers::{AskedSides, answers, compared};
 
 pub(super) use found::after_leaf;
 pub(super) use near::look as look_at_near;
@@ -85,34 +85,34 @@ pub(super) fn waits_for_person(run: &RunState) -> bool {
 }
 
 /// Goes on with every open conflict as far as that can be decided now.
-pub(super) fn pursue(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+pub(super) fn pursue(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
         // No step is taken twice, so this comes to an end.
-        while go_on(draft, id) {}
+        while go_on(decision, id) {}
     }
 }
 
 /// Leaves open what nothing can be done about any more.
-pub(super) fn give_up(draft: &mut Draft<'_>, why: &str) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
+    let Some(run) = decision.open() else { return };
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
-        let is_compared = draft.open().is_none_or(|run| {
+        let is_compared = decision.open().is_none_or(|run| {
             wording(run) == Wording::Exact
                 || run.conflicts.get(&id).is_none_or(|conflict| conflict.certain)
-                || matches!(compared(run, id), Asked::Answered(Ok(_)))
+                || matches!(compared(run, id), AskedSides::Answered(Ok(_)))
         });
         let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
-        end(draft, id, ConflictEnd::Unsettled(why), Vec::new());
+        end(decision, id, ConflictEnd::Unsettled(why), Vec::new());
     }
 }
 
 /// Takes the next step; whether another may follow at once.
-fn go_on(draft: &mut Draft<'_>, id: u32) -> bool {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return false };
+fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return false };
     let Some(conflict) = run.conflicts.get(&id).filter(|conflict| conflict.is_open()) else { return false };
     let over = if let Some(why) = found::gone(run, conflict) {
         Some(ConflictEnd::Gone(why))
@@ -122,53 +122,53 @@ fn go_on(draft: &mut Draft<'_>, id: u32) -> bool {
         None
     } else {
         match compared(run, id) {
-            Asked::Not => return ask::compare(draft, id),
-            Asked::Pending => return false,
-            Asked::Answered(Ok(true)) => None,
-            Asked::Answered(Err(why)) if wording(run) == Wording::Meant => {
+            AskedSides::Not => return ask::compare(decision, id),
+            AskedSides::Pending => return false,
+            AskedSides::Answered(Ok(true)) => None,
+            AskedSides::Answered(Err(why)) if wording(run) == Wording::Meant => {
                 Some(ConflictEnd::Unsettled(format!("{NOT_COMPARED}: {why}")))
             }
-            Asked::Answered(Ok(false) | Err(_)) => {
+            AskedSides::Answered(Ok(false) | Err(_)) => {
                 Some(ConflictEnd::Gone("a model found no contradiction".to_owned()))
             }
         }
     };
     if let Some(over) = over {
-        end(draft, id, over, Vec::new());
+        end(decision, id, over, Vec::new());
         return false;
     }
     if let Some(verdict) = known_before(run, id, conflict) {
-        settled(draft, id, verdict);
+        settled(decision, id, verdict);
         return false;
     }
-    follow_policy(draft, id)
+    follow_policy(decision, id)
 }
 
-fn follow_policy(draft: &mut Draft<'_>, id: u32) -> bool {
-    let Some(run) = draft.open() else { return false };
+fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
+    let Some(run) = decision.open() else { return false };
     let Some(conflict) = run.conflicts.get(&id) else { return false };
     let Some(answers) = answers(run, id, conflict) else { return false };
     let limits = &run.limits.conflicts;
-    let known = Known {
+    let known = ConflictFacts {
         policy: &limits.policy,
         tolerance: tolerance(run),
         authority: &limits.authority,
         answers: &answers,
     };
     match next(&conflict.sides, &known) {
-        Next::Ask(step) => return ask::ask(draft, id, step),
-        Next::Settled(verdict) => settled(draft, id, verdict),
+        Next::Ask(step) => return ask::ask(decision, id, step),
+        Next::Settled(verdict) => settled(decision, id, verdict),
         Next::Unsettled => {
             let why =
                 if limits.policy.is_empty() { "conflicts are only told" } else { "no way to settle it told" };
-            end(draft, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
+            end(decision, id, ConflictEnd::Unsettled(why.to_owned()), Vec::new());
         }
     }
     false
 }
 
 /// What somebody found out before who looked: whoever claims something else again does not open the question anew.
-fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<Verdict> {
+fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<ConflictVerdict> {
     if wording(run) == Wording::Exact {
         return None;
     }
@@ -183,22 +183,22 @@ fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<Ver
 }
 
 /// Records a verdict, and has those who lost do their task again, told of it.
-fn settled(draft: &mut Draft<'_>, id: u32, verdict: Verdict) {
-    let Some(run) = draft.open() else { return };
+fn settled(decision: &mut DecisionBuilder<'_>, id: u32, verdict: ConflictVerdict) {
+    let Some(run) = decision.open() else { return };
     let Some(conflict) = run.conflicts.get(&id) else { return };
     let redone = to_do_again(run, conflict, &verdict);
     let reason = format!(
         "what it claimed of {:?} does not hold: it is {} (settled by {}: {}). Do it again with that taken into account",
         conflict.subject, verdict.value, verdict.by, verdict.why
     );
-    end(draft, id, ConflictEnd::Settled(verdict), redone.iter().cloned().collect());
+    end(decision, id, ConflictEnd::Settled(verdict), redone.iter().cloned().collect());
     if !redone.is_empty() {
-        control::begin_again(draft, &redone, &reason);
+        control::begin_again(decision, &redone, &reason);
     }
 }
 
 /// Those who lost and may do their task again: not more often than the limits say, and only what still stands.
-fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> BTreeSet<TaskIndex> {
+fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict) -> BTreeSet<TaskIndex> {
     let before =
         |task: &TaskIndex| run.conflicts.values().filter(|other| other.redone.contains(task)).count();
     let may = |task: &&TaskIndex| {
@@ -209,8 +209,8 @@ fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> B
 }
 
 /// Ends a conflict; who is still busy with it is told to stop.
-fn end(draft: &mut Draft<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>) {
-    let Some(run) = draft.open() else { return };
+fn end(decision: &mut DecisionBuilder<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>) {
+    let Some(run) = decision.open() else { return };
     // What is asked for several conflicts goes on for the others.
     let others =
         |settling: &Settling| run.open_conflicts().any(|(other, _)| other != id && settling.is_for(other));
@@ -221,18 +221,18 @@ fn end(draft: &mut Draft<'_>, id: u32, end: ConflictEnd, redone: Vec<TaskIndex>)
     let question = run.open_questions().find(|(_, asked)| asked.about == About::Conflict(id));
     let question = question.map(|(id, _)| id);
     for task in busy {
-        let Some(state) = draft.open().and_then(|run| run.tasks.get(&task)) else { continue };
+        let Some(state) = decision.open().and_then(|run| run.tasks.get(&task)) else { continue };
         let reason = "the conflict that it was for has ended".to_owned();
         if state.status.is_in_work() {
             let (generation, agent) = (state.generation, state.agent.clone());
             let task = task.clone();
-            draft.effect(Effect::CancelTask { task, generation, agent, reason: reason.clone() });
+            decision.effect(Effect::CancelTask { task, generation, agent, reason: reason.clone() });
         }
-        draft.emit(RunEvent::TaskAborted { task, reason });
+        decision.emit(RunEvent::TaskAborted { task, reason });
     }
     if let Some(id) = question {
         let reason = "the conflict that it was about has ended".to_owned();
-        draft.emit(RunEvent::QuestionWithdrawn { id, reason });
+        decision.emit(RunEvent::QuestionWithdrawn { id, reason });
     }
-    draft.emit(RunEvent::ConflictResolved { id, end, redone });
+    decision.emit(RunEvent::ConflictResolved { id, end, redone });
 }

@@ -10,8 +10,8 @@ use muster_shared::run::{RunState, StopReason, TaskState};
 use muster_shared::time::Millis;
 
 use super::auction;
+use super::builder::DecisionBuilder;
 use super::control;
-use super::draft::Draft;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 
@@ -31,28 +31,28 @@ struct Late {
 }
 
 /// Ends what is past its deadline.
-pub(super) fn enforce(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     if run.deadline <= now {
-        return stop_run(draft);
+        return stop_run(decision);
     }
     if run.paused.is_some() {
         return;
     }
     if phase::is_over(run, now) {
-        return phase::end(draft);
+        return phase::end(decision);
     }
     for Late { task, generation, agent, kind, reason } in late(run, now) {
-        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
-        auction::broken(draft, &task);
+        decision.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.clone() });
+        auction::broken(decision, &task);
         let (ending, outcome, part) = (Ending::DeadlinePassed, None, None);
-        failure::failed(draft, &task, Failure { kind, ending, outcome, part, reason });
+        failure::failed(decision, &task, Failure { kind, ending, outcome, part, reason });
     }
 }
 
-fn stop_run(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+fn stop_run(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let span = run.deadline.since(run.created_at);
     let reason = if span.is_zero() {
         "its time was up before an orchestrator took it up: see with `muster ps` whether one is there, and ask again"
@@ -60,7 +60,7 @@ fn stop_run(draft: &mut Draft<'_>) {
     } else {
         format!("its time of {} is up; ask again with a longer --deadline", in_words(span))
     };
-    control::abort(draft, StopReason::DeadlinePassed, reason);
+    control::abort(decision, StopReason::DeadlinePassed, reason);
 }
 
 /// Whether the deadline of a task was that of its phase or of the run, so that there is no time for another try. An
@@ -71,10 +71,10 @@ pub(super) fn leaves_no_time(run: &RunState, task: &TaskState) -> bool {
 }
 
 /// Stops a run that cannot go on without what there is no time left for.
-pub(super) fn stop(draft: &mut Draft<'_>) {
-    match draft.open().and_then(phase::ends_at) {
-        Some(_) => phase::end(draft),
-        None => stop_run(draft),
+pub(super) fn stop(decision: &mut DecisionBuilder<'_>) {
+    match decision.open().and_then(phase::ends_at) {
+        Some(_) => phase::end(decision),
+        None => stop_run(decision),
     }
 }
 

@@ -10,7 +10,7 @@ use muster_shared::plan::{self, Refined};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
 use muster_shared::words::with_article;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{peers, survey, waits};
 
 /// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.
@@ -32,41 +32,55 @@ impl From<&str> for Refusal {
 }
 
 /// Adds a task for part of what this one is to do, beside it in the plan.
-pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, part: &TaskDraft, agent: Option<AgentId>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn begin(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    part: &TaskDraft,
+    agent: Option<AgentId>,
+) {
+    let Some(run) = decision.open() else { return };
     let added = match task.as_leaf() {
-        Some(by) => add(draft, run, by, part),
+        Some(by) => add(decision, run, by, part),
         None => Err("only a task of the plan can hand work over".into()),
     };
     match added {
-        Ok(event) => draft.emit(event),
+        Ok(event) => decision.emit(event),
         Err(refusal) => {
-            place_anew(draft, task, agent, &refusal);
+            place_anew(decision, task, agent, &refusal);
             let why = refusal.why;
-            waits::refuse(draft, task, &format!("It cannot be handed over: {why}. Do it within this task."));
+            waits::refuse(
+                decision,
+                task,
+                &format!("It cannot be handed over: {why}. Do it within this task."),
+            );
         }
     }
 }
 
 /// What goes round in circles comes back to the orchestrator: the task is placed anew, with another agent if there is one.
-pub(super) fn place_anew(draft: &mut Draft<'_>, task: &TaskId, agent: Option<AgentId>, refusal: &Refusal) {
-    let knows_it = draft.open().is_some_and(|run| run.event_version >= TEAMS_SINCE);
+pub(super) fn place_anew(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    agent: Option<AgentId>,
+    refusal: &Refusal,
+) {
+    let knows_it = decision.open().is_some_and(|run| run.event_version >= TEAMS_SINCE);
     if let (TaskId::Leaf(task), true, false) = (task, knows_it, refusal.chain.is_empty()) {
         let (task, chain, reason) = (task.clone(), refusal.chain.clone(), refusal.why.clone());
-        draft.emit(RunEvent::HandOverRefused { task, chain, agent, reason });
+        decision.emit(RunEvent::HandOverRefused { task, chain, agent, reason });
     }
 }
 
 /// The event by which the plan has this task more.
 pub(super) fn add(
-    draft: &Draft<'_>,
+    decision: &DecisionBuilder<'_>,
     run: &RunState,
     by: &TaskIndex,
     part: &TaskDraft,
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     check_chain(run, plan, &by.planned(), part)?;
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let values = survey::values(run);
@@ -141,8 +155,8 @@ fn in_short(text: &str) -> String {
 }
 
 /// Tells tasks whose part has ended what came of it.
-pub(super) fn settle(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let ended: Vec<(TaskId, Observation, Option<Box<PeerAnswer>>)> = run
         .tasks
         .iter()
@@ -155,7 +169,7 @@ pub(super) fn settle(draft: &mut Draft<'_>) {
         })
         .collect();
     for (task, observation, answer) in ended {
-        waits::answer_with(draft, &task, observation, answer);
+        waits::answer_with(decision, &task, observation, answer);
     }
 }
 

@@ -6,9 +6,9 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::{DraftReviewEnd, Phase, RunEvent, RunState, TEAMS_SINCE};
 use muster_shared::time::Millis;
 
+use super::builder::DecisionBuilder;
 use super::control;
 use super::deadline;
-use super::draft::Draft;
 use super::effect::Effect;
 use super::outcome::completed;
 use super::{budget, report, survey};
@@ -17,15 +17,15 @@ use super::{budget, report, survey};
 const OPEN: &str = "## Remarks of the reviewer that stay open";
 
 /// Has the draft reviewed that was just written, if the run wants that. Tells whether it is.
-pub(super) fn begin(draft: &mut Draft<'_>) -> bool {
-    let now = draft.now();
+pub(super) fn begin(decision: &mut DecisionBuilder<'_>) -> bool {
+    let now = decision.now();
     let wanted = |run: &&RunState| {
         run.event_version >= TEAMS_SINCE && run.limits.draft_review == DraftReviewPolicy::On
     };
-    let Some(run) = draft.open().filter(wanted) else { return false };
+    let Some(run) = decision.open().filter(wanted) else { return false };
     let number = run.drafts.number().saturating_add(1);
     let until = waited_for(run, now);
-    draft.emit(RunEvent::DraftReviewBegun { number, until });
+    decision.emit(RunEvent::DraftReviewBegun { number, until });
     true
 }
 
@@ -47,15 +47,15 @@ pub(super) fn next_deadline(run: &RunState) -> Option<Millis> {
 }
 
 /// A reviewer has read the draft: it is written again, or delivered.
-pub(super) fn reviewed(draft: &mut Draft<'_>, number: u32, seq: Seq, review: DraftReview) {
-    completed(draft, TaskId::DraftReview(number), seq);
+pub(super) fn reviewed(decision: &mut DecisionBuilder<'_>, number: u32, seq: Seq, review: DraftReview) {
+    completed(decision, TaskId::DraftReview(number), seq);
     let review = review.bounded();
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let revise = review.asks_for_changes() && may_be_written_again(run, now);
-    draft.emit(RunEvent::DraftReviewed { number, review, revise });
+    decision.emit(RunEvent::DraftReviewed { number, review, revise });
     if !revise {
-        deliver(draft, None);
+        deliver(decision, None);
     }
 }
 
@@ -65,11 +65,11 @@ fn may_be_written_again(run: &RunState, now: Millis) -> bool {
 }
 
 /// Ends a review that failed, whose time is up, or that can never be paid for.
-pub(super) fn enforce(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some((number, reason)) = draft.open().and_then(|run| hopeless(run, now)) else { return };
-    miss(draft, number, reason);
-    deliver(draft, None);
+pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some((number, reason)) = decision.open().and_then(|run| hopeless(run, now)) else { return };
+    miss(decision, number, reason);
+    deliver(decision, None);
 }
 
 /// The review that goes on, and why nothing comes of it any more.
@@ -91,28 +91,28 @@ fn hopeless(run: &RunState, now: Millis) -> Option<(u32, String)> {
     if too_dear { because(budget::USED_UP) } else { None }
 }
 
-fn miss(draft: &mut Draft<'_>, number: u32, reason: String) {
-    control::interrupt(draft, &TaskId::DraftReview(number), &reason);
-    draft.emit(RunEvent::DraftReviewMissed { number, reason });
+fn miss(decision: &mut DecisionBuilder<'_>, number: u32, reason: String) {
+    control::interrupt(decision, &TaskId::DraftReview(number), &reason);
+    decision.emit(RunEvent::DraftReviewMissed { number, reason });
 }
 
 /// Delivers the newest draft where the run would end without a report. Tells whether there is one.
-pub(super) fn rescue(draft: &mut Draft<'_>, reason: &str) -> bool {
+pub(super) fn rescue(decision: &mut DecisionBuilder<'_>, reason: &str) -> bool {
     let has_draft = |run: &RunState| run.phase == Phase::Writing && run.drafts.kept.is_some();
-    if !draft.open().is_some_and(has_draft) {
+    if !decision.open().is_some_and(has_draft) {
         return false;
     }
-    if let Some((number, _)) = draft.open().and_then(|run| run.drafts.open()) {
-        miss(draft, number, reason.to_owned());
+    if let Some((number, _)) = decision.open().and_then(|run| run.drafts.open()) {
+        miss(decision, number, reason.to_owned());
     }
-    draft.effect(Effect::CancelRun { reason: reason.to_owned() });
-    deliver(draft, Some(reason));
+    decision.effect(Effect::CancelRun { reason: reason.to_owned() });
+    deliver(decision, Some(reason));
     true
 }
 
-fn deliver(draft: &mut Draft<'_>, unrevised: Option<&str>) {
-    if let Some(kept) = draft.open().and_then(|run| run.drafts.kept.clone()) {
-        report::deliver(draft, *kept, unrevised);
+fn deliver(decision: &mut DecisionBuilder<'_>, unrevised: Option<&str>) {
+    if let Some(kept) = decision.open().and_then(|run| run.drafts.kept.clone()) {
+        report::deliver(decision, *kept, unrevised);
     }
 }
 

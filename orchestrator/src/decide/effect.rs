@@ -3,8 +3,8 @@
 use muster_shared::flow::{CallForProposals, ContextAuthor, Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
-use muster_shared::standing::RunStanding;
 use muster_shared::time::Millis;
+use muster_shared::track_record::RunTrackRecord;
 use muster_shared::wire::Command;
 use serde_json::Value;
 
@@ -95,9 +95,9 @@ pub enum Effect {
         lessons: Box<RunLessons>,
     },
     /// Keep what agents and tools did in the run, for the choice of agents in later runs.
-    KeepStanding {
+    KeepTrackRecord {
         /// What they did.
-        standing: Box<RunStanding>,
+        track_record: Box<RunTrackRecord>,
     },
     /// Ask the agents of a role for bids, and decide upon those that come.
     CallForProposals {

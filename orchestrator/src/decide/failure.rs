@@ -5,8 +5,8 @@ use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
 use muster_shared::run::RunEvent;
 
 use super::budget;
+use super::builder::DecisionBuilder;
 use super::deadline;
-use super::draft::Draft;
 use super::draft_review;
 use super::outcome;
 use super::response::{self, Circumstances};
@@ -45,8 +45,8 @@ fn tries(ending: Ending, limits: &RunLimits) -> u32 {
 }
 
 /// Records that a try failed, and whether there will be another.
-pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure: Failure) {
+    let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
     let (generation, held_by) = (state.generation, state.agent.clone());
     let failures = state.failures.saturating_add(1);
@@ -59,53 +59,59 @@ pub(super) fn failed(draft: &mut Draft<'_>, task: &TaskId, failure: Failure) {
     let circumstances = Circumstances { out_of_time, part: part.as_deref(), outcome };
     // Who does a task with others is tried as its pattern has it.
     let by_pattern = is_member(task) || groups::tries(run, task).is_some();
-    let answer = if by_pattern { None } else { response::answer(draft, task, kind, &reason, circumstances) };
+    let answer =
+        if by_pattern { None } else { response::answer(decision, task, kind, &reason, circumstances) };
     let (response, withheld) = answer.map_or((None, None), |(response, withheld)| (Some(response), withheld));
     let again = response.map_or(!tried_out, Response::tries_again);
     if again && let (FailureKind::FellSilent, Some(agent)) = (kind, held_by) {
-        return draft.emit(RunEvent::TaskTakenBack { task: task.clone(), generation, agent, reason });
+        return decision.emit(RunEvent::TaskTakenBack { task: task.clone(), generation, agent, reason });
     }
     if again {
         let reason = told(reason, response, withheld.as_deref());
-        draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+        decision.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
         return;
     }
     let may_ask = response.map_or(ending == Ending::Escalate, |response| response == Response::Person);
-    if may_ask && stuck::ask(draft, task, outcome, &reason) {
+    if may_ask && stuck::ask(decision, task, outcome, &reason) {
         return;
     }
     if let (Some(Response::Degrade), Some(part), Some(seq), TaskId::Leaf(index)) =
         (response, part, outcome, task)
     {
-        return outcome::count_leaf(draft, index, seq, &part);
+        return outcome::count_leaf(decision, index, seq, &part);
     }
-    if *task == TaskId::Plan && spare(draft, generation, outcome, &reason) {
+    if *task == TaskId::Plan && spare(decision, generation, outcome, &reason) {
         return;
     }
     let fatal = fatal(task, failures, &reason);
     if ending == Ending::BudgetExhausted && fatal.is_some() {
-        draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
-        return budget::stop_without(draft, task, &reason);
+        decision.emit(RunEvent::TaskFailed {
+            task: task.clone(),
+            generation,
+            outcome,
+            reason: reason.clone(),
+        });
+        return budget::stop_without(decision, task, &reason);
     }
-    draft.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
+    decision.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
     if is_member(task) {
         return;
     }
     if let TaskId::Leaf(index) = task {
-        review::after_failure(draft, index, &reason);
+        review::after_failure(decision, index, &reason);
     }
     if out_of_time && fatal.is_some() {
-        return deadline::stop(draft);
+        return deadline::stop(decision);
     }
     if let Some(reason) = fatal
-        && !draft_review::rescue(draft, &reason)
+        && !draft_review::rescue(decision, &reason)
     {
-        draft.emit(RunEvent::RunFailed { reason });
+        decision.emit(RunEvent::RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task
         && !out_of_time
     {
-        replan::after_failure(draft, index, ending, &reason);
+        replan::after_failure(decision, index, ending, &reason);
     }
 }
 
@@ -139,18 +145,23 @@ fn told(reason: String, response: Option<Response>, withheld: Option<&str>) -> S
 
 /// A planner that fails where there is a plan already does not end the run: a draft is carried out as it stands. Where
 /// what is left cannot be planned anew, the run is given up with what it has.
-fn spare(draft: &mut Draft<'_>, generation: Generation, outcome: Option<Seq>, reason: &str) -> bool {
-    let Some(run) = draft.open() else { return false };
+fn spare(
+    decision: &mut DecisionBuilder<'_>,
+    generation: Generation,
+    outcome: Option<Seq>,
+    reason: &str,
+) -> bool {
+    let Some(run) = decision.open() else { return false };
     let (drafted, replanning) = (run.planning.drafted.is_some(), run.planning.is_replanning());
     if !drafted && !replanning {
         return false;
     }
     let reason = reason.to_owned();
-    draft.emit(RunEvent::TaskFailed { task: TaskId::Plan, generation, outcome, reason: reason.clone() });
+    decision.emit(RunEvent::TaskFailed { task: TaskId::Plan, generation, outcome, reason: reason.clone() });
     if drafted {
-        planning::adopt_draft(draft, &reason);
+        planning::adopt_draft(decision, &reason);
     } else {
-        replan::give_up(draft, Some(&format!("no new plan could be made: {reason}")));
+        replan::give_up(decision, Some(&format!("no new plan could be made: {reason}")));
     }
     true
 }

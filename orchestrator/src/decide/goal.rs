@@ -6,22 +6,22 @@ use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent, StopReason};
 
 use super::blueprint;
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 
 /// Creates the run. A goal that was submitted before changes nothing.
 pub(super) fn create(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     goal: &Goal,
     limits: &RunLimits,
     secret: &str,
     event_version: u32,
 ) {
-    if draft.run().is_some() {
+    if decision.run().is_some() {
         return;
     }
     let span = Duration::from_millis(goal.deadline_ms.unwrap_or(limits.run_deadline_ms));
-    let deadline = draft.now().after(span);
-    draft.emit(RunEvent::RunCreated {
+    let deadline = decision.now().after(span);
+    decision.emit(RunEvent::RunCreated {
         goal: Box::new(goal.clone()),
         limits: blueprint::limits(goal, limits),
         event_version,
@@ -29,31 +29,36 @@ pub(super) fn create(
         deadline,
     });
     if let Err(wrong) = goal.check() {
-        draft.emit(RunEvent::RunFailed { reason: wrong.to_string() });
+        decision.emit(RunEvent::RunFailed { reason: wrong.to_string() });
     }
 }
 
 /// Gives a run that was just created what earlier runs taught.
-pub(super) fn recall(draft: &mut Draft<'_>, lessons: &[String]) {
-    if !lessons.is_empty() && draft.open().is_some() {
-        draft.emit(RunEvent::LessonsRecalled { lessons: lessons.to_vec() });
+pub(super) fn recall(decision: &mut DecisionBuilder<'_>, lessons: &[String]) {
+    if !lessons.is_empty() && decision.open().is_some() {
+        decision.emit(RunEvent::LessonsRecalled { lessons: lessons.to_vec() });
     }
 }
 
 /// Puts a goal that cannot be worked on into the record, with the reason, so that the asker sees it there.
-pub(super) fn refuse(draft: &mut Draft<'_>, goal: &Goal, limits: &RunLimits, (reason, busy): (&str, bool)) {
-    if draft.run().is_some() {
+pub(super) fn refuse(
+    decision: &mut DecisionBuilder<'_>,
+    goal: &Goal,
+    limits: &RunLimits,
+    (reason, busy): (&str, bool),
+) {
+    if decision.run().is_some() {
         return;
     }
-    draft.emit(RunEvent::RunCreated {
+    decision.emit(RunEvent::RunCreated {
         goal: Box::new(goal.clone()),
         limits: limits.clone(),
         event_version: FIRST_EVENT_VERSION,
         secret: String::new(),
-        deadline: draft.now(),
+        deadline: decision.now(),
     });
     let reason = reason.to_owned();
-    draft.emit(if busy {
+    decision.emit(if busy {
         RunEvent::RunAborted { why: StopReason::Refused, reason, report: None }
     } else {
         RunEvent::RunFailed { reason }

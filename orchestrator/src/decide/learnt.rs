@@ -39,7 +39,7 @@ pub(super) fn failed_by_outage(run: &RunState, task: &TaskId) -> bool {
         FailureKind::ModelDeclined
         | FailureKind::AnswersUnusable
         | FailureKind::QuestionTooLong
-        | FailureKind::WentInCircles
+        | FailureKind::LoopDetected
         | FailureKind::OutOfSteps
         | FailureKind::GaveUp
         | FailureKind::ToolFailed

@@ -7,7 +7,7 @@ use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunEvent, RunState, TaskState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::response::{self, Circumstances};
 use super::{draft_review, failure, outcome, peers, replan};
@@ -24,13 +24,13 @@ pub(super) struct Loss<'a> {
 }
 
 /// Hands on what the agent had. Of a task that it does not hold any more, nothing follows.
-pub(super) fn agent_lost(draft: &mut Draft<'_>, loss: &Loss<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn agent_lost(decision: &mut DecisionBuilder<'_>, loss: &Loss<'_>) {
+    let Some(run) = decision.open() else { return };
     let held = run.tasks.iter().filter(|(_, state)| holds(state, loss.agent));
     let held: Vec<TaskId> = held.map(|(task, _)| task.clone()).collect();
     let others = u32::try_from(held.len().saturating_sub(1)).unwrap_or(u32::MAX);
     for task in held {
-        orphan(draft, &task, others.saturating_add(loss.elsewhere), loss);
+        orphan(decision, &task, others.saturating_add(loss.elsewhere), loss);
     }
 }
 
@@ -39,12 +39,12 @@ fn holds(state: &TaskState, agent: &AgentId) -> bool {
 }
 
 /// Takes a task from the agent, which had so many others beside it.
-fn orphan(draft: &mut Draft<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
-    let Some(run) = draft.open() else { return };
+fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
+    let Some(run) = decision.open() else { return };
     let knows_them = run.event_version >= REPAIRS_SINCE;
     let Some(state) = run.tasks.get(task) else { return };
     let (generation, attempt, ack) = (state.generation, state.attempt, state.ack.clone());
-    draft.emit(RunEvent::TaskOrphaned {
+    decision.emit(RunEvent::TaskOrphaned {
         task: task.clone(),
         generation,
         attempt,
@@ -53,10 +53,10 @@ fn orphan(draft: &mut Draft<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
         last_step: loss.steps.get(task).copied().unwrap_or(state.last_step),
         beside: if knows_them { others } else { 0 },
     });
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let Some(state) = run.tasks.get(task) else { return };
     if state.is_deadly(&run.limits) {
-        return quarantine(draft, task, ack, loss.reason);
+        return quarantine(decision, task, ack, loss.reason);
     }
     // It is offered anew, to somebody who has nothing else in hand.
     if state.is_to_be_alone(&run.limits) {
@@ -64,13 +64,13 @@ fn orphan(draft: &mut Draft<'_>, task: &TaskId, others: u32, loss: &Loss<'_>) {
     }
     // Without the subject the queue gives the task out again when its time is up.
     if let Some(ack) = ack {
-        draft.effect(Effect::HandOn { task: task.clone(), ack });
+        decision.effect(Effect::HandOn { task: task.clone(), ack });
     }
 }
 
 /// Takes the task out of the fleet's hands, with the evidence, and leaves the rest to the plan.
-fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &str) {
-    let Some(state) = draft.open().and_then(|run| run.tasks.get(task)) else { return };
+fn quarantine(decision: &mut DecisionBuilder<'_>, task: &TaskId, ack: Option<String>, last: &str) {
+    let Some(state) = decision.open().and_then(|run| run.tasks.get(task)) else { return };
     let (generation, queue) = (state.generation, state.queue.clone());
     let agents: Vec<AgentId> = state.deaths.iter().map(|death| death.agent.clone()).collect();
     let tries = u32::try_from(agents.len()).unwrap_or(u32::MAX);
@@ -78,25 +78,25 @@ fn quarantine(draft: &mut Draft<'_>, task: &TaskId, ack: Option<String>, last: &
         Evidence { reason: why(&agents, state.last_step, last), last_step: state.last_step, agents };
     let reason = evidence.reason.clone();
     let circumstances = Circumstances { out_of_time: false, part: None, outcome: None };
-    response::answer(draft, task, FailureKind::AgentsDied, &reason, circumstances);
-    draft.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
+    response::answer(decision, task, FailureKind::AgentsDied, &reason, circumstances);
+    decision.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
     if let Some(ack) = ack {
-        draft.effect(Effect::Withdraw { task: task.clone(), ack });
+        decision.effect(Effect::Withdraw { task: task.clone(), ack });
     }
     if let Some(queue) = queue {
-        draft.effect(Effect::Bury { task: task.clone(), generation, queue, evidence });
+        decision.effect(Effect::Bury { task: task.clone(), generation, queue, evidence });
     }
     if let Some(reason) = failure::fatal(task, tries, &reason) {
-        if draft_review::rescue(draft, &reason) {
+        if draft_review::rescue(decision, &reason) {
             return;
         }
-        return draft.emit(RunEvent::RunFailed { reason });
+        return decision.emit(RunEvent::RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task
         && !index.is_member()
     {
-        replan::after_failure(draft, index, Ending::AgentFailed, &reason);
-        outcome::want_refinement(draft, index, &reason);
+        replan::after_failure(decision, index, Ending::AgentFailed, &reason);
+        outcome::want_refinement(decision, index, &reason);
     }
 }
 
@@ -115,12 +115,12 @@ fn why(agents: &[AgentId], last_step: u32, last: &str) -> String {
 }
 
 /// Takes note that an agent handed a task over in good order. That is no death.
-pub(super) fn released(draft: &mut Draft<'_>, key: AgentKey) {
+pub(super) fn released(decision: &mut DecisionBuilder<'_>, key: AgentKey) {
     let AgentKey { agent, task, generation, .. } = key;
-    let Some(state) = draft.open().and_then(|run| run.tasks.get(&task)) else { return };
+    let Some(state) = decision.open().and_then(|run| run.tasks.get(&task)) else { return };
     if holds(state, &agent) {
         let attempt = state.attempt;
-        draft.emit(RunEvent::TaskReleased { task, generation, agent, attempt });
+        decision.emit(RunEvent::TaskReleased { task, generation, agent, attempt });
     }
 }
 

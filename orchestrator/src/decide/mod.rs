@@ -6,12 +6,13 @@ mod acceptance;
 mod auction;
 mod blueprint;
 mod budget;
+mod builder;
 mod children;
 mod conflicts;
 mod control;
 mod deadline;
+mod deadlock;
 mod delegate;
-mod draft;
 mod draft_review;
 mod effect;
 mod failure;
@@ -36,10 +37,9 @@ mod review;
 mod schedule;
 mod settle;
 mod silence;
-mod standing;
-mod standstill;
 mod stuck;
 mod survey;
+mod track_record;
 mod waits;
 mod waits_for;
 mod work;
@@ -60,14 +60,14 @@ pub use deadline::next_deadline;
 pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
 pub(crate) use place::names_in;
-pub use place::{Anybody, Place, Recorded, Substance, Wanted};
+pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub use silence::patience;
 pub use survey::{in_hands, in_work};
-pub use waits_for::{Crew, WaitsFor, waits_for};
+pub use waits_for::{AgentsByRole, WaitsFor, waits_for};
 
-use draft::Draft;
+use builder::DecisionBuilder;
 use loss::Loss;
 
 /// What a decision takes into account besides the run's state and its inputs.
@@ -129,90 +129,94 @@ pub fn decide(
     // The alarm of a new run is set with its first offer.
     let deadline_before = run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline);
     let was_open = run.is_none_or(|run| !run.status.is_ended());
-    let mut draft = Draft::new(run, situation);
+    let mut decision = DecisionBuilder::new(run, situation);
     for input in inputs {
-        take_in(&mut draft, input);
+        take_in(&mut decision, input);
     }
-    questions::enforce(&mut draft);
-    deadline::enforce(&mut draft);
-    absence::enforce(&mut draft);
-    peers::enforce(&mut draft);
-    response::let_go(&mut draft);
-    waits::settle(&mut draft);
-    groups::settle(&mut draft);
-    conflicts::pursue(&mut draft);
-    draft_review::enforce(&mut draft);
-    blueprint::unfold(&mut draft);
-    review::ask_again(&mut draft);
-    standstill::end(&mut draft);
-    settle::settle(&mut draft);
-    schedule::offer_what_is_due(&mut draft, run.is_none());
-    children::follow(&mut draft, run, inputs);
-    news::tell(&mut draft);
-    set_alarm(&mut draft, inputs, deadline_before, was_open);
-    draft.finish(inputs)
+    questions::enforce(&mut decision);
+    deadline::enforce(&mut decision);
+    absence::enforce(&mut decision);
+    peers::enforce(&mut decision);
+    response::let_go(&mut decision);
+    waits::settle(&mut decision);
+    groups::settle(&mut decision);
+    conflicts::pursue(&mut decision);
+    draft_review::enforce(&mut decision);
+    blueprint::expand(&mut decision);
+    review::ask_again(&mut decision);
+    deadlock::end(&mut decision);
+    settle::settle(&mut decision);
+    schedule::offer_what_is_due(&mut decision, run.is_none());
+    children::follow(&mut decision, run, inputs);
+    news::tell(&mut decision);
+    set_alarm(&mut decision, inputs, deadline_before, was_open);
+    decision.finish(inputs)
 }
 
-fn take_in(draft: &mut Draft<'_>, input: &Input) {
+fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
     match input {
         Input::Goal { goal, limits, secret, event_version, lessons } => {
-            if draft.run().is_none() {
-                goal::create(draft, goal, limits, secret, *event_version);
-                goal::recall(draft, lessons);
-                blueprint::begin(draft);
-                planning::begin(draft);
+            if decision.run().is_none() {
+                goal::create(decision, goal, limits, secret, *event_version);
+                goal::recall(decision, lessons);
+                blueprint::begin(decision);
+                planning::begin(decision);
             }
         }
         Input::Fork { from, state, goal, limits, secret, event_version } => {
-            if draft.run().is_none() {
-                goal::create(draft, goal, limits, secret, *event_version);
-                draft.emit(RunEvent::RunForked { from: *from, state: state.clone() });
+            if decision.run().is_none() {
+                goal::create(decision, goal, limits, secret, *event_version);
+                decision.emit(RunEvent::RunForked { from: *from, state: state.clone() });
             }
         }
-        Input::Refuse { goal, limits, reason, busy } => goal::refuse(draft, goal, limits, (reason, *busy)),
-        Input::Agent { seq } => outcome::take_in(draft, *seq),
-        Input::Unreadable { seq, why } => outcome::take_in_unreadable(draft, *seq, why),
+        Input::Refuse { goal, limits, reason, busy } => goal::refuse(decision, goal, limits, (reason, *busy)),
+        Input::Agent { seq } => outcome::take_in(decision, *seq),
+        Input::Unreadable { seq, why } => outcome::take_in_unreadable(decision, *seq, why),
         Input::AgentLost { agent, reason, steps, elsewhere } => {
-            loss::agent_lost(draft, &Loss { agent, reason, steps, elsewhere: *elsewhere });
+            loss::agent_lost(decision, &Loss { agent, reason, steps, elsewhere: *elsewhere });
         }
         Input::Silent { task, generation, agent, for_ms } => {
-            silence::fell_silent(draft, task, *generation, (agent, *for_ms));
+            silence::fell_silent(decision, task, *generation, (agent, *for_ms));
         }
-        Input::Cancel { reason, by, id: _ } => control::cancel(draft, reason, by),
-        Input::Pause { request } => control::obey(draft, request, control::pause),
+        Input::Cancel { reason, by, id: _ } => control::cancel(decision, reason, by),
+        Input::Pause { request } => control::obey(decision, request, control::pause),
         Input::Resume { request, deadline_ms } => {
-            control::obey(draft, request, |draft, request| control::resume(draft, request, *deadline_ms));
+            control::obey(decision, request, |decision, request| {
+                control::resume(decision, request, *deadline_ms)
+            });
         }
         Input::Skip { task, request } => {
-            control::obey(draft, request, |draft, request| control::skip(draft, request, task));
+            control::obey(decision, request, |decision, request| control::skip(decision, request, task));
         }
         Input::Redo { task, request } => {
-            control::obey(draft, request, |draft, request| control::redo(draft, request, task));
+            control::obey(decision, request, |decision, request| control::redo(decision, request, task));
         }
         Input::Edit { task, goal, request } => {
-            control::obey(draft, request, |draft, request| {
-                control::edit(draft, request, task.as_ref(), goal)
+            control::obey(decision, request, |decision, request| {
+                control::edit(decision, request, task.as_ref(), goal)
             });
         }
         Input::Approve { plan, request } => {
-            control::obey(draft, request, |draft, request| review::approve(draft, request, plan.as_deref()));
-        }
-        Input::Reject { request } => control::obey(draft, request, review::reject),
-        Input::Answer { question, text, request } => {
-            control::obey(draft, request, |draft, request| {
-                questions::answer(draft, request, *question, text)
+            control::obey(decision, request, |decision, request| {
+                review::approve(decision, request, plan.as_deref())
             });
         }
-        Input::ContractBroken { outcome, faults } => draft.broken(*outcome, faults),
-        Input::Bids { task, number, bids, standings } => {
-            auction::close(draft, task, *number, (bids, standings));
+        Input::Reject { request } => control::obey(decision, request, review::reject),
+        Input::Answer { question, text, request } => {
+            control::obey(decision, request, |decision, request| {
+                questions::answer(decision, request, *question, text)
+            });
+        }
+        Input::ContractBroken { outcome, faults } => decision.broken(*outcome, faults),
+        Input::Bids { task, number, bids, track_records } => {
+            auction::close(decision, task, *number, (bids, track_records));
         }
         Input::SetContext { key, value, version, request } => {
-            control::obey(draft, request, |draft, request| {
-                peers::set(draft, request, (key, value, *version))
+            control::obey(decision, request, |decision, request| {
+                peers::set(decision, request, (key, value, *version))
             });
         }
-        Input::ChildEnded { child, end } => children::ended(draft, *child, end),
+        Input::ChildEnded { child, end } => children::ended(decision, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}
     }
@@ -225,31 +229,31 @@ const WHERE_TOO_EARLY: Duration = Duration::from_secs(60);
 
 /// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
 /// earlier time, or when it has rung.
-fn set_alarm(draft: &mut Draft<'_>, inputs: &[Input], before: Option<Millis>, was_open: bool) {
-    let Some(run) = draft.run() else { return };
+fn set_alarm(decision: &mut DecisionBuilder<'_>, inputs: &[Input], before: Option<Millis>, was_open: bool) {
+    let Some(run) = decision.run() else { return };
     if run.status.is_ended() {
         if was_open {
             let taught = lessons::of_run(run).map(Box::new);
-            draft.effect(Effect::ClearTimer);
+            decision.effect(Effect::ClearTimer);
             if let Some(lessons) = taught {
-                draft.effect(Effect::KeepLessons { lessons });
+                decision.effect(Effect::KeepLessons { lessons });
             }
-            if let Some(standing) = draft.run().and_then(standing::of_run).map(Box::new) {
-                draft.effect(Effect::KeepStanding { standing });
+            if let Some(track_record) = decision.run().and_then(track_record::of_run).map(Box::new) {
+                decision.effect(Effect::KeepTrackRecord { track_record });
             }
         }
         return;
     }
-    if run.status == RunStatus::Created && draft.has_more() {
+    if run.status == RunStatus::Created && decision.has_more() {
         return;
     }
     let Some(at) = next_deadline(run) else { return };
     let rang = inputs.contains(&Input::Timer);
     // It rang for this, which is not due yet. Set to the same time, it would ring at once, over and over until the clocks
     // agree.
-    let too_early = rang && before == Some(at) && at > draft.now();
+    let too_early = rang && before == Some(at) && at > decision.now();
     let at_alarm = if too_early { at.after(WHERE_TOO_EARLY) } else { at };
     if rang || before.is_none_or(|before| at < before) {
-        draft.effect(Effect::SetTimer { at: at_alarm });
+        decision.effect(Effect::SetTimer { at: at_alarm });
     }
 }

@@ -7,7 +7,7 @@ use muster_shared::flow::TaskStatus;
 use muster_shared::ids::TaskId;
 use muster_shared::run::REPAIRS_SINCE;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::work;
 
@@ -21,9 +21,10 @@ const MOST: usize = 32;
 const LONGEST: usize = 8_000;
 
 /// Tells of the progress where a task of the plan ends with this decision.
-pub(super) fn tell(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open().filter(|run| run.event_version >= REPAIRS_SINCE && draft.ends_a_leaf())
+pub(super) fn tell(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) =
+        decision.open().filter(|run| run.event_version >= REPAIRS_SINCE && decision.ends_a_leaf())
     else {
         return;
     };
@@ -40,6 +41,6 @@ pub(super) fn tell(draft: &mut Draft<'_>) {
     let progress: String = work::progress_tree(run).chars().take(LONGEST).collect();
     for (task, generation, agent) in told {
         let (information, progress) = (Vec::new(), progress.clone());
-        draft.effect(Effect::Inform { task, generation, agent, information, progress });
+        decision.effect(Effect::Inform { task, generation, agent, information, progress });
     }
 }

@@ -6,9 +6,9 @@ use muster_shared::run::{AgentEvent, AgentKey, EventKind, REPAIRS_SINCE, RunEven
 
 use super::acceptance;
 use super::auction;
+use super::builder::DecisionBuilder;
 use super::conflicts;
 use super::control;
-use super::draft::Draft;
 use super::draft_review;
 use super::effect::Effect;
 use super::failure::{self, Failure};
@@ -24,36 +24,36 @@ use super::survey;
 use super::waits;
 
 /// Takes in an agent's event from the record. What is about a closed generation is of no interest any more.
-pub(super) fn take_in(draft: &mut Draft<'_>, seq: Seq) {
-    let Some((key, event)) = draft.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
-    if !draft.open().is_some_and(|run| is_current(run, &key)) {
-        return turn_away(draft, &key, &event);
+pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
+    let Some((key, event)) = decision.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
+    if !decision.open().is_some_and(|run| is_current(run, &key)) {
+        return turn_away(decision, &key, &event);
     }
     match event {
-        AgentEvent::Started(started) => began(draft, key, &started),
+        AgentEvent::Started(started) => began(decision, key, &started),
         AgentEvent::Outcome(outcome) => {
-            auction::held(draft, &key, outcome.counts());
-            ended(draft, &key.task, seq, outcome);
+            auction::held(decision, &key, outcome.counts());
+            ended(decision, &key.task, seq, outcome);
         }
         AgentEvent::Released(released) if released.parked => match released.wait {
-            Some(awaited) => waits::begin(draft, key.task, key.generation, *awaited),
-            None => control::put_down(draft, key.task, key.generation),
+            Some(awaited) => waits::begin(decision, key.task, key.generation, *awaited),
+            None => control::put_down(decision, key.task, key.generation),
         },
-        AgentEvent::Released(_) => loss::released(draft, key),
+        AgentEvent::Released(_) => loss::released(decision, key),
         AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Unreadable(_) => {}
     }
 }
 
 /// Takes in an entry that whoever drives the run could not read. It ends the generation as a failure of its agent, what
 /// it was to be makes no difference: nobody knows how the task stands. What is wrong is kept among the dead letters.
-pub(super) fn take_in_unreadable(draft: &mut Draft<'_>, seq: Seq, why: &str) {
-    let found = draft.open().and_then(|run| run.pending.get(&seq));
+pub(super) fn take_in_unreadable(decision: &mut DecisionBuilder<'_>, seq: Seq, why: &str) {
+    let found = decision.open().and_then(|run| run.pending.get(&seq));
     let Some((key, kind)) = found.map(|(key, event)| (key.clone(), event.kind())) else { return };
     let reason = format!("its agent wrote what cannot be read ({kind}): {why}");
-    draft.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
-    let current = draft.open().is_some_and(|run| is_current(run, &key));
+    decision.effect(Effect::BuryEntry { seq, reason: format!("task {}: {reason}", key.task) });
+    let current = decision.open().is_some_and(|run| is_current(run, &key));
     // It may think that it still has the task, or not be who wrote this.
-    draft.effect(Effect::CancelTask {
+    decision.effect(Effect::CancelTask {
         task: key.task.clone(),
         generation: key.generation,
         agent: Some(key.agent.clone()),
@@ -63,16 +63,16 @@ pub(super) fn take_in_unreadable(draft: &mut Draft<'_>, seq: Seq, why: &str) {
         return;
     }
     if kind == EventKind::Outcome {
-        auction::held(draft, &key, false);
+        auction::held(decision, &key, false);
     }
     let (kind, ending) = (FailureKind::AgentFault, Ending::AgentFailed);
-    failure::failed(draft, &key.task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
+    failure::failed(decision, &key.task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
 }
 
 /// Whoever begins what is closed is told so: nothing that comes of it would count.
-fn turn_away(draft: &mut Draft<'_>, key: &AgentKey, event: &AgentEvent) {
+fn turn_away(decision: &mut DecisionBuilder<'_>, key: &AgentKey, event: &AgentEvent) {
     if let AgentEvent::Started(_) = event {
-        draft.effect(Effect::CancelTask {
+        decision.effect(Effect::CancelTask {
             task: key.task.clone(),
             generation: key.generation,
             agent: Some(key.agent.clone()),
@@ -85,74 +85,76 @@ fn is_current(run: &RunState, key: &AgentKey) -> bool {
     run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
 }
 
-fn began(draft: &mut Draft<'_>, key: AgentKey, started: &Started) {
+fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     let AgentKey { agent, task, generation, .. } = key;
-    let last = draft.open().and_then(|run| run.tasks.get(&task)).map(|state| state.attempt);
+    let last = decision.open().and_then(|run| run.tasks.get(&task)).map(|state| state.attempt);
     let Some(last) = last else { return };
     let Started { attempt, ack, after_step, .. } = started.clone();
     let attempt = if attempt == Attempt(0) { last.next() } else { attempt };
     if attempt <= last {
         return;
     }
-    draft.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
-    if let Some(effect) = draft.open().and_then(|run| peers::tell_again(run, &task)) {
-        draft.effect(effect);
+    decision.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
+    if let Some(effect) = decision.open().and_then(|run| peers::tell_again(run, &task)) {
+        decision.effect(effect);
     }
-    control::stop_early_bird(draft, &task);
+    control::stop_early_bird(decision, &task);
 }
 
-fn ended(draft: &mut Draft<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
+fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
     let (counts, kind) = (outcome.counts(), FailureKind::of(&outcome));
     let Outcome { ending, reason, product, .. } = outcome;
-    if is_late_part(draft, task, ending) {
+    if is_late_part(decision, task, ending) {
         let part = product.and_then(part_of);
         let (kind, ending) = (FailureKind::TimeUp, Ending::DeadlinePassed);
         let reason = format!("its time was up before it was done: {reason}");
-        return failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part, reason });
+        return failure::failed(decision, task, Failure { kind, ending, outcome: Some(seq), part, reason });
     }
     if !counts {
         let reason =
             if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
         let part = product.and_then(part_of);
-        return failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part, reason });
+        return failure::failed(decision, task, Failure { kind, ending, outcome: Some(seq), part, reason });
     }
     match (task, product) {
-        (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(draft, seq, &proposal),
-        (TaskId::Leaf(index), Some(Product::Result(result))) => leaf_done(draft, index, seq, ending, &result),
-        (TaskId::Settle(_), Some(Product::Result(_))) => completed(draft, task.clone(), seq),
+        (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(decision, seq, &proposal),
+        (TaskId::Leaf(index), Some(Product::Result(result))) => {
+            leaf_done(decision, index, seq, ending, &result)
+        }
+        (TaskId::Settle(_), Some(Product::Result(_))) => completed(decision, task.clone(), seq),
         (TaskId::Reflect(index), Some(Product::Reflection(reflection))) => {
-            reflected(draft, index, seq, reflection);
+            reflected(decision, index, seq, reflection);
         }
         (TaskId::Refine(number), Some(Product::Refinement(operations))) => {
-            refine::refined(draft, *number, seq, &operations);
+            refine::refined(decision, *number, seq, &operations);
         }
-        (TaskId::Write, Some(Product::Report(report))) => report::written(draft, seq, report),
+        (TaskId::Write, Some(Product::Report(report))) => report::written(decision, seq, report),
         (TaskId::DraftReview(number), Some(Product::DraftReview(review))) => {
-            draft_review::reviewed(draft, *number, seq, review);
+            draft_review::reviewed(decision, *number, seq, review);
         }
         (task, _mismatch) => {
             let reason = "the agent called it done and did not send what the task is to give".to_owned();
             let kind = FailureKind::WrongProduct;
-            failure::failed(draft, task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
+            failure::failed(decision, task, Failure { kind, ending, outcome: Some(seq), part: None, reason });
         }
     }
 }
 
 /// Whether it is a part of a task, and its time is up: others may do the whole. It counts where nobody can.
-fn is_late_part(draft: &Draft<'_>, task: &TaskId, ending: Ending) -> bool {
-    let Some(run) = draft.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return false };
+fn is_late_part(decision: &DecisionBuilder<'_>, task: &TaskId, ending: Ending) -> bool {
+    let Some(run) = decision.open().filter(|run| run.event_version >= REPAIRS_SINCE) else { return false };
     let deadline = run.tasks.get(task).and_then(|state| state.deadline);
     let is_part = ending == Ending::DonePartial && task.as_leaf().is_some();
-    is_part && deadline.is_some_and(|deadline| deadline < draft.now())
+    is_part && deadline.is_some_and(|deadline| deadline < decision.now())
 }
 
 /// Records that a task ended well.
-pub(super) fn completed(draft: &mut Draft<'_>, task: TaskId, outcome: Seq) {
-    let Some(generation) = draft.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
+pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcome: Seq) {
+    let Some(generation) = decision.open().and_then(|run| run.tasks.get(&task)).map(|task| task.generation)
     else {
         return;
     };
-    draft.emit(RunEvent::TaskCompleted { task, generation, outcome });
+    decision.emit(RunEvent::TaskCompleted { task, generation, outcome });
 }
 
 /// A result that is worth something.
@@ -168,56 +170,68 @@ fn part_of(product: Product) -> Option<Box<TaskResult>> {
     }
 }
 
-fn leaf_done(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, ending: Ending, result: &TaskResult) {
-    let fault =
-        draft.open().and_then(|run| acceptance::fault(run, index, (ending, result), draft.breach(seq)));
+fn leaf_done(
+    decision: &mut DecisionBuilder<'_>,
+    index: &TaskIndex,
+    seq: Seq,
+    ending: Ending,
+    result: &TaskResult,
+) {
+    let fault = decision
+        .open()
+        .and_then(|run| acceptance::fault(run, index, (ending, result), decision.contract_violation(seq)));
     let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
-        return count_leaf(draft, index, seq, result);
+        return count_leaf(decision, index, seq, result);
     };
     let part = if is_part { part_of(Product::Result(result.clone())) } else { None };
     let failure = Failure { kind, ending, outcome: Some(seq), part, reason };
-    failure::failed(draft, &TaskId::Leaf(index.clone()), failure);
+    failure::failed(decision, &TaskId::Leaf(index.clone()), failure);
 }
 
 /// A result counts.
-pub(super) fn count_leaf(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, result: &TaskResult) {
-    completed(draft, TaskId::Leaf(index.clone()), seq);
+pub(super) fn count_leaf(
+    decision: &mut DecisionBuilder<'_>,
+    index: &TaskIndex,
+    seq: Seq,
+    result: &TaskResult,
+) {
+    completed(decision, TaskId::Leaf(index.clone()), seq);
     if index.is_member() {
-        return groups::member_done(draft, index);
+        return groups::member_done(decision, index);
     }
-    after_result(draft, index, result);
+    after_result(decision, index, result);
 }
 
 /// What follows from the result of a task of the plan.
-pub(super) fn after_result(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
-    review::after_leaf(draft, index, result);
-    replan::after_result(draft, index, result);
-    conflicts::after_leaf(draft, index);
+pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
+    review::after_leaf(decision, index, result);
+    replan::after_result(decision, index, result);
+    conflicts::after_leaf(decision, index);
     if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
-        want_refinement(draft, index, &advice.reason);
+        want_refinement(decision, index, &advice.reason);
     }
 }
 
-fn reflected(draft: &mut Draft<'_>, index: &TaskIndex, seq: Seq, reflection: Reflection) {
-    completed(draft, TaskId::Reflect(index.clone()), seq);
+fn reflected(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, seq: Seq, reflection: Reflection) {
+    completed(decision, TaskId::Reflect(index.clone()), seq);
     let wish = reflection.refine.clone();
-    draft.emit(RunEvent::Reflected { task: index.clone(), reflection });
+    decision.emit(RunEvent::Reflected { task: index.clone(), reflection });
     if let Some(reason) = wish {
-        want_refinement(draft, index, &reason);
+        want_refinement(decision, index, &reason);
     }
 }
 
 /// Adds to what the next refinement is for. One that was offered already does not hear of it any more; when no
 /// further one is allowed, the wish is dropped: the reflection that holds it stands in the record.
-pub(super) fn want_refinement(draft: &mut Draft<'_>, index: &TaskIndex, reason: &str) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn want_refinement(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, reason: &str) {
+    let Some(run) = decision.open() else { return };
     if run.planning.is_replanning() {
         let number = run.planning.next_replan();
-        return draft.emit(RunEvent::ReplanWanted { number, reason: format!("{index}: {reason}") });
+        return decision.emit(RunEvent::ReplanWanted { number, reason: format!("{index}: {reason}") });
     }
     let number = survey::next_refinement(run);
     if number > run.limits.max_refinements {
         return;
     }
-    draft.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
+    decision.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
 }

@@ -9,7 +9,7 @@ use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::run::{Avoided, Group, REPAIRS_SINCE, RunState, TEAMS_SINCE, TaskState};
 use serde_json::Value;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{auction, survey, work};
 
 /// Most words of a reason that are looked at for names.
@@ -75,9 +75,9 @@ pub struct Wanted<'a> {
 
 /// A fleet in which all are alike: whoever is free takes the next task.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Anybody;
+pub struct AnyAgent;
 
-impl Place for Anybody {
+impl Place for AnyAgent {
     fn place(&self, _: &Wanted<'_>) -> Option<Placement> {
         None
     }
@@ -94,15 +94,15 @@ impl Place for Recorded<'_> {
 }
 
 /// Where the offer of a task goes: its role's queue unless the fleet says otherwise. Only leaves are placed.
-pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
-    let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+pub(super) fn place(decision: &DecisionBuilder<'_>, task: &TaskId, role: &Role) -> Option<Placement> {
+    let run = decision.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
     let TaskId::Leaf(index) = task else { return None };
     let planned = run.plan.as_ref()?.tasks.get(&index.planned())?;
     let state = run.tasks.get(task);
     if run.event_version >= REPAIRS_SINCE && state.is_some_and(lies_untaken) {
         return None;
     }
-    let placing = draft.situation().placing;
+    let placing = decision.situation().placing;
     let wanted = Wanted {
         run: run.id,
         task,
@@ -110,7 +110,7 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
         needs: &planned.needs,
         tools: &planned.tools,
         substance: placing.weighs_contracts(role).then(|| work::substance(run, index)).flatten(),
-        awarded: auction::awarded(run, index, draft.now()),
+        awarded: auction::awarded(run, index, decision.now()),
         named: handed_back(run, task),
         by_name: is_by_name(run, index, state),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
@@ -122,7 +122,7 @@ pub(super) fn place(draft: &Draft<'_>, task: &TaskId, role: &Role) -> Option<Pla
             .collect(),
         knows: knows(run, task),
         corpus: run.goal.corpus.as_ref().map(|corpus| corpus.id.as_str()),
-        given: draft.given(),
+        given: decision.given(),
         stands: Some(run),
     };
     placing.place(&wanted)
@@ -191,15 +191,15 @@ pub(crate) fn names_in(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// The role that should do a task by the words of whoever handed it back, where the fleet has it and it is another.
-pub(super) fn role_named(draft: &Draft<'_>, task: &TaskId, own: &Role) -> Option<Role> {
-    let run = draft.open()?;
+pub(super) fn role_named(decision: &DecisionBuilder<'_>, task: &TaskId, own: &Role) -> Option<Role> {
+    let run = decision.open()?;
     let leaf = task.as_leaf().filter(|index| !index.is_member())?;
     let words = handed_back(run, &TaskId::Leaf(leaf.clone()))?;
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let known = |word: &String| {
         let named = roles.iter().find(|role| role.to_string().eq_ignore_ascii_case(word));
         named.filter(|role| {
-            *role != own && draft.situation().capacity.contains_key(&Queue::Role((*role).clone()))
+            *role != own && decision.situation().capacity.contains_key(&Queue::Role((*role).clone()))
         })
     };
     names_in(words).find_map(|word| known(&word).cloned())

@@ -8,7 +8,7 @@ use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, coverage, tools};
 use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
 use super::outcome::completed;
 use super::{questions, replan, review, survey};
@@ -17,20 +17,20 @@ use super::{questions, replan, review, survey};
 const MOST_QUESTIONS: usize = 3;
 
 /// What a new run begins with: a plan that the person brought, a single task where no plan is needed, or nothing yet.
-pub(super) fn begin(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
+pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
     if run.goal.blueprint.is_some() {
         return;
     }
     let goal = run.goal.clone();
     match &goal.plan {
-        Some(brought) => take_over(draft, brought),
+        Some(brought) => take_over(decision, brought),
         None => {
             if let Some(reason) = needs_no_plan(run) {
-                draft.emit(RunEvent::PlanningSkipped { reason });
+                decision.emit(RunEvent::PlanningSkipped { reason });
                 let plan = complexity::single_task(&goal, whoever_does(&goal));
-                draft.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
-                review::begin(draft, &[]);
+                decision.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+                review::begin(decision, &[]);
             }
         }
     }
@@ -52,10 +52,10 @@ const fn whoever_does(goal: &Goal) -> Role {
 }
 
 /// A plan that the person brought is carried out as it is, or not at all.
-fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
-    let tools = tools::known(draft.specialists());
-    let Some(run) = draft.open() else { return };
-    let mut roles = survey::leaf_roles(draft.situation().capacity);
+fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
+    let tools = tools::known(decision.specialists());
+    let Some(run) = decision.open() else { return };
+    let mut roles = survey::leaf_roles(decision.situation().capacity);
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
     let named = survey::nameable(run, &tools);
@@ -67,36 +67,36 @@ fn take_over(draft: &mut Draft<'_>, brought: &PlanDraft) {
         } else {
             plan::repair(brought, &limits, &roles)
         };
-        draft.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
-        draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
-        return review::begin(draft, &repairs);
+        decision.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
+        decision.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+        return review::begin(decision, &repairs);
     }
     let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
-    draft.emit(RunEvent::PlanRefused { reasons });
-    draft.emit(RunEvent::RunFailed { reason });
+    decision.emit(RunEvent::PlanRefused { reasons });
+    decision.emit(RunEvent::RunFailed { reason });
 }
 
 /// Judges a plan. The first one that is refused is asked for again; later ones are repaired as far as rules can.
-pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &PlanDraft) {
+    let Some(run) = decision.open() else { return };
     if run.planning.is_replanning() {
-        return replan::propose(draft, seq, proposal);
+        return replan::propose(decision, seq, proposal);
     }
     if proposal.tasks.is_empty() && !proposal.questions.is_empty() {
-        return ask_about_goal(draft, seq, &proposal.questions);
+        return ask_about_goal(decision, seq, &proposal.questions);
     }
     let limits = survey::limits_of_plans(run).for_planners();
     let may_ask_again = may_ask_again(run);
     let values = survey::values(run);
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let mut proposal = proposal.clone();
-    plan::matching::give_to_specialists(&mut proposal, &roles, draft.specialists());
-    let tools = tools::known(draft.specialists());
-    let Some(run) = draft.open() else { return };
+    plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
+    let tools = tools::known(decision.specialists());
+    let Some(run) = decision.open() else { return };
     let named = survey::nameable(run, &tools);
     let wrong = wrong_with(&proposal, &limits, &roles, named, values.as_ref());
     if !wrong.is_empty() && may_ask_again {
-        return refuse(draft, seq, wrong);
+        return refuse(decision, seq, wrong);
     }
     let mut repairs = tools::fit(&mut proposal, named);
     let (plan, mended) = plan::repair_knowing(&proposal, &limits, &roles, values.as_ref());
@@ -104,9 +104,9 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let (plan, repairs) = or_single(run, plan, repairs);
     let left = plan::check_plan(&plan, &limits, &roles);
     if left.is_empty() {
-        sound(draft, seq, plan, repairs);
+        sound(decision, seq, plan, repairs);
     } else {
-        refuse(draft, seq, reasons(&left));
+        refuse(decision, seq, reasons(&left));
     }
 }
 
@@ -121,19 +121,19 @@ fn or_single(run: &RunState, plan: Plan, mut repairs: Vec<String>) -> (Plan, Vec
 
 /// The planner wants to know what the goal means (P8). People are asked once, if that is wanted; the planner goes on
 /// with their answers, else with what it assumes.
-fn ask_about_goal(draft: &mut Draft<'_>, seq: Seq, wanted: &[String]) {
-    let Some(run) = draft.open() else { return };
+fn ask_about_goal(decision: &mut DecisionBuilder<'_>, seq: Seq, wanted: &[String]) {
+    let Some(run) = decision.open() else { return };
     let asked_before = run.questions.values().any(|asked| asked.about == About::Goal);
     if !run.limits.people.ask_about_goal || run.event_version < WAITS_SINCE || asked_before {
         let reason = "nobody can be asked what the goal means: plan for what is most likely meant, and say in the goals of \
                       the tasks what you assume";
-        return refuse(draft, seq, vec![reason.to_owned()]);
+        return refuse(decision, seq, vec![reason.to_owned()]);
     }
     let Some(generation) = run.tasks.get(&TaskId::Plan).map(|task| task.generation) else { return };
     let reason = "what the goal means is asked first".to_owned();
-    draft.emit(RunEvent::TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
+    decision.emit(RunEvent::TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
     for text in wanted.iter().take(MOST_QUESTIONS) {
-        questions::ask(draft, About::Goal, Question::new(text.clone()));
+        questions::ask(decision, About::Goal, Question::new(text.clone()));
     }
 }
 
@@ -162,30 +162,30 @@ fn reasons(problems: &[PlanProblem]) -> Vec<String> {
 }
 
 /// A plan that is in order is adopted, or first improved from what earlier runs taught.
-fn sound(draft: &mut Draft<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
-    completed(draft, TaskId::Plan, seq);
-    let Some(run) = draft.open() else { return };
+fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
+    completed(decision, TaskId::Plan, seq);
+    let Some(run) = decision.open() else { return };
     if let Some(before) = run.planning.drafted.clone() {
         let (lessons, changes) = (survey::taught(run), differences(&before, &plan));
-        draft.emit(RunEvent::PlanIterated { lessons, changes });
-        return adopt(draft, plan, repairs);
+        decision.emit(RunEvent::PlanIterated { lessons, changes });
+        return adopt(decision, plan, repairs);
     }
     if run.event_version >= REPLANS_SINCE && run.limits.iterate_plans && !survey::taught(run).is_empty() {
-        return draft.emit(RunEvent::PlanDrafted { plan, repairs });
+        return decision.emit(RunEvent::PlanDrafted { plan, repairs });
     }
-    adopt(draft, plan, repairs);
+    adopt(decision, plan, repairs);
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is the end of them")]
-fn adopt(draft: &mut Draft<'_>, plan: Plan, repairs: Vec<String>) {
-    let Some(run) = draft.open() else { return };
+fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
+    let Some(run) = decision.open() else { return };
     let knows_words = run.event_version >= REPLANS_SINCE;
     let words = if knows_words { not_spoken_of(run, &plan) } else { Vec::new() };
-    draft.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+    decision.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
     if !words.is_empty() {
-        draft.emit(RunEvent::WordsUncovered { by: Checked::Plan, words });
+        decision.emit(RunEvent::WordsUncovered { by: Checked::Plan, words });
     }
-    review::begin(draft, &repairs);
+    review::begin(decision, &repairs);
 }
 
 /// The parts of the person's words that no task speaks of.
@@ -198,9 +198,9 @@ fn not_spoken_of(run: &RunState, plan: &Plan) -> Vec<String> {
 }
 
 /// Carries the draft out as it is: it could not be improved.
-pub(super) fn adopt_draft(draft: &mut Draft<'_>, reason: &str) -> bool {
-    let Some(plan) = draft.open().and_then(|run| run.planning.drafted.clone()) else { return false };
-    adopt(draft, plan, vec![format!("it could not be improved from earlier runs: {reason}")]);
+pub(super) fn adopt_draft(decision: &mut DecisionBuilder<'_>, reason: &str) -> bool {
+    let Some(plan) = decision.open().and_then(|run| run.planning.drafted.clone()) else { return false };
+    adopt(decision, plan, vec![format!("it could not be improved from earlier runs: {reason}")]);
     true
 }
 
@@ -221,10 +221,10 @@ fn differences(before: &Plan, after: &Plan) -> Vec<String> {
 }
 
 /// Has the planner asked again, with the reasons.
-pub(super) fn refuse(draft: &mut Draft<'_>, seq: Seq, reasons: Vec<String>) {
+pub(super) fn refuse(decision: &mut DecisionBuilder<'_>, seq: Seq, reasons: Vec<String>) {
     let reason = format!("the plan was refused: {}", reasons.join("; "));
-    draft.emit(RunEvent::PlanRefused { reasons });
+    decision.emit(RunEvent::PlanRefused { reasons });
     let (kind, ending) = (FailureKind::PlanRefused, Ending::Done);
     let failure = Failure { kind, ending, outcome: Some(seq), part: None, reason };
-    failure::failed(draft, &TaskId::Plan, failure);
+    failure::failed(decision, &TaskId::Plan, failure);
 }

@@ -13,7 +13,7 @@ use muster_shared::run::{
 };
 use muster_shared::time::Millis;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{control, review, stuck, waits};
 
 /// Of the time that the run has left, the most that one question may take, in percent: something has to be done with
@@ -21,8 +21,8 @@ use super::{control, review, stuck, waits};
 const MOST_OF_THE_REST: u64 = 75;
 
 /// Asks somebody. The answer comes to [`answered`], at once when no more questions are allowed.
-pub(super) fn ask(draft: &mut Draft<'_>, about: About, question: Question) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn ask(decision: &mut DecisionBuilder<'_>, about: About, question: Question) {
+    let Some(run) = decision.open() else { return };
     let id = run.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
     let people = &run.limits.people;
     let no_more = run.questions.len() >= usize::try_from(people.max_questions).unwrap_or(usize::MAX);
@@ -34,21 +34,21 @@ pub(super) fn ask(draft: &mut Draft<'_>, about: About, question: Question) {
         question.default = default.and_then(|default| question.read(&default).ok());
     }
     let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
-    let expires = expires(run, &question, draft.now());
-    draft.emit(RunEvent::QuestionAsked { id, about, question, expires, on_timeout });
+    let expires = expires(run, &question, decision.now());
+    decision.emit(RunEvent::QuestionAsked { id, about, question, expires, on_timeout });
     if no_more {
-        by_default(draft, id);
+        by_default(decision, id);
     }
 }
 
 /// Takes a person's answer.
 pub(super) fn answer(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     id: QuestionId,
     text: &str,
 ) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+    let Some(run) = decision.open() else { return Ok(()) };
     let asked = run.questions.get(&id).ok_or_else(|| no_such(run, id))?;
     if let Some(end) = &asked.end {
         return Err(ended_before(id, end));
@@ -61,74 +61,74 @@ pub(super) fn answer(
         asked.question.read(text)?
     };
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
-    answered(draft, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
+    answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });
     Ok(())
 }
 
 /// Sees to questions whose time is up.
-pub(super) fn enforce(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
     let late: Vec<QuestionId> =
         run.open_questions().filter(|(_, asked)| asked.expires <= now).map(|(id, _)| id).collect();
     for id in late {
-        time_is_up(draft, id);
+        time_is_up(decision, id);
     }
 }
 
-fn time_is_up(draft: &mut Draft<'_>, id: QuestionId) {
-    let Some(run) = draft.open() else { return };
+fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
+    let Some(run) = decision.open() else { return };
     let Some(asked) = run.questions.get(&id) else { return };
     match asked.on_timeout {
-        OnTimeout::Proceed => by_default(draft, id),
+        OnTimeout::Proceed => by_default(decision, id),
         OnTimeout::Abort => {
             let reason = format!("nobody answered question {id} in time: {}", asked.question.text);
             if run.event_version >= REPAIRS_SINCE {
                 let reason = "nobody answered in time, and the run is stopped for that".to_owned();
-                draft.emit(RunEvent::QuestionWithdrawn { id, reason });
+                decision.emit(RunEvent::QuestionWithdrawn { id, reason });
             } else {
-                by_default(draft, id);
+                by_default(decision, id);
             }
-            control::abort(draft, StopReason::DeadlinePassed, reason);
+            control::abort(decision, StopReason::DeadlinePassed, reason);
         }
         OnTimeout::AskAnother => match next_person(run, asked) {
             Some(to) => {
-                let expires = expires(run, &asked.question, draft.now());
-                draft.emit(RunEvent::QuestionPassedOn { id, to, expires });
+                let expires = expires(run, &asked.question, decision.now());
+                decision.emit(RunEvent::QuestionPassedOn { id, to, expires });
             }
-            None => by_default(draft, id),
+            None => by_default(decision, id),
         },
     }
 }
 
-fn by_default(draft: &mut Draft<'_>, id: QuestionId) {
-    let asked = draft.open().and_then(|run| run.questions.get(&id));
+fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
+    let asked = decision.open().and_then(|run| run.questions.get(&id));
     let text = asked.and_then(|asked| asked.question.default.clone());
-    answered(draft, &Reply { question: id, text, by: None });
+    answered(decision, &Reply { question: id, text, by: None });
 }
 
 /// What follows from an answer, by what the question was about.
-fn answered(draft: &mut Draft<'_>, reply: &Reply) {
-    let asked = draft.open().and_then(|run| run.questions.get(&reply.question));
+fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply) {
+    let asked = decision.open().and_then(|run| run.questions.get(&reply.question));
     let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
-    draft.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
+    decision.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
     match about {
-        About::Task(task) if draft.open().is_some_and(|run| stuck::is_stuck(run, &task)) => {
-            stuck::answered(draft, &task, reply);
+        About::Task(task) if decision.open().is_some_and(|run| stuck::is_stuck(run, &task)) => {
+            stuck::answered(decision, &task, reply);
         }
-        About::Task(task) => waits::answer(draft, &task, observed(reply)),
+        About::Task(task) => waits::answer(decision, &task, observed(reply)),
         // The planner is told with its next offer; what follows for a step of a blueprint, or for a
         // conflict, is decided with the others.
         About::Goal | About::Step(_) | About::Conflict(_) => {}
         about @ (About::Plan | About::Milestone(_) | About::Confidence(_) | About::Failure(_)) => {
-            review::decided(draft, &about, reply);
+            review::decided(decision, &about, reply);
         }
     }
 }
 
 /// Withdraws questions of tasks that do not wait for the answer any more.
-pub(super) fn withdraw(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn withdraw(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.waiting.is_some());
     let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
         About::Task(task) => !waits(task),
@@ -141,19 +141,19 @@ pub(super) fn withdraw(draft: &mut Draft<'_>) {
         | About::Conflict(_) => false,
     });
     let idle: Vec<QuestionId> = idle.map(|(id, _)| id).collect();
-    withdraw_these(draft, idle, "the task does not wait for it any more");
+    withdraw_these(decision, idle, "the task does not wait for it any more");
 }
 
 /// Withdraws all questions: nothing can follow from an answer any more.
-pub(super) fn withdraw_all(draft: &mut Draft<'_>, reason: &str) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn withdraw_all(decision: &mut DecisionBuilder<'_>, reason: &str) {
+    let Some(run) = decision.open() else { return };
     let open: Vec<QuestionId> = run.open_questions().map(|(id, _)| id).collect();
-    withdraw_these(draft, open, reason);
+    withdraw_these(decision, open, reason);
 }
 
-fn withdraw_these(draft: &mut Draft<'_>, questions: Vec<QuestionId>, reason: &str) {
+fn withdraw_these(decision: &mut DecisionBuilder<'_>, questions: Vec<QuestionId>, reason: &str) {
     for id in questions {
-        draft.emit(RunEvent::QuestionWithdrawn { id, reason: reason.to_owned() });
+        decision.emit(RunEvent::QuestionWithdrawn { id, reason: reason.to_owned() });
     }
 }
 

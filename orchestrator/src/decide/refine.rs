@@ -5,21 +5,26 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::plan::{self, tools};
 use muster_shared::run::RunEvent;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::{control, survey};
 
 /// Changes the plan as far as the operations are sound.
-pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: &[RefineOperation]) {
-    completed(draft, TaskId::Refine(number), seq);
-    let roles = survey::leaf_roles(draft.situation().capacity);
-    let specialists = draft.specialists();
+pub(super) fn refined(
+    decision: &mut DecisionBuilder<'_>,
+    number: u32,
+    seq: Seq,
+    operations: &[RefineOperation],
+) {
+    completed(decision, TaskId::Refine(number), seq);
+    let roles = survey::leaf_roles(decision.situation().capacity);
+    let specialists = decision.specialists();
     let known = tools::known(specialists);
     let mut operations = operations.to_vec();
     for operation in &mut operations {
         plan::matching::give(tasks_in(operation), &roles, specialists);
     }
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let Some(before) = run.plan.clone() else { return };
     let limits = survey::limits_of_plans(run);
     let (sound, unusable) = apart(operations, survey::nameable(run, &known));
@@ -28,10 +33,10 @@ pub(super) fn refined(draft: &mut Draft<'_>, number: u32, seq: Seq, operations: 
         plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles, values.as_ref());
     refused.extend(unusable);
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
-        control::interrupt(draft, &TaskId::Leaf(leaf.clone()), "the task is split");
+        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), "the task is split");
     }
-    draft.emit(RunEvent::PlanRefined { number, changes, refused, plan });
-    control::catch_up(draft, &before);
+    decision.emit(RunEvent::PlanRefined { number, changes, refused, plan });
+    control::catch_up(decision, &before);
 }
 
 /// The tasks that an operation brings, to be given to whoever can do them.

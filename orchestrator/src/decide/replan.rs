@@ -8,7 +8,7 @@ use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
 use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, failed_plan};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::{effect::Effect, partial, planning, survey, work};
 
@@ -43,8 +43,13 @@ pub(super) fn ends_tries(run: &RunState, task: &TaskId, failures: u32) -> bool {
 }
 
 /// A leaf failed for good.
-pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, ending: Ending, reason: &str) {
-    let Some(run) = draft.open().filter(|run| is_on(run)) else { return };
+pub(super) fn after_failure(
+    decision: &mut DecisionBuilder<'_>,
+    index: &TaskIndex,
+    ending: Ending,
+    reason: &str,
+) {
+    let Some(run) = decision.open().filter(|run| is_on(run)) else { return };
     let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
     match ending {
         // No plan helps against these.
@@ -73,7 +78,7 @@ pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, ending: En
         None => None,
     };
     if let Some(why) = why {
-        want(draft, why);
+        want(decision, why);
     }
 }
 
@@ -106,39 +111,39 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
 }
 
 /// A leaf ended well, and may not be sure of what it found.
-pub(super) fn after_result(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
-    let Some(run) = draft.open().filter(|run| is_on(run) && !is_used_up(run)) else { return };
+pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
+    let Some(run) = decision.open().filter(|run| is_on(run) && !is_used_up(run)) else { return };
     let least = run.limits.replan_below_confidence;
     // Nothing is said by a finding that says 0.
     let known = result.findings.iter().map(|finding| finding.confidence).filter(|percent| *percent > 0);
     if let Some(best) = known.max().filter(|best| *best < least) {
         want(
-            draft,
+            decision,
             format!("{index} is sure of nothing that it found: {best} % at most, {least} % is the least"),
         );
     }
 }
 
-fn want(draft: &mut Draft<'_>, reason: String) {
-    let Some(run) = draft.open() else { return };
+fn want(decision: &mut DecisionBuilder<'_>, reason: String) {
+    let Some(run) = decision.open() else { return };
     let number = run.planning.next_replan();
-    draft.emit(RunEvent::ReplanWanted { number, reason });
+    decision.emit(RunEvent::ReplanWanted { number, reason });
 }
 
 /// Judges a new plan of what is left.
-pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
-    let tools = tools::known(draft.specialists());
-    let Some(run) = draft.open() else { return };
+pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &PlanDraft) {
+    let tools = tools::known(decision.specialists());
+    let Some(run) = decision.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
     let named = survey::nameable(run, &tools);
     let unknown = tools::problems(proposal, named);
     if !unknown.is_empty() && rigour == Rigour::Strict {
-        return planning::refuse(draft, seq, unknown);
+        return planning::refuse(decision, seq, unknown);
     }
     let mut proposal = proposal.clone();
     let mended = tools::fit(&mut proposal, named);
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let limits = survey::limits_of_plans(run).for_planners();
     let values = survey::values(run);
     let made =
@@ -146,11 +151,11 @@ pub(super) fn propose(draft: &mut Draft<'_>, seq: Seq, proposal: &PlanDraft) {
     let number = run.planning.next_replan();
     match made {
         Ok(made) => {
-            completed(draft, TaskId::Plan, seq);
+            completed(decision, TaskId::Plan, seq);
             let changes = mended.into_iter().chain(made.changes).collect();
-            draft.emit(RunEvent::Replanned { number, changes, plan: made.plan });
+            decision.emit(RunEvent::Replanned { number, changes, plan: made.plan });
         }
-        Err(reasons) => planning::refuse(draft, seq, reasons),
+        Err(reasons) => planning::refuse(decision, seq, reasons),
     }
 }
 
@@ -169,8 +174,8 @@ pub(super) fn brief(run: &RunState) -> Option<muster_shared::flow::ReplanBrief> 
 }
 
 /// Ends a run whose plans all failed, honestly: with what was tried, what was learnt, and a goal that asks for less.
-pub(super) fn give_up(draft: &mut Draft<'_>, last: Option<&str>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
+    let Some(run) = decision.open() else { return };
     let mut failed = failed_plan(run);
     failed.reasons.extend(last.map(str::to_owned));
     let plans: Vec<FailedPlan> =
@@ -186,9 +191,9 @@ pub(super) fn give_up(draft: &mut Draft<'_>, last: Option<&str>) {
         survey::short(run, run.id),
     );
     let report = Box::new(report(run, &plans, &lessons, &simpler));
-    draft.effect(Effect::CancelRun { reason: reason.clone() });
-    draft.emit(RunEvent::RunGivenUp { plans, lessons, simpler, report: Some(report) });
-    draft.emit(RunEvent::RunFailed { reason });
+    decision.effect(Effect::CancelRun { reason: reason.clone() });
+    decision.emit(RunEvent::RunGivenUp { plans, lessons, simpler, report: Some(report) });
+    decision.emit(RunEvent::RunFailed { reason });
 }
 
 fn learnt(run: &RunState) -> Vec<String> {

@@ -7,7 +7,7 @@ use muster_shared::run::{
     Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunEvent, RunState, Shortfall, TaskEnd, count, shortfalls,
 };
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::partial::line;
 use super::{blueprint, budget, conflicts, draft_review, response, survey};
@@ -19,21 +19,21 @@ const MOST_LISTED: usize = 50;
 const LONGEST_LINE: usize = 600;
 
 /// Takes the report over, and ends the run with it unless somebody reviews it first.
-pub(super) fn written(draft: &mut Draft<'_>, seq: Seq, report: Report) {
-    completed(draft, TaskId::Write, seq);
-    if !draft_review::begin(draft) {
-        deliver(draft, report, None);
+pub(super) fn written(decision: &mut DecisionBuilder<'_>, seq: Seq, report: Report) {
+    completed(decision, TaskId::Write, seq);
+    if !draft_review::begin(decision) {
+        deliver(decision, report, None);
     }
 }
 
 /// Ends the run with this report. `unrevised` says why it was not written again although it was to be.
-pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Option<&str>) {
-    let missing = draft.open().map(survey::failed_critical).unwrap_or_default();
+pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, unrevised: Option<&str>) {
+    let missing = decision.open().map(survey::failed_critical).unwrap_or_default();
     report.unanswered.extend(missing);
-    let missing = draft.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
+    let missing = decision.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
     report.unanswered.extend(missing);
-    let words = draft.open().map(|run| not_spoken_of(run, &report)).unwrap_or_default();
-    if let Some(note) = draft.open().and_then(budget::note) {
+    let words = decision.open().map(|run| not_spoken_of(run, &report)).unwrap_or_default();
+    if let Some(note) = decision.open().and_then(budget::note) {
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
     }
@@ -45,19 +45,19 @@ pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Opti
         survey::unchecked_note,
     ];
     for note in notes {
-        if let Some(note) = draft.open().and_then(note) {
+        if let Some(note) = decision.open().and_then(note) {
             report.body = with_note(&report.body, &note);
         }
     }
-    if let Some(note) = draft.open().and_then(conflicts::note) {
+    if let Some(note) = decision.open().and_then(conflicts::note) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
     }
-    if let Some(note) = draft.open().and_then(unread) {
+    if let Some(note) = decision.open().and_then(unread) {
         report.body = with_note(&report.body, &note);
     }
-    if let Some(section) = draft.open().and_then(not_done) {
+    if let Some(section) = decision.open().and_then(not_done) {
         report.body = format!("{}\n\n{section}", report.body.trim_end());
-        for part in draft.open().map(missing_parts).unwrap_or_default() {
+        for part in decision.open().map(missing_parts).unwrap_or_default() {
             // What the goal cannot do without is said already.
             let named = part.split(" (").next().unwrap_or(&part);
             if report.unanswered.iter().all(|known| !known.starts_with(named)) {
@@ -65,9 +65,9 @@ pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Opti
             }
         }
     }
-    if let Some(note) = draft.open().and_then(|run| draft_review::note(run, unrevised)) {
+    if let Some(note) = decision.open().and_then(|run| draft_review::note(run, unrevised)) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
-        let open = draft.open().and_then(|run| run.drafts.last_said()).into_iter();
+        let open = decision.open().and_then(|run| run.drafts.last_said()).into_iter();
         for part in open.flat_map(|review| review.unanswered.clone()) {
             if !report.unanswered.contains(&part) {
                 report.unanswered.push(part);
@@ -78,9 +78,9 @@ pub(super) fn deliver(draft: &mut Draft<'_>, mut report: Report, unrevised: Opti
         let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));
         report.body = with_note(&report.body, &note);
         report.unanswered.extend(words.iter().cloned());
-        draft.emit(RunEvent::WordsUncovered { by: Checked::Report, words });
+        decision.emit(RunEvent::WordsUncovered { by: Checked::Report, words });
     }
-    draft.emit(RunEvent::RunCompleted { report });
+    decision.emit(RunEvent::RunCompleted { report });
 }
 
 /// Documents that nobody could read: whoever gave them takes them for searched.

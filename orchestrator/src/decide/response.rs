@@ -13,7 +13,7 @@ use muster_shared::ids::{Seq, TaskId};
 use muster_shared::plan::tools;
 use muster_shared::run::{AgentEvent, RunEvent, RunState, TEAMS_SINCE, TaskState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{replan, stuck};
 
 /// Most letters of a tool's name that are kept.
@@ -33,13 +33,13 @@ pub(super) struct Circumstances<'a> {
 /// Looks the failure up, and records what is done about it, with the tool that is withheld from the next try. Runs of
 /// before there was the table have none.
 pub(super) fn answer(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
     failure: FailureKind,
     reason: &str,
     circumstances: Circumstances<'_>,
 ) -> Option<(Response, Option<String>)> {
-    let run = draft.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
+    let run = decision.open().filter(|run| run.event_version >= TEAMS_SINCE)?;
     let state = run.tasks.get(task)?;
     let generation = state.generation;
     let response = respond(failure, &tried(run, task, state, circumstances));
@@ -47,7 +47,7 @@ pub(super) fn answer(
     let is_part = response == Response::Degrade && circumstances.part.is_some();
     let marked = is_part.then(|| format!("{}: {reason}", failure.in_words()));
     let withheld = (response == Response::OtherTool).then(|| failed_tool(run, circumstances)).flatten();
-    draft.emit(RunEvent::FailureAnswered {
+    decision.emit(RunEvent::FailureAnswered {
         task: task.clone(),
         generation,
         failure,
@@ -56,7 +56,7 @@ pub(super) fn answer(
         marked,
         withheld: withheld.clone(),
     });
-    spend(draft, task);
+    spend(decision, task);
     Some((response, withheld))
 }
 

@@ -10,7 +10,7 @@ use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan::{self, tools};
 use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::partial::line;
 use super::{control, planning, questions, survey};
 
@@ -24,7 +24,7 @@ const STOP: &str = "stop";
 const NO: &str = "no";
 
 /// A verdict on what was asked.
-enum Verdict {
+enum ReviewVerdict {
     GoOn,
     Stop,
     /// To be changed, and how.
@@ -32,8 +32,8 @@ enum Verdict {
 }
 
 /// Has a person look at the plan that was just adopted, if that is wanted.
-pub(super) fn begin(draft: &mut Draft<'_>, repairs: &[String]) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn begin(decision: &mut DecisionBuilder<'_>, repairs: &[String]) {
+    let Some(run) = decision.open() else { return };
     let risks = run.plan.as_ref().map(|plan| risks(run, plan, repairs)).unwrap_or_default();
     let wanted = match run.limits.people.review {
         ReviewPolicy::Auto => false,
@@ -46,9 +46,9 @@ pub(super) fn begin(draft: &mut Draft<'_>, repairs: &[String]) {
     if run.event_version < WAITS_SINCE {
         let reason = "its plan was to be looked at by a person, which an orchestrator of an older version that is at \
                       work cannot wait for: bring all to one version and ask again";
-        return draft.emit(RunEvent::RunFailed { reason: reason.to_owned() });
+        return decision.emit(RunEvent::RunFailed { reason: reason.to_owned() });
     }
-    ask_about_plan(draft, risks.join("; "));
+    ask_about_plan(decision, risks.join("; "));
 }
 
 /// What speaks for a look at the plan.
@@ -68,8 +68,8 @@ fn risks(run: &RunState, plan: &Plan, repairs: &[String]) -> Vec<String> {
     risks
 }
 
-fn ask_about_plan(draft: &mut Draft<'_>, reason: String) {
-    questions::ask(draft, About::Plan, question("Is the plan to be carried out?".to_owned(), reason));
+fn ask_about_plan(decision: &mut DecisionBuilder<'_>, reason: String) {
+    questions::ask(decision, About::Plan, question("Is the plan to be carried out?".to_owned(), reason));
 }
 
 /// Answers are open: what is neither a yes nor a no says what is to be changed.
@@ -78,8 +78,8 @@ fn question(text: String, reason: String) -> Question {
 }
 
 /// Asks whether to go on after a task that ended well, where that is wanted.
-pub(super) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex, result: &TaskResult) {
-    let Some(run) = draft.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+pub(super) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
+    let Some(run) = decision.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
     let people = &run.limits.people;
     let name = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)).map_or("", |task| &task.name);
     let is_named = |milestone: &String| {
@@ -90,34 +90,34 @@ pub(super) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex, result: &Task
     if people.pause_at.iter().any(is_named) {
         let text = format!("{index} {name} is reached. Is the run to go on?");
         let reason = result.conclusion.clone();
-        questions::ask(draft, About::Milestone(index.clone()), question(text, reason));
+        questions::ask(decision, About::Milestone(index.clone()), question(text, reason));
     } else if let Some(sure) = least.filter(|sure| *sure < people.pause_below_confidence) {
         let text =
             format!("{index} {name} gave a result that is {sure} % sure. Is the run to go on with it?");
         let reason = result.conclusion.clone();
-        questions::ask(draft, About::Confidence(index.clone()), question(text, reason));
+        questions::ask(decision, About::Confidence(index.clone()), question(text, reason));
     }
 }
 
 /// Asks how to go on after a critical task that failed for good, where that is wanted.
-pub(super) fn after_failure(draft: &mut Draft<'_>, index: &TaskIndex, why: &str) {
-    let Some(run) = draft.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
+pub(super) fn after_failure(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, why: &str) {
+    let Some(run) = decision.open().filter(|run| run.event_version >= WAITS_SINCE) else { return };
     let Some(task) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return };
     if run.limits.people.pause_on_failure && task.critical {
         let text =
             format!("{index} {} failed, which the goal cannot do without. Is the run to go on?", task.name);
-        questions::ask(draft, About::Failure(index.clone()), question(text, why.to_owned()));
+        questions::ask(decision, About::Failure(index.clone()), question(text, why.to_owned()));
     }
 }
 
 /// Somebody approves what is asked about, perhaps with a plan of their own.
 pub(super) fn approve(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     edited: Option<&PlanDraft>,
 ) -> Result<(), String> {
-    let tools = edited.map(|_| tools::known(draft.specialists())).unwrap_or_default();
-    let Some(run) = draft.open() else { return Ok(()) };
+    let tools = edited.map(|_| tools::known(decision.specialists())).unwrap_or_default();
+    let Some(run) = decision.open() else { return Ok(()) };
     let (id, about) = under_review(run)?;
     if let Some(edited) = edited {
         if about != About::Plan {
@@ -132,18 +132,18 @@ pub(super) fn approve(
                     .to_owned(),
             );
         }
-        let plan = checked(draft, run, &tools, edited)?;
-        draft.emit(RunEvent::PlanEdited { plan, reason: control::asked_by(request) });
+        let plan = checked(decision, run, &tools, edited)?;
+        decision.emit(RunEvent::PlanEdited { plan, reason: control::asked_by(request) });
     }
-    questions::answer(draft, request, id, APPROVE)
+    questions::answer(decision, request, id, APPROVE)
 }
 
 /// Somebody rejects what is asked about, and says why.
-pub(super) fn reject(draft: &mut Draft<'_>, request: &Request) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+pub(super) fn reject(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     let (id, about) = under_review(run)?;
     if matches!(about, About::Step(_)) {
-        return questions::answer(draft, request, id, NO);
+        return questions::answer(decision, request, id, NO);
     }
     if request.reason.trim().is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
@@ -154,7 +154,7 @@ pub(super) fn reject(draft: &mut Draft<'_>, request: &Request) -> Result<(), Str
             request.reason.trim()
         ));
     }
-    questions::answer(draft, request, id, &request.reason)
+    questions::answer(decision, request, id, &request.reason)
 }
 
 /// What a person says to a question of going on or not, as it is recorded: `approve`, `stop`, or what is to change.
@@ -196,8 +196,13 @@ pub(super) const fn is_verdict(about: &About) -> bool {
 }
 
 /// A person's plan, if nothing is wrong with it.
-fn checked(draft: &Draft<'_>, run: &RunState, tools: &[String], edited: &PlanDraft) -> Result<Plan, String> {
-    let roles = survey::leaf_roles(draft.situation().capacity);
+fn checked(
+    decision: &DecisionBuilder<'_>,
+    run: &RunState,
+    tools: &[String],
+    edited: &PlanDraft,
+) -> Result<Plan, String> {
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let (named, values) = (survey::nameable(run, tools), survey::values(run));
     let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, values.as_ref());
     if !problems.is_empty() {
@@ -207,30 +212,30 @@ fn checked(draft: &Draft<'_>, run: &RunState, tools: &[String], edited: &PlanDra
 }
 
 /// What follows from a verdict.
-pub(super) fn decided(draft: &mut Draft<'_>, about: &About, reply: &Reply) {
+pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: &Reply) {
     match verdict(reply) {
-        Verdict::GoOn => {}
-        Verdict::Stop => {
+        ReviewVerdict::GoOn => {}
+        ReviewVerdict::Stop => {
             let by = reply.by.as_deref().unwrap_or("nobody");
             let reason = format!("{by} was asked about {about} and stopped the run");
-            control::abort(draft, StopReason::Cancelled, reason);
+            control::abort(decision, StopReason::Cancelled, reason);
         }
-        Verdict::Change(wish) => {
-            let Some(run) = draft.open() else { return };
+        ReviewVerdict::Change(wish) => {
+            let Some(run) = decision.open() else { return };
             let by = reply.by.as_deref().unwrap_or("somebody");
             // The limit of refinements is for what agents wish, not for what people decide.
             let number = survey::next_refinement(run);
-            draft.emit(RunEvent::RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
+            decision.emit(RunEvent::RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
         }
     }
 }
 
-fn verdict(reply: &Reply) -> Verdict {
-    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return Verdict::GoOn };
+fn verdict(reply: &Reply) -> ReviewVerdict {
+    let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::GoOn };
     match text.trim().to_lowercase().as_str() {
-        APPROVE | "approved" | "yes" | "y" | "ok" | "go on" => Verdict::GoOn,
-        STOP | "abort" | "cancel" => Verdict::Stop,
-        _ => Verdict::Change(text.trim().to_owned()),
+        APPROVE | "approved" | "yes" | "y" | "ok" | "go on" => ReviewVerdict::GoOn,
+        STOP | "abort" | "cancel" => ReviewVerdict::Stop,
+        _ => ReviewVerdict::Change(text.trim().to_owned()),
     }
 }
 
@@ -238,18 +243,18 @@ fn verdict(reply: &Reply) -> Verdict {
 pub(super) fn is_rejected(run: &RunState) -> bool {
     let last = run.questions.values().rev().find(|asked| asked.about == About::Plan);
     match last.and_then(|asked| asked.end.as_ref()) {
-        Some(QuestionEnd::Answered(reply)) => matches!(verdict(reply), Verdict::Change(_)),
+        Some(QuestionEnd::Answered(reply)) => matches!(verdict(reply), ReviewVerdict::Change(_)),
         Some(QuestionEnd::Withdrawn(_)) | None => false,
     }
 }
 
 /// Asks about a plan that was rejected once more, as soon as it was changed or could not be.
-pub(super) fn ask_again(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open().filter(|run| is_rejected(run)) else { return };
+pub(super) fn ask_again(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open().filter(|run| is_rejected(run)) else { return };
     if survey::open_refinement(run).is_some() {
         return;
     }
     let changes = run.refinements.last().map(|(changes, _)| changes.join("; ")).unwrap_or_default();
     let reason = if changes.is_empty() { "nothing was changed".to_owned() } else { changes };
-    ask_about_plan(draft, reason);
+    ask_about_plan(decision, reason);
 }

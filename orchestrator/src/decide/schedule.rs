@@ -7,7 +7,7 @@ use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{PEERS_SINCE, Phase, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::nonce::nonce;
 use super::place::{place, role_named};
@@ -32,27 +32,27 @@ const ALONE: u32 = 12;
 
 /// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
 /// it tells the run's secret, and agents read the decisions that make offers; and nothing while the run is paused.
-pub(super) fn offer_what_is_due(draft: &mut Draft<'_>, is_new: bool) {
-    let now = draft.now();
+pub(super) fn offer_what_is_due(decision: &mut DecisionBuilder<'_>, is_new: bool) {
+    let now = decision.now();
     let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
-    let Some(run) = draft.open().filter(may) else { return };
+    let Some(run) = decision.open().filter(may) else { return };
     if !is_new {
         let due = due(run);
-        groups::begin(draft, &due, queue);
+        groups::begin(decision, &due, queue);
     }
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let (shared, due): (Vec<TaskId>, Vec<TaskId>) =
         due(run).into_iter().partition(|task| groups::is_for_members(run, task));
     if is_new {
         // Members begin with the next decision, which has to follow at once though nothing is offered now.
         let queues: Vec<Queue> = shared.iter().filter_map(|task| role(run, task)).map(Queue::Role).collect();
-        queues.into_iter().for_each(|queue| draft.postpone(queue));
+        queues.into_iter().for_each(|queue| decision.postpone(queue));
     }
-    draft.limit_offers(most_offers(due.len(), is_new));
+    decision.limit_offers(most_offers(due.len(), is_new));
     for task in due {
-        offer(draft, &task);
+        offer(decision, &task);
     }
-    offer_lost_again(draft);
+    offer_lost_again(decision);
 }
 
 /// How many of the offers that are due one decision makes.
@@ -125,52 +125,56 @@ fn unoffered(run: &RunState, task: TaskId) -> Vec<TaskId> {
     if survey::is_unoffered(run, &task) && budget::affords(run, &task) { vec![task] } else { Vec::new() }
 }
 
-fn offer(draft: &mut Draft<'_>, task: &TaskId) {
-    let Some(role) = draft.open().and_then(|run| role(run, task)) else { return };
-    if auction::holds_back(draft, task, &role) {
+fn offer(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
+    let Some(role) = decision.open().and_then(|run| role(run, task)) else { return };
+    if auction::holds_back(decision, task, &role) {
         return;
     }
-    if let Some(place) = find_place(draft, task, role) {
-        make_offer(draft, task, place);
+    if let Some(place) = find_place(decision, task, role) {
+        make_offer(decision, task, place);
     }
 }
 
 /// Where an offer goes, and why if the fleet says.
-struct Found {
+struct OfferTarget {
     queue: Queue,
     placement: Option<Placement>,
 }
 
 /// Where an offer of the task can go now. When it has to wait for room, that is noted.
-fn find_place(draft: &mut Draft<'_>, task: &TaskId, role: Role) -> Option<Found> {
-    let role = role_named(draft, task, &role).unwrap_or(role);
-    let placement = place(draft, task, &role);
+fn find_place(decision: &mut DecisionBuilder<'_>, task: &TaskId, role: Role) -> Option<OfferTarget> {
+    let role = role_named(decision, task, &role).unwrap_or(role);
+    let placement = place(decision, task, &role);
     let usual = Queue::Role(role);
     let queue = placement.as_ref().map_or_else(|| usual.clone(), |placement| placement.to.clone());
     // What goes to the same agent once more takes no more of its slots than it does already.
     let lies_there = |state: &TaskState| state.status.is_in_work() && state.queue.as_ref() == Some(&queue);
-    if !draft.open().and_then(|run| run.tasks.get(task)).is_some_and(lies_there) {
-        draft.give(&queue);
+    if !decision.open().and_then(|run| run.tasks.get(task)).is_some_and(lies_there) {
+        decision.give(&queue);
     }
-    if draft.room(&queue) == 0 {
+    if decision.room(&queue) == 0 {
         if let Some(placement) = placement {
-            draft.held_back(placement, &usual);
+            decision.held_back(placement, &usual);
         }
-        draft.want(queue);
+        decision.want(queue);
         return None;
     }
-    if draft.is_full() {
-        draft.postpone(queue);
+    if decision.is_full() {
+        decision.postpone(queue);
         return None;
     }
-    Some(Found { queue, placement })
+    Some(OfferTarget { queue, placement })
 }
 
-fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: Found) {
-    let Some(run) = draft.open() else { return };
+fn make_offer(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    OfferTarget { queue, placement }: OfferTarget,
+) {
+    let Some(run) = decision.open() else { return };
     let specialists = match task {
-        TaskId::Plan => draft.specialists(),
-        TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => draft.specialists(),
+        TaskId::Plan => decision.specialists(),
+        TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => decision.specialists(),
         TaskId::Leaf(_)
         | TaskId::Reflect(_)
         | TaskId::Refine(_)
@@ -178,15 +182,15 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         | TaskId::Write
         | TaskId::DraftReview(_) => &[],
     };
-    let Some(run) = draft.open() else { return };
-    let Some(work) = work::work(run, task, draft.situation().capacity, specialists) else { return };
+    let Some(run) = decision.open() else { return };
+    let Some(work) = work::work(run, task, decision.situation().capacity, specialists) else { return };
     let state = run.tasks.get(task);
     let heard = task.as_leaf().zip(run.plan.as_ref());
     let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));
     let generation = state.map_or(Generation(0), |state| state.generation).next();
     let continues = state.and_then(goes_on_from);
     let Some(budget) = budget::allot(run, task) else { return };
-    let deadline = deadline::of_offer(run, draft.now());
+    let deadline = deadline::of_offer(run, decision.now());
     let deadline = draft_review::until(run, task).map_or(deadline, |until| deadline.min(until));
     let offer = TaskOffered {
         run: run.id,
@@ -215,9 +219,9 @@ fn make_offer(draft: &mut Draft<'_>, task: &TaskId, Found { queue, placement }: 
         encoding: run.goal.encoding,
     };
     if let Some(placement) = placement {
-        draft.placed(placement);
+        decision.placed(placement);
     }
-    draft.offer(offer);
+    decision.offer(offer);
 }
 
 /// The tasks by way of which a task was handed over.
@@ -297,45 +301,48 @@ fn queue(run: &RunState, task: &TaskId) -> Option<Queue> {
 
 /// An offer that nobody started although its queue has room for more is made again, and one to an agent that is gone
 /// at once; whoever holds the old one finds its generation closed. What was begun goes on from its last step.
-fn offer_lost_again(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+fn offer_lost_again(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let is_lost = |state: &TaskState| {
         lost_at(run, state).is_some_and(|at| at <= now)
-            || is_left_behind(draft, state)
+            || is_left_behind(decision, state)
             || state.is_to_be_alone(&run.limits)
     };
     let lost = run.tasks.iter().filter(|(_, state)| is_lost(state));
     let lost: Vec<(TaskId, Generation)> =
         lost.map(|(task, state)| (task.clone(), state.generation)).collect();
     for (task, generation) in lost {
-        let affordable = draft.open().filter(|run| budget::affords(run, &task));
+        let affordable = decision.open().filter(|run| budget::affords(run, &task));
         let Some(role) = affordable.and_then(|run| role(run, &task)) else { continue };
-        let Some(place) = find_place(draft, &task, role) else { continue };
-        if draft.open().and_then(|run| run.tasks.get(&task)).is_some_and(|state| state.attempt == Attempt(0))
+        let Some(place) = find_place(decision, &task, role) else { continue };
+        if decision
+            .open()
+            .and_then(|run| run.tasks.get(&task))
+            .is_some_and(|state| state.attempt == Attempt(0))
         {
-            auction::broken(draft, &task);
+            auction::broken(decision, &task);
         }
         let reason = "it was offered again".to_owned();
-        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
-        withdraw_if_begun(draft, &task);
-        make_offer(draft, &task, place);
+        decision.effect(Effect::CancelTask { task: task.clone(), generation, agent: None, reason });
+        withdraw_if_begun(decision, &task);
+        make_offer(decision, &task, place);
     }
 }
 
 /// What was begun and handed on may be in the hands of a process that is frozen, or its queue was never told of it.
-fn withdraw_if_begun(draft: &mut Draft<'_>, task: &TaskId) {
-    let state = draft.open().and_then(|run| run.tasks.get(task));
+fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
+    let state = decision.open().and_then(|run| run.tasks.get(task));
     if let Some(ack) = state.filter(|state| state.attempt > Attempt(0)).and_then(|state| state.ack.clone()) {
-        draft.effect(Effect::Withdraw { task: task.clone(), ack });
+        decision.effect(Effect::Withdraw { task: task.clone(), ack });
     }
 }
 
 /// Whether an offer waits for one agent, and that one is gone.
-fn is_left_behind(draft: &Draft<'_>, state: &TaskState) -> bool {
+fn is_left_behind(decision: &DecisionBuilder<'_>, state: &TaskState) -> bool {
     let waits_for = state.queue.as_ref().filter(|queue| matches!(queue, Queue::Agent(_)));
     state.status == TaskStatus::Queued
-        && waits_for.is_some_and(|queue| !draft.situation().capacity.contains_key(queue))
+        && waits_for.is_some_and(|queue| !decision.situation().capacity.contains_key(queue))
 }
 
 /// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on. For a

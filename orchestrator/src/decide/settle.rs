@@ -4,42 +4,42 @@ use muster_shared::ids::TaskId;
 use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{blueprint, budget, conflicts, groups, replan, response, schedule, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
-pub(super) fn settle(draft: &mut Draft<'_>) {
-    budget::stop_if_stuck(draft);
+pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
+    budget::stop_if_stuck(decision);
     loop {
-        response::wind_up(draft);
-        if !draft.open().is_some_and(is_settled) {
+        response::wind_up(decision);
+        if !decision.open().is_some_and(is_settled) {
             return;
         }
-        if draft.open().is_some_and(|run| run.planning.is_replanning() && replan::is_used_up(run)) {
-            return replan::give_up(draft, None);
+        if decision.open().is_some_and(|run| run.planning.is_replanning() && replan::is_used_up(run)) {
+            return replan::give_up(decision, None);
         }
-        block_the_rest(draft);
-        budget::leave_out_the_rest(draft);
+        block_the_rest(decision);
+        budget::leave_out_the_rest(decision);
         // What was blocked or left out may decide on groups, and on steps of a blueprint that waited for it.
-        let settled = groups::settle(draft);
-        if !blueprint::unfold(draft) && !settled {
+        let settled = groups::settle(decision);
+        if !blueprint::expand(decision) && !settled {
             break;
         }
     }
-    if conflicts::look_at_near(draft) {
+    if conflicts::look_at_near(decision) {
         return;
     }
-    conflicts::give_up(draft, "nothing more could be done about it");
-    let Some(run) = draft.open() else { return };
+    conflicts::give_up(decision, "nothing more could be done about it");
+    let Some(run) = decision.open() else { return };
     if survey::results(run).is_empty() {
         let reason = nothing_to_write(run);
         match budget::note(run) {
-            Some(_) => budget::stop_without(draft, &TaskId::Write, &reason),
-            None => draft.emit(RunEvent::RunFailed { reason }),
+            Some(_) => budget::stop_without(decision, &TaskId::Write, &reason),
+            None => decision.emit(RunEvent::RunFailed { reason }),
         }
     } else {
-        draft.emit(RunEvent::WritingBegan);
-        budget::stop_if_stuck(draft);
+        decision.emit(RunEvent::WritingBegan);
+        budget::stop_if_stuck(decision);
     }
 }
 
@@ -54,11 +54,11 @@ fn is_settled(run: &RunState) -> bool {
 }
 
 /// Only now is it certain that no refinement will make these possible.
-fn block_the_rest(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+fn block_the_rest(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let blocked = run.plan.as_ref().map(|plan| order::blocked(plan, &run.statuses())).unwrap_or_default();
     for (task, reason) in blocked {
-        draft.emit(RunEvent::TaskBlocked { task, reason });
+        decision.emit(RunEvent::TaskBlocked { task, reason });
     }
 }
 

@@ -8,7 +8,7 @@ use muster_shared::ids::{AgentId, Generation, TaskId};
 use muster_shared::run::{REPAIRS_SINCE, RunState, TaskState};
 
 use super::auction;
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 
@@ -27,28 +27,28 @@ pub fn patience(run: &RunState, state: &TaskState) -> Option<Duration> {
 
 /// Takes a task from an agent that fell silent, for another to go on with.
 pub(super) fn fell_silent(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     task: &TaskId,
     generation: Generation,
     (agent, for_ms): (&AgentId, u64),
 ) {
-    let Some(state) = draft.open().and_then(|run| run.tasks.get(task)) else { return };
+    let Some(state) = decision.open().and_then(|run| run.tasks.get(task)) else { return };
     let has_it = state.status == TaskStatus::Processing && state.agent.as_ref() == Some(agent);
     if !has_it || state.generation != generation {
         return;
     }
     let ack = state.ack.clone();
-    auction::broken(draft, task);
+    auction::broken(decision, task);
     let reason = format!("{agent} wrote nothing about it for {} s", for_ms / 1000);
-    draft.effect(Effect::CancelTask {
+    decision.effect(Effect::CancelTask {
         task: task.clone(),
         generation,
         agent: Some(agent.clone()),
         reason: reason.clone(),
     });
     if let Some(ack) = ack {
-        draft.effect(Effect::Withdraw { task: task.clone(), ack });
+        decision.effect(Effect::Withdraw { task: task.clone(), ack });
     }
     let (kind, ending) = (FailureKind::FellSilent, Ending::AgentFailed);
-    failure::failed(draft, task, Failure { kind, ending, outcome: None, part: None, reason });
+    failure::failed(decision, task, Failure { kind, ending, outcome: None, part: None, reason });
 }

@@ -5,15 +5,20 @@ use muster_shared::flow::{About, Ending, Question, Reply, Wait};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::run::{QuestionState, RunEvent, RunState, STUCK_SINCE};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{questions, replan, review, survey};
 
 /// How often people are asked about one task.
 const MOST_TIMES: usize = 2;
 
 /// Asks a person what to do with a task whose agent gave it up to people. Tells whether anybody is asked.
-pub(super) fn ask(draft: &mut Draft<'_>, task: &TaskId, outcome: Option<Seq>, reason: &str) -> bool {
-    let Some(run) = draft.open() else { return false };
+pub(super) fn ask(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    outcome: Option<Seq>,
+    reason: &str,
+) -> bool {
+    let Some(run) = decision.open() else { return false };
     let Some(text) = question(run, task) else { return false };
     if !can_ask(run, task) {
         return false;
@@ -22,10 +27,10 @@ pub(super) fn ask(draft: &mut Draft<'_>, task: &TaskId, outcome: Option<Seq>, re
     let Some(generation) = run.tasks.get(task).map(|state| state.generation) else { return false };
     let question = Question { reason: reason.to_owned(), ..Question::new(text) };
     let reason = reason.to_owned();
-    draft.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+    decision.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
     let wait = Wait::Answer(question.clone());
-    draft.emit(RunEvent::TaskWaits { task: task.clone(), generation, step: 0, wait });
-    questions::ask(draft, about, question);
+    decision.emit(RunEvent::TaskWaits { task: task.clone(), generation, step: 0, wait });
+    questions::ask(decision, about, question);
     true
 }
 
@@ -56,21 +61,22 @@ pub(super) fn is_stuck(run: &RunState, task: &TaskId) -> bool {
 }
 
 /// Begins the task anew with what somebody said, or ends it when nobody said anything.
-pub(super) fn answered(draft: &mut Draft<'_>, task: &TaskId, reply: &Reply) {
+pub(super) fn answered(decision: &mut DecisionBuilder<'_>, task: &TaskId, reply: &Reply) {
     let TaskId::Leaf(index) = task else { return };
-    let why = draft.open().and_then(|run| run.tasks.get(task)?.reasons.last().cloned()).unwrap_or_default();
+    let why =
+        decision.open().and_then(|run| run.tasks.get(task)?.reasons.last().cloned()).unwrap_or_default();
     let said = reply.text.as_deref().unwrap_or_default();
     match &reply.by {
         Some(by) => {
             let reason =
                 format!("it could not be gone on with ({why}); {by} was asked how it is to be done: {said}");
-            draft.emit(RunEvent::TaskReopened { task: task.clone(), reason });
+            decision.emit(RunEvent::TaskReopened { task: task.clone(), reason });
         }
         None => {
             let reason = format!("{why}; nobody said in time how it is to be done");
-            draft.emit(RunEvent::TaskBlocked { task: index.clone(), reason: reason.clone() });
-            review::after_failure(draft, index, &reason);
-            replan::after_failure(draft, index, Ending::Escalate, &reason);
+            decision.emit(RunEvent::TaskBlocked { task: index.clone(), reason: reason.clone() });
+            review::after_failure(decision, index, &reason);
+            replan::after_failure(decision, index, Ending::Escalate, &reason);
         }
     }
 }

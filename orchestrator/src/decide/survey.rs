@@ -319,13 +319,13 @@ pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
 /// What reflections found uncovered and no finding answers, without repetition.
 pub(super) fn uncovered(run: &RunState) -> Vec<String> {
     let results = results(run);
-    let answered = |facet: &str| {
-        results.iter().any(|leaf| leaf.result.findings.iter().any(|found| found.facet == facet))
+    let answered = |subquestion: &str| {
+        results.iter().any(|leaf| leaf.result.findings.iter().any(|found| found.subquestion == subquestion))
     };
     let mut uncovered: Vec<String> = Vec::new();
-    for facet in run.reflections.values().flat_map(|reflection| &reflection.uncovered) {
-        if !answered(facet) && !uncovered.contains(facet) {
-            uncovered.push(facet.clone());
+    for subquestion in run.reflections.values().flat_map(|reflection| &reflection.uncovered) {
+        if !answered(subquestion) && !uncovered.contains(subquestion) {
+            uncovered.push(subquestion.clone());
         }
     }
     uncovered

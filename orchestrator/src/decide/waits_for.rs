@@ -20,18 +20,18 @@ const MOST_NAMED: usize = 4;
 
 /// Who is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Crew {
+pub struct AgentsByRole {
     agents: BTreeMap<AgentId, String>,
 }
 
-impl<'a> FromIterator<&'a Profile> for Crew {
+impl<'a> FromIterator<&'a Profile> for AgentsByRole {
     fn from_iter<T: IntoIterator<Item = &'a Profile>>(profiles: T) -> Self {
         let agents = profiles.into_iter().map(|profile| (profile.agent.clone(), profile.role.clone()));
         Self { agents: agents.collect() }
     }
 }
 
-impl Crew {
+impl AgentsByRole {
     /// Whether anybody of a role is there; `orchestrator` is one of them.
     #[must_use]
     pub fn has(&self, role: &str) -> bool {
@@ -141,12 +141,12 @@ fn named(tasks: &[TaskId]) -> String {
 
 /// What a run waits for: nothing when it has ended, or when all there is to do is being done.
 #[must_use]
-pub fn waits_for(run: &RunState, crew: &Crew) -> Vec<WaitsFor> {
+pub fn waits_for(run: &RunState, pool: &AgentsByRole) -> Vec<WaitsFor> {
     if run.status.is_ended() {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if !crew.has(ORCHESTRATOR) {
+    if !pool.has(ORCHESTRATOR) {
         found.push(WaitsFor::Orchestrator);
     }
     if let Some(paused) = &run.paused {
@@ -158,7 +158,7 @@ pub fn waits_for(run: &RunState, crew: &Crew) -> Vec<WaitsFor> {
     );
     for (role, tasks) in by_role(run) {
         let (role, tasks) = (role, tasks.into_iter().collect());
-        found.push(match crew.has(&role.to_string()) {
+        found.push(match pool.has(&role.to_string()) {
             true => WaitsFor::Place { role, tasks },
             false => WaitsFor::Role { role, tasks },
         });

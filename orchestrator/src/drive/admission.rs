@@ -18,7 +18,7 @@ const SEEN: Duration = Duration::from_secs(5);
 
 /// What becomes of a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seat {
+pub(super) enum AdmissionDecision {
     /// There is room for it.
     Free,
     /// It waits for room.
@@ -42,7 +42,7 @@ struct Inner {
 
 /// What a seat is asked for with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct AdmissionRequest {
     pub(super) run: RunId,
     /// How many runs go on here, this one not counted.
     pub(super) going_on: usize,
@@ -56,7 +56,12 @@ pub(super) struct Asked {
 
 impl Admission {
     /// What becomes of a goal. `enter` is called for one that gets in, before anybody else is looked at.
-    pub(super) fn seat(&self, settings: &OrchestratorSettings, asked: Asked, enter: impl FnOnce()) -> Seat {
+    pub(super) fn seat(
+        &self,
+        settings: &OrchestratorSettings,
+        asked: AdmissionRequest,
+        enter: impl FnOnce(),
+    ) -> AdmissionDecision {
         let now = Instant::now();
         let mut inner = self.lock();
         inner.waiting.retain(|_, (seen, _)| now.duration_since(*seen) < SEEN);
@@ -68,14 +73,14 @@ impl Admission {
             .iter()
             .filter(|(run, (_, priority))| **run != asked.run && *priority > asked.priority);
         let going_on = asked.going_on.saturating_add(before.count());
-        let seat = seat(settings, Asked { going_on, ..asked }, others);
+        let seat = seat(settings, AdmissionRequest { going_on, ..asked }, others);
         match seat {
-            Seat::Free => {
+            AdmissionDecision::Free => {
                 inner.waiting.remove(&asked.run);
                 enter();
             }
-            Seat::Wait => drop(inner.waiting.insert(asked.run, (now, asked.priority))),
-            Seat::None(_) => drop(inner.waiting.remove(&asked.run)),
+            AdmissionDecision::Wait => drop(inner.waiting.insert(asked.run, (now, asked.priority))),
+            AdmissionDecision::None(_) => drop(inner.waiting.remove(&asked.run)),
         }
         seat
     }
@@ -102,16 +107,16 @@ impl Admission {
 }
 
 /// What becomes of a goal when so many others wait.
-fn seat(settings: &OrchestratorSettings, asked: Asked, others: usize) -> Seat {
+fn seat(settings: &OrchestratorSettings, asked: AdmissionRequest, others: usize) -> AdmissionDecision {
     let most = settings.max_runs;
     if asked.going_on < most {
-        return Seat::Free;
+        return AdmissionDecision::Free;
     }
     if asked.room_elsewhere {
-        return Seat::Wait;
+        return AdmissionDecision::Wait;
     }
     if others >= settings.max_waiting {
-        return Seat::None(format!(
+        return AdmissionDecision::None(format!(
             "{} going on and {}, which is the most: ask again later, start another orchestrator, or raise \
              `orchestrator.max_runs` or `orchestrator.max_waiting`",
             counted(most, "run is", "runs are"),
@@ -119,14 +124,14 @@ fn seat(settings: &OrchestratorSettings, asked: Asked, others: usize) -> Seat {
         ));
     }
     if asked.delivered > settings.patience.as_secs() {
-        return Seat::None(format!(
+        return AdmissionDecision::None(format!(
             "it has waited for {} s and {} still going on, which is the most at once: ask again later, start another \
              orchestrator, or raise `orchestrator.max_runs`",
             settings.patience.as_secs(),
             counted(most, "run is", "runs are")
         ));
     }
-    Seat::Wait
+    AdmissionDecision::Wait
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {
@@ -147,25 +152,29 @@ mod tests {
         }
     }
 
-    fn asked(run: u128, going_on: usize) -> Asked {
+    fn asked(run: u128, going_on: usize) -> AdmissionRequest {
         let run = RunId::from_uuid(Uuid::from_u128(run));
-        Asked { run, going_on, room_elsewhere: false, delivered: 1, priority: 0 }
+        AdmissionRequest { run, going_on, room_elsewhere: false, delivered: 1, priority: 0 }
     }
 
     #[test]
     fn above_the_limit_some_wait_and_the_rest_are_refused_at_once() {
         let (admission, settings) = (Admission::default(), settings());
         let ask = |asked| admission.seat(&settings, asked, || {});
-        assert_eq!(ask(asked(1, 1)), Seat::Free);
-        assert_eq!(ask(asked(2, 2)), Seat::Wait);
-        assert_eq!(ask(asked(2, 2)), Seat::Wait, "it has its place");
+        assert_eq!(ask(asked(1, 1)), AdmissionDecision::Free);
+        assert_eq!(ask(asked(2, 2)), AdmissionDecision::Wait);
+        assert_eq!(ask(asked(2, 2)), AdmissionDecision::Wait, "it has its place");
         let refused = ask(asked(3, 2));
         assert!(
-            matches!(&refused, Seat::None(why) if why.contains("orchestrator.max_waiting")),
+            matches!(&refused, AdmissionDecision::None(why) if why.contains("orchestrator.max_waiting")),
             "{refused:?}"
         );
-        assert_eq!(ask(Asked { room_elsewhere: true, ..asked(3, 2) }), Seat::Wait, "another takes it");
-        assert_eq!(ask(asked(2, 1)), Seat::Free);
+        assert_eq!(
+            ask(AdmissionRequest { room_elsewhere: true, ..asked(3, 2) }),
+            AdmissionDecision::Wait,
+            "another takes it"
+        );
+        assert_eq!(ask(asked(2, 1)), AdmissionDecision::Free);
     }
 
     #[test]
@@ -173,18 +182,18 @@ mod tests {
         let (admission, settings) =
             (Admission::default(), OrchestratorSettings { max_waiting: 9, ..settings() });
         let ask = |run, going_on, priority| {
-            admission.seat(&settings, Asked { priority, ..asked(run, going_on) }, || {})
+            admission.seat(&settings, AdmissionRequest { priority, ..asked(run, going_on) }, || {})
         };
-        assert_eq!(ask(1, 2, 0), Seat::Wait);
-        assert_eq!(ask(2, 2, 3), Seat::Wait);
-        assert_eq!(ask(1, 1, 0), Seat::Wait, "the free seat is kept for the other");
-        assert_eq!(ask(2, 1, 3), Seat::Free);
-        assert_eq!(ask(1, 1, 0), Seat::Free);
+        assert_eq!(ask(1, 2, 0), AdmissionDecision::Wait);
+        assert_eq!(ask(2, 2, 3), AdmissionDecision::Wait);
+        assert_eq!(ask(1, 1, 0), AdmissionDecision::Wait, "the free seat is kept for the other");
+        assert_eq!(ask(2, 1, 3), AdmissionDecision::Free);
+        assert_eq!(ask(1, 1, 0), AdmissionDecision::Free);
     }
 
     #[test]
     fn nobody_waits_for_ever() {
-        let late = Asked { delivered: 10, ..asked(1, 2) };
-        assert!(matches!(Admission::default().seat(&settings(), late, || {}), Seat::None(_)));
+        let late = AdmissionRequest { delivered: 10, ..asked(1, 2) };
+        assert!(matches!(Admission::default().seat(&settings(), late, || {}), AdmissionDecision::None(_)));
     }
 }

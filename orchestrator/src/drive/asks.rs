@@ -13,7 +13,7 @@ use muster_shared::wire::{Body, Command, Encoding};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 
 /// Requests that are in hand at once; more wait with the server.
 const AT_ONCE: usize = 32;
@@ -22,14 +22,14 @@ const AT_ONCE: usize = 32;
 ///
 /// # Errors
 /// When requests cannot be served, or cannot be served any more.
-pub(super) async fn answer_all(office: Arc<Office>) -> Result<(), BusError> {
-    let mut requests = office.bus.asks().serve().await?;
+pub(super) async fn answer_all(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let mut requests = context.bus.asks().serve().await?;
     let hands = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(asked) = requests.next().await {
         let Ok(hand) = Arc::clone(&hands).acquire_owned().await else { return Ok(()) };
-        let office = Arc::clone(&office);
-        office.clone().in_hand.spawn(async move {
-            let (body, run) = see_to(&office, &asked).await;
+        let context = Arc::clone(&context);
+        context.clone().in_hand.spawn(async move {
+            let (body, run) = see_to(&context, &asked).await;
             if let Err(error) = asked.answer(body, run).await {
                 tracing::warn!(%error, "a request could not be answered");
             }
@@ -40,12 +40,12 @@ pub(super) async fn answer_all(office: Arc<Office>) -> Result<(), BusError> {
 }
 
 /// What is answered, and the run that it is about.
-async fn see_to(office: &Office, asked: &Asked) -> (Body, Option<RunId>) {
+async fn see_to(context: &OrchestratorContext, asked: &Asked) -> (Body, Option<RunId>) {
     let Ask::Submit { goal, id, run } = match &asked.what {
         Ok(ask) => ask,
         Err(reason) => return (Body::Error(refusal(reason.clone())), None),
     };
-    match submit(office, asked, goal, (id.as_deref(), *run)).await {
+    match submit(context, asked, goal, (id.as_deref(), *run)).await {
         Ok(Ok(accepted)) => (Body::Accepted(accepted.clone()), Some(accepted.run)),
         Ok(Err(refusal)) => (Body::Error(refusal.clone()), refusal.run),
         Err(error) => {
@@ -58,7 +58,7 @@ async fn see_to(office: &Office, asked: &Asked) -> (Body, Option<RunId>) {
 
 /// Puts the goal into the queue of commands, and waits for the first that is decided upon it.
 async fn submit(
-    office: &Office,
+    context: &OrchestratorContext,
     asked: &Asked,
     goal: &Goal,
     (id, run): (Option<&str>, Option<RunId>),
@@ -77,15 +77,15 @@ async fn submit(
         (None, Some(id)) => {
             let what =
                 serde_json::to_vec(goal).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-            match office.bus.asks().run_of(&asked.sender, id, (new_run(), &what)).await? {
+            match context.bus.asks().run_of(&asked.sender, id, (new_run(), &what)).await? {
                 Ok(run) => run,
                 Err(reason) => return Ok(Err(refusal(format!("field body.content.id: {reason}")))),
             }
         }
     };
     let command = Command::Submit { run, goal: Box::new(goal.clone()) };
-    office.bus.commands().send(&command, Encoding::default()).await?;
-    let first = office.bus.record().first(&RecordFilter::Decisions(run), Seq(0)).await?;
+    context.bus.commands().send(&command, Encoding::default()).await?;
+    let first = context.bus.record().first(&RecordFilter::Decisions(run), Seq(0)).await?;
     Ok(match first.as_ref().and_then(refusal_in) {
         Some((why, later)) => Err(Refused { run: Some(run), later, ..refusal(why) }),
         None => Ok(Accepted { run, queued: first.is_none() }),

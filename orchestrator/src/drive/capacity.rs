@@ -13,7 +13,7 @@ use muster_bus::RegistryChange;
 use muster_shared::flow::{Placement, RunLimits, Specialty};
 use muster_shared::ids::{AgentId, Queue, Role, RunId};
 use muster_shared::run::{Input, RunState};
-use muster_shared::standing::{Identity, RunStanding, Standings};
+use muster_shared::track_record::{Identity, RunTrackRecord, TrackRecords};
 use muster_shared::wire::Profile;
 
 pub use ledger::Holding;
@@ -33,7 +33,7 @@ pub struct Capacity {
 
 /// What the fleet says of a task.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FleetAnswer {
     /// To whom it should go; nothing when anybody of its role will do.
     pub(super) placement: Option<Placement>,
     /// Who else could be asked once that one is free, where anybody is asked by name.
@@ -58,7 +58,7 @@ impl Capacity {
         wanted: &Wanted<'_>,
         looks: bool,
         holds: impl FnOnce() -> Option<Holding>,
-    ) -> Found {
+    ) -> FleetAnswer {
         // What asks for nothing in particular goes to whoever is free first: an offer to one agent that has to be made
         // again, because it died or the server did, may be paid for twice.
         let asks = !wanted.needs.is_empty() || !wanted.tools.is_empty() || !wanted.avoid.is_empty();
@@ -67,14 +67,14 @@ impl Capacity {
         let mut inner = self.lock();
         let told_apart = inner.roster.is_refused_by_some(wanted) || inner.roster.has_poor(wanted.role);
         if !asks && wanted.awarded.is_none() && !told_apart {
-            return Found { placement: None, look: None };
+            return FleetAnswer { placement: None, look: None };
         }
         if let Some(holds) = holds() {
             inner.hold(wanted.run, holds, true);
         }
         let placement = inner.roster.place_with(wanted, &inner.kept_agents(wanted.run));
         let look = looks.then(|| inner.roster.look(wanted)).flatten();
-        Found { placement, look }
+        FleetAnswer { placement, look }
     }
 
     /// Takes note of whom a run would ask by name, were they free.
@@ -90,13 +90,13 @@ impl Capacity {
     pub(crate) fn held_to_contracts(&self, run: Option<&RunState>, inputs: Vec<Input>) -> Vec<Input> {
         let Some(run) = run else { return inputs };
         let inner = self.lock();
-        let breach = |input: &Input| {
+        let contract_violation = |input: &Input| {
             let Input::Agent { seq } = input else { return None };
             let (role, agent, result) = promised(run, *seq)?;
             let faults = inner.roster.unkept(role, agent, result.data.as_deref());
             (!faults.is_empty()).then_some(Input::ContractBroken { outcome: *seq, faults })
         };
-        inputs.into_iter().flat_map(|input| breach(&input).into_iter().chain([input])).collect()
+        inputs.into_iter().flat_map(|input| contract_violation(&input).into_iter().chain([input])).collect()
     }
 
     /// Takes note of who is there. Returns the runs that can go on, those among them that wait for one that left.
@@ -162,17 +162,17 @@ impl Capacity {
     }
 
     /// Judges the agents by what is known of their work.
-    pub(crate) fn judge(&self, standings: &Standings) {
+    pub(crate) fn judge(&self, track_records: &TrackRecords) {
         self.lock().roster.judge(|candidate| {
             let Candidate { role, model, started_at, .. } = candidate;
-            standings.of(&candidate.identity(), *started_at, &role.to_string(), model)
+            track_records.of(&candidate.identity(), *started_at, &role.to_string(), model)
         });
     }
 
     /// What agents did, with the roles and models of those that are there.
-    pub(crate) fn named(&self, mut standing: RunStanding) -> RunStanding {
+    pub(crate) fn named(&self, mut track_record: RunTrackRecord) -> RunTrackRecord {
         let inner = self.lock();
-        for agent in &mut standing.agents {
+        for agent in &mut track_record.agents {
             if let Some(candidate) = inner.roster.candidate(&agent.agent) {
                 agent.role = candidate.role.to_string();
                 agent.model.clone_from(&candidate.model);
@@ -180,7 +180,7 @@ impl Capacity {
                 agent.host.clone_from(&candidate.host);
             }
         }
-        standing
+        track_record
     }
 
     /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,

@@ -295,15 +295,15 @@ fn who_does_poorly_gets_plain_tasks_only_while_nobody_better_is_free() {
         placement.map(|placement| placement.to.to_string())
     };
     assert_eq!(to(), None, "nothing tells them apart");
-    let mut standings = Standings::default();
-    let tally = muster_shared::standing::Tally { failed: 9, ..Default::default() };
+    let mut track_records = TrackRecords::default();
+    let tally = muster_shared::track_record::Tally { failed: 9, ..Default::default() };
     let (agent, role) = ("worker-1".parse().unwrap(), "worker".to_owned());
     let (model, name, host) = Default::default();
-    let poor = muster_shared::standing::AgentStanding { agent, role, model, name, host, tally };
+    let poor = muster_shared::track_record::AgentTrackRecord { agent, role, model, name, host, tally };
     let (agents, tools) = (vec![poor], BTreeMap::new());
     let ended_at = muster_shared::time::Millis(1);
-    standings.learn(RunStanding { run: run(7), ended_at, agents, tools });
-    capacity.judge(&standings);
+    track_records.learn(RunTrackRecord { run: run(7), ended_at, agents, tools });
+    capacity.judge(&track_records);
     assert_eq!(to(), Some("@worker-2".to_owned()));
     // The better one is busy: whoever is free takes it.
     let held = BTreeMap::from([(Queue::Agent("worker-2".parse().unwrap()), 1)]);

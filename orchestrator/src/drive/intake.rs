@@ -15,12 +15,12 @@ use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::OrchestratorSettings;
-use super::admission::{Asked, Seat};
-use super::office::Office;
+use super::admission::{AdmissionDecision, AdmissionRequest};
+use super::context::OrchestratorContext;
 use super::owners;
 use super::registry::Registry;
-use super::run_actor::Mail;
-use super::turn::{Answer, Order};
+use super::run_actor::RunMessage;
+use super::turn::{Order, OrderReply};
 
 /// Most tools that a new run is advised against.
 const MOST_ADVICE: usize = 2;
@@ -60,16 +60,16 @@ const KEPT: usize = 200;
 ///
 /// # Errors
 /// When the queue cannot be joined.
-pub(super) async fn take_commands(office: Arc<Office>) -> Result<(), BusError> {
-    let queue = office.bus.commands().join().await?;
+pub(super) async fn take_commands(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let queue = context.bus.commands().join().await?;
     let hands = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(hand) = Arc::clone(&hands).acquire_owned().await else { return Ok(()) };
         match queue.take(POLL).await {
             Ok(Some(command)) => {
-                let office = Arc::clone(&office);
-                office.clone().in_hand.spawn(async move {
-                    if let Err(error) = Box::pin(handle(&office, command)).await {
+                let context = Arc::clone(&context);
+                context.clone().in_hand.spawn(async move {
+                    if let Err(error) = Box::pin(handle(&context, command)).await {
                         tracing::warn!(%error, "a command could not be acknowledged; it will be given out again");
                     }
                     drop(hand);
@@ -84,40 +84,40 @@ pub(super) async fn take_commands(office: Arc<Office>) -> Result<(), BusError> {
     }
 }
 
-async fn handle(office: &Arc<Office>, taken: TakenCommand) -> Result<(), BusError> {
+async fn handle(context: &Arc<OrchestratorContext>, taken: TakenCommand) -> Result<(), BusError> {
     let run = taken.command.run();
-    if office.is_set_aside(run) {
+    if context.is_set_aside(run) {
         return taken.hand_back(CROWDED).await;
     }
-    match while_held(&taken, Box::pin(answer_to(office, &taken))).await? {
-        Answer::Recorded => taken.done().await,
-        Answer::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
+    match while_held(&taken, Box::pin(answer_to(context, &taken))).await? {
+        OrderReply::Recorded => taken.done().await,
+        OrderReply::NoSuchRun if taken.delivered >= UNKNOWN_TRIES => {
             taken.reject(&format!("there is no run {run}: see `muster runs`")).await
         }
-        Answer::Crowded => taken.hand_back(CROWDED).await,
-        Answer::NoSuchRun | Answer::Elsewhere(_) | Answer::Later => taken.hand_back(LATER).await,
+        OrderReply::Crowded => taken.hand_back(CROWDED).await,
+        OrderReply::NoSuchRun | OrderReply::Elsewhere(_) | OrderReply::Later => taken.hand_back(LATER).await,
     }
 }
 
-async fn answer_to(office: &Arc<Office>, taken: &TakenCommand) -> Result<Answer, BusError> {
-    let time_left = taken.time_left(office.now());
+async fn answer_to(context: &Arc<OrchestratorContext>, taken: &TakenCommand) -> Result<OrderReply, BusError> {
+    let time_left = taken.time_left(context.now());
     let command = in_the_time_left(taken.command.clone().with_id(taken.id()), time_left);
-    let elsewhere = owners::elsewhere(office, taken.command.run());
-    let answer = match elsewhere.or_else(|| of_its_domain(office, taken)) {
-        Some(owner) => Answer::Elsewhere(owner),
-        None => see_to(office, &command, &taken.sender, taken.delivered).await?,
+    let elsewhere = owners::elsewhere(context, taken.command.run());
+    let answer = match elsewhere.or_else(|| of_its_domain(context, taken)) {
+        Some(owner) => OrderReply::Elsewhere(owner),
+        None => see_to(context, &command, &taken.sender, taken.delivered).await?,
     };
-    Ok(with_others(office, answer, &command, &taken.sender).await)
+    Ok(with_others(context, answer, &command, &taken.sender).await)
 }
 
 /// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
 /// not waited for.
-fn of_its_domain(office: &Office, taken: &TakenCommand) -> Option<AgentId> {
+fn of_its_domain(context: &OrchestratorContext, taken: &TakenCommand) -> Option<AgentId> {
     match &taken.command {
         Command::Submit { run, goal } | Command::Attend { run, goal, .. }
-            if taken.delivered < DOMAIN_TRIES && !office.registry.has(*run) =>
+            if taken.delivered < DOMAIN_TRIES && !context.registry.has(*run) =>
         {
-            office.ownership.better_for(goal.domain.as_deref())
+            context.ownership.better_for(goal.domain.as_deref())
         }
         Command::Submit { .. }
         | Command::Attend { .. }
@@ -157,8 +157,8 @@ fn in_the_time_left(command: Command, left: Option<Duration>) -> Command {
 /// given out again soon.
 async fn while_held(
     taken: &TakenCommand,
-    answer: impl Future<Output = Result<Answer, BusError>>,
-) -> Result<Answer, BusError> {
+    answer: impl Future<Output = Result<OrderReply, BusError>>,
+) -> Result<OrderReply, BusError> {
     tokio::pin!(answer);
     loop {
         match tokio::time::timeout(SIGN_OF_LIFE, &mut answer).await {
@@ -173,15 +173,20 @@ async fn while_held(
 }
 
 /// Hands a command on that another orchestrator should see to, and gives its answer; any other answer as it is.
-async fn with_others(office: &Office, answer: Answer, command: &Command, sender: &AgentId) -> Answer {
+async fn with_others(
+    context: &OrchestratorContext,
+    answer: OrderReply,
+    command: &Command,
+    sender: &AgentId,
+) -> OrderReply {
     let other = match &answer {
-        Answer::Elsewhere(owner) => Some(owner.clone()),
-        Answer::Crowded => office.ownership.sessions().with_room().cloned(),
-        Answer::Recorded | Answer::NoSuchRun | Answer::Later => None,
+        OrderReply::Elsewhere(owner) => Some(owner.clone()),
+        OrderReply::Crowded => context.ownership.sessions().with_room().cloned(),
+        OrderReply::Recorded | OrderReply::NoSuchRun | OrderReply::Later => None,
     };
     let Some(other) = other else { return answer };
-    match owners::hand_on(office, &other, command, sender).await {
-        Answer::Later => answer,
+    match owners::hand_on(context, &other, command, sender).await {
+        OrderReply::Later => answer,
         theirs => theirs,
     }
 }
@@ -191,25 +196,25 @@ async fn with_others(office: &Office, answer: Answer, command: &Command, sender:
 /// # Errors
 /// When the bus fails.
 pub(super) async fn see_to(
-    office: &Arc<Office>,
+    context: &Arc<OrchestratorContext>,
     command: &Command,
     sender: &AgentId,
     delivered: u64,
-) -> Result<Answer, BusError> {
+) -> Result<OrderReply, BusError> {
     let id = command.id().unwrap_or_else(Uuid::now_v7);
     let request = |reason: &str| request(id, sender, reason);
     let input = match command {
         Command::Submit { run, goal } | Command::Attend { run, goal, .. } => {
-            match admit(office, *run, goal, delivered).await? {
+            match admit(context, *run, goal, delivered).await? {
                 Some(input) => input,
-                None => return Ok(Answer::Crowded),
+                None => return Ok(OrderReply::Crowded),
             }
         }
         Command::Fork { run, from, model } => {
-            match fork(office, *run, *from, model.as_deref(), delivered).await? {
+            match fork(context, *run, *from, model.as_deref(), delivered).await? {
                 Forking::Begin(input) => *input,
-                Forking::Crowded => return Ok(Answer::Crowded),
-                Forking::NoSuchRun => return Ok(Answer::NoSuchRun),
+                Forking::Crowded => return Ok(OrderReply::Crowded),
+                Forking::NoSuchRun => return Ok(OrderReply::NoSuchRun),
             }
         }
         Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
@@ -237,7 +242,7 @@ pub(super) async fn see_to(
             Input::SetContext { key, value, version: *version, request }
         }
     };
-    Ok(ask(office, command.run(), input).await)
+    Ok(ask(context, command.run(), input).await)
 }
 
 /// How much of a reason is kept, in bytes.
@@ -253,53 +258,53 @@ fn within_longest(deadline_ms: Option<u64>) -> Option<u64> {
 }
 
 /// Hands an input to the actor of a run and waits until it is on record.
-async fn ask(office: &Arc<Office>, run: RunId, input: Input) -> Answer {
+async fn ask(context: &Arc<OrchestratorContext>, run: RunId, input: Input) -> OrderReply {
     let (answer, answered) = oneshot::channel();
-    let actor = Registry::open(office, run);
-    if actor.send(Mail::Order(Order { input, answer })).timeout(PATIENCE).await.is_err() {
-        return Answer::Later;
+    let actor = Registry::open(context, run);
+    if actor.send(RunMessage::Order(Order { input, answer })).timeout(PATIENCE).await.is_err() {
+        return OrderReply::Later;
     }
     match tokio::time::timeout(PATIENCE, answered).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(_)) | Err(_) => Answer::Later,
+        Ok(Err(_)) | Err(_) => OrderReply::Later,
     }
 }
 
 /// The input that a goal becomes; nothing while it has to wait.
 async fn admit(
-    office: &Arc<Office>,
+    context: &Arc<OrchestratorContext>,
     run: RunId,
     goal: &Goal,
     delivered: u64,
 ) -> Result<Option<Input>, BusError> {
-    let limits = office.settings.limits_for(goal);
+    let limits = context.settings.limits_for(goal);
     if let Err(wrong) = goal.check() {
-        return Ok(Some(refusal(office, goal, wrong.to_string())));
+        return Ok(Some(refusal(context, goal, wrong.to_string())));
     }
-    if office.admission.fullness(&office.bus).await? * 100.0 >= f64::from(office.settings.record_percent) {
+    if context.admission.fullness(&context.bus).await? * 100.0 >= f64::from(context.settings.record_percent) {
         let reason =
             "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
-        return Ok(Some(busy(refusal(office, goal, reason.to_owned()))));
+        return Ok(Some(busy(refusal(context, goal, reason.to_owned()))));
     }
     // Who waits for it has a seat already, and would keep it until there is one for this.
-    if !office.registry.has(run) && goal.parent.is_none() {
-        let going_on = office.registry.len();
-        let room_elsewhere = office.ownership.sessions().with_room().is_some();
-        let asked = Asked { run, going_on, room_elsewhere, delivered, priority: goal.priority };
-        let enter = || drop(Registry::open(office, run));
-        match office.admission.seat(&office.settings, asked, enter) {
-            Seat::Free => {}
-            Seat::Wait => return Ok(None),
-            Seat::None(reason) => return Ok(Some(busy(refusal(office, goal, reason)))),
+    if !context.registry.has(run) && goal.parent.is_none() {
+        let going_on = context.registry.len();
+        let room_elsewhere = context.ownership.sessions().with_room().is_some();
+        let asked = AdmissionRequest { run, going_on, room_elsewhere, delivered, priority: goal.priority };
+        let enter = || drop(Registry::open(context, run));
+        match context.admission.seat(&context.settings, asked, enter) {
+            AdmissionDecision::Free => {}
+            AdmissionDecision::Wait => return Ok(None),
+            AdmissionDecision::None(reason) => return Ok(Some(busy(refusal(context, goal, reason)))),
         }
     }
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
-    let event_version = office.ownership.sessions().common_version(EVENT_VERSION);
+    let event_version = context.ownership.sessions().common_version(EVENT_VERSION);
     let lessons = match event_version >= LESSONS_SINCE {
         true => {
-            let mut lessons = office.lessons.recall(&goal.text, office.settings.lessons).await;
-            lessons.extend(office.standing.advice(office.settings.lessons.min(MOST_ADVICE)));
+            let mut lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;
+            lessons.extend(context.track_record.advice(context.settings.lessons.min(MOST_ADVICE)));
             lessons
         }
         false => Vec::new(),
@@ -316,14 +321,14 @@ enum Forking {
 
 /// The input that a fork becomes: what the other run's record holds up to the entry, with the goal asked there.
 async fn fork(
-    office: &Arc<Office>,
+    context: &Arc<OrchestratorContext>,
     run: RunId,
     from: Origin,
     model: Option<&str>,
     delivered: u64,
 ) -> Result<Forking, BusError> {
     let mut before = None;
-    for entry in office.bus.record().read(&RecordFilter::Deciding(from.run), Seq(0)).await? {
+    for entry in context.bus.record().read(&RecordFilter::Deciding(from.run), Seq(0)).await? {
         if entry.seq <= from.at
             && let Err(error) = apply(&mut before, &entry)
         {
@@ -342,9 +347,9 @@ async fn fork(
             "run {} had ended at entry {}: fork it at an earlier one; `muster trace` shows them",
             from.run, from.at
         );
-        return Ok(Forking::Begin(Box::new(refusal(office, &goal, reason))));
+        return Ok(Forking::Begin(Box::new(refusal(context, &goal, reason))));
     };
-    Ok(match admit(office, run, &goal, delivered).await? {
+    Ok(match admit(context, run, &goal, delivered).await? {
         None => Forking::Crowded,
         Some(Input::Goal { goal, limits, secret, event_version, .. }) => {
             let state = Box::new(state);
@@ -354,8 +359,8 @@ async fn fork(
     })
 }
 
-fn refusal(office: &Office, goal: &Goal, reason: String) -> Input {
-    let limits = office.settings.limits_for(goal);
+fn refusal(context: &OrchestratorContext, goal: &Goal, reason: String) -> Input {
+    let limits = context.settings.limits_for(goal);
     let mut goal = Box::new(goal.clone());
     if goal.text.len() > MAX_GOAL_BYTES {
         let end = goal.text.floor_char_boundary(KEPT);

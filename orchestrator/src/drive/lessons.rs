@@ -10,7 +10,7 @@ use muster_shared::flow::RunLessons;
 use muster_shared::recall;
 use tokio_util::sync::CancellationToken;
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 
 /// The longest that a goal waits for lessons (W11).
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -50,24 +50,24 @@ impl Lessons {
 }
 
 /// Reads what there is, then follows what others keep, for as long as it is polled.
-pub(super) async fn follow(office: Arc<Office>) {
+pub(super) async fn follow(context: Arc<OrchestratorContext>) {
     loop {
-        if let Err(error) = read(&office).await {
+        if let Err(error) = read(&context).await {
             tracing::warn!(%error, "the lessons of earlier runs cannot be read; trying again");
         }
         tokio::time::sleep(AGAIN).await;
     }
 }
 
-async fn read(office: &Office) -> Result<(), BusError> {
-    let lessons = office.bus.lessons();
+async fn read(context: &OrchestratorContext) -> Result<(), BusError> {
+    let lessons = context.bus.lessons();
     for kept in lessons.all().await? {
-        office.lessons.learn(kept);
+        context.lessons.learn(kept);
     }
-    office.lessons.read.cancel();
+    context.lessons.read.cancel();
     let mut kept = lessons.watch().await?;
     while let Some(kept) = kept.next().await {
-        office.lessons.learn(kept);
+        context.lessons.learn(kept);
     }
     Ok(())
 }

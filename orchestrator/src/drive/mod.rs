@@ -4,13 +4,12 @@
 
 mod admission;
 mod asks;
-mod book;
 mod capacity;
+mod context;
 mod deaths;
 mod intake;
 mod lessons;
 mod line;
-mod office;
 mod owners;
 mod ownership;
 mod pace;
@@ -18,13 +17,14 @@ mod perform;
 mod registry;
 mod room;
 mod run_actor;
+mod run_log;
 mod sessions;
 mod settings;
 mod signals;
 mod silence;
 mod snapshots;
-mod standing;
 mod takeover;
+mod track_record;
 mod turn;
 
 use std::future::Future;
@@ -39,7 +39,7 @@ use muster_shared::wire::{Advertised, Profile};
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, Holding};
-use office::Office;
+use context::OrchestratorContext;
 pub use room::{Roomed, decide_with_room};
 pub use settings::OrchestratorSettings;
 
@@ -73,34 +73,34 @@ pub async fn run(
         .ok_or_else(|| OrchestratorError::System("run it inside `with_system`".into()))?;
     let clock = bus.allowances().clock().await?;
     let announced = bus.registry().announce(profile(&bus, &settings, clock.now())).await?;
-    let office = Arc::new(Office::new(bus.clone(), settings, arbiter, clock));
+    let context = Arc::new(OrchestratorContext::new(bus.clone(), settings, arbiter, clock));
     for agent in bus.registry().list().await? {
-        drop(office.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
+        drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
     // Signals are followed from before the first run is read, so that none falls between.
     let after = bus.record().last_seq().await?;
     let leases_were_used = bus.leases().were_used().await?;
-    office.ownership.reached(after);
-    office.ownership.begin(|| office.load()).await?;
+    context.ownership.reached(after);
+    context.ownership.begin(|| context.load()).await?;
     if !leases_were_used {
-        takeover::adopt_unnamed(&office).await?;
+        takeover::adopt_unnamed(&context).await?;
     }
     let ended = tokio::select! {
         () = stop.cancelled() => Ok(()),
         error = bus.failed() => Err(error),
-        ended = signals::follow_agents(Arc::clone(&office), after) => ended,
-        ended = deaths::watch_agents(Arc::clone(&office)) => ended,
-        ended = signals::take_timers(Arc::clone(&office)) => ended,
-        ended = intake::take_commands(Arc::clone(&office)) => ended,
-        ended = asks::answer_all(Arc::clone(&office)) => ended,
-        ended = takeover::adopt_orphans(Arc::clone(&office)) => ended,
-        ended = owners::hear(Arc::clone(&office)) => ended,
-        () = office.ownership.keep(|| office.load(), || office.dismiss_runs()) => Ok(()),
-        () = count(&office, &announced) => Ok(()),
-        () = lessons::follow(Arc::clone(&office)) => Ok(()),
-        () = standing::follow(Arc::clone(&office)) => Ok(()),
+        ended = signals::follow_agents(Arc::clone(&context), after) => ended,
+        ended = deaths::watch_agents(Arc::clone(&context)) => ended,
+        ended = signals::take_timers(Arc::clone(&context)) => ended,
+        ended = intake::take_commands(Arc::clone(&context)) => ended,
+        ended = asks::answer_all(Arc::clone(&context)) => ended,
+        ended = takeover::adopt_orphans(Arc::clone(&context)) => ended,
+        ended = owners::hear(Arc::clone(&context)) => ended,
+        () = context.ownership.keep(|| context.load(), || context.dismiss_runs()) => Ok(()),
+        () = count(&context, &announced) => Ok(()),
+        () = lessons::follow(Arc::clone(&context)) => Ok(()),
+        () = track_record::follow(Arc::clone(&context)) => Ok(()),
     };
-    hand_over(&office).await;
+    hand_over(&context).await;
     if let Err(error) = announced.leave().await {
         tracing::warn!(%error, "the registry forgets this orchestrator only after a while");
     }
@@ -108,16 +108,16 @@ pub async fn run(
 }
 
 /// Finishes the turns and commands in hand, and leaves the runs to others.
-async fn hand_over(office: &Office) {
-    office.closed.cancel();
-    office.in_hand.close();
+async fn hand_over(context: &OrchestratorContext) {
+    context.closed.cancel();
+    context.in_hand.close();
     // Longer than the lease lasts nothing could be written anyway.
-    let limit = office.bus.settings().lease_ttl;
-    if tokio::time::timeout(limit, office.in_hand.wait()).await.is_err() {
+    let limit = context.bus.settings().lease_ttl;
+    if tokio::time::timeout(limit, context.in_hand.wait()).await.is_err() {
         tracing::warn!("what is in hand was not finished in time; it is left to others as it is");
     }
-    office.ownership.give_up(|| office.load()).await;
-    office.dismiss_runs();
+    context.ownership.give_up(|| context.load()).await;
+    context.dismiss_runs();
 }
 
 /// Builds an actix system on a multi-thread runtime and runs a future in it to its end.
@@ -138,14 +138,14 @@ pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, Orc
     Ok(system.block_on(async move { work().await }))
 }
 
-async fn count(office: &Office, announced: &muster_bus::Announced) {
+async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced) {
     loop {
-        announced.set_busy(u32::try_from(office.registry.len()).unwrap_or(u32::MAX));
-        let (set_aside, times) = office.standing_aside();
+        announced.set_busy(u32::try_from(context.registry.len()).unwrap_or(u32::MAX));
+        let (set_aside, times) = context.runs_set_aside();
         announced.set_aside(set_aside, times);
         tokio::time::sleep(COUNT).await;
-        office.mind_the_clock().await;
-        office.judge_all();
+        context.mind_the_clock().await;
+        context.judge_all();
     }
 }
 

@@ -14,11 +14,11 @@ use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
 use super::capacity::ORCHESTRATOR;
+use super::context::OrchestratorContext;
 use super::intake;
-use super::office::Office;
 use super::registry::Registry;
-use super::run_actor::Mail;
-use super::turn::Answer;
+use super::run_actor::RunMessage;
+use super::turn::OrderReply;
 
 /// Longest wait for another orchestrator's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,12 +33,17 @@ pub(crate) struct Handed {
 }
 
 /// Hands a command to the orchestrator that has its run, and waits for the answer.
-pub(super) async fn hand_on(office: &Office, owner: &AgentId, command: &Command, sender: &AgentId) -> Answer {
+pub(super) async fn hand_on(
+    context: &OrchestratorContext,
+    owner: &AgentId,
+    command: &Command,
+    sender: &AgentId,
+) -> OrderReply {
     let (id, (tell, told)) = (Uuid::new_v4(), oneshot::channel());
-    office.handed.waiting.insert(id, tell);
-    let from = office.bus.who().clone();
+    context.handed.waiting.insert(id, tell);
+    let from = context.bus.who().clone();
     let command = Box::new(command.clone());
-    let sent = send(office, owner, OwnerMessage::Order { id, from, command, sender: sender.clone() }).await;
+    let sent = send(context, owner, OwnerMessage::Order { id, from, command, sender: sender.clone() }).await;
     let answer = match sent {
         Ok(()) => tokio::time::timeout(PATIENCE, told).await.ok().and_then(Result::ok),
         Err(error) => {
@@ -46,54 +51,54 @@ pub(super) async fn hand_on(office: &Office, owner: &AgentId, command: &Command,
             None
         }
     };
-    office.handed.waiting.remove(&id);
+    context.handed.waiting.remove(&id);
     match answer {
-        Some(OwnerAnswer::Recorded) => Answer::Recorded,
-        Some(OwnerAnswer::NoSuchRun) => Answer::NoSuchRun,
-        Some(OwnerAnswer::Later) | None => Answer::Later,
+        Some(OwnerAnswer::Recorded) => OrderReply::Recorded,
+        Some(OwnerAnswer::NoSuchRun) => OrderReply::NoSuchRun,
+        Some(OwnerAnswer::Later) | None => OrderReply::Later,
     }
 }
 
 /// Sees to a timer that fired, here or by telling the orchestrator that has the run.
-pub(super) async fn due(office: &Arc<Office>, run: RunId) {
-    if office.is_set_aside(run) {
+pub(super) async fn due(context: &Arc<OrchestratorContext>, run: RunId) {
+    if context.is_set_aside(run) {
         return;
     }
-    let Some(owner) = elsewhere(office, run) else { return wake(office, run) };
-    if let Err(error) = send(office, &owner, OwnerMessage::Due { run }).await {
+    let Some(owner) = elsewhere(context, run) else { return wake(context, run) };
+    if let Err(error) = send(context, &owner, OwnerMessage::Due { run }).await {
         // It keeps an alarm of its own.
         tracing::debug!(%run, %owner, %error, "an owner could not be told of a timer");
     }
 }
 
 /// Which other orchestrator says that it has the run.
-pub(super) fn elsewhere(office: &Office, run: RunId) -> Option<AgentId> {
-    if office.registry.has(run) {
+pub(super) fn elsewhere(context: &OrchestratorContext, run: RunId) -> Option<AgentId> {
+    if context.registry.has(run) {
         return None;
     }
-    office.ownership.sessions().owner(run).filter(|owner| *owner != office.bus.who()).cloned()
+    context.ownership.sessions().owner(run).filter(|owner| *owner != context.bus.who()).cloned()
 }
 
-fn wake(office: &Arc<Office>, run: RunId) {
-    drop(Registry::open(office, run));
-    office.registry.tell(run, Mail::Wake(Input::Timer));
+fn wake(context: &Arc<OrchestratorContext>, run: RunId) {
+    drop(Registry::open(context, run));
+    context.registry.tell(run, RunMessage::Wake(Input::Timer));
 }
 
-async fn send(office: &Office, owner: &AgentId, message: OwnerMessage) -> Result<(), BusError> {
+async fn send(context: &OrchestratorContext, owner: &AgentId, message: OwnerMessage) -> Result<(), BusError> {
     let to = ControlTarget::Agent(owner.clone());
-    office.bus.control().send(&to, &ControlMessage::Owners(message)).await
+    context.bus.control().send(&to, &ControlMessage::Owners(message)).await
 }
 
 /// Hears what others ask, until it is told to leave.
 ///
 /// # Errors
 /// When nothing can be heard, or cannot be heard any more.
-pub(super) async fn hear(office: Arc<Office>) -> Result<(), BusError> {
-    let mut messages = office.bus.control().listen(office.bus.who(), ORCHESTRATOR).await?;
+pub(super) async fn hear(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let mut messages = context.bus.control().listen(context.bus.who(), ORCHESTRATOR).await?;
     let hands = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(message) = messages.next().await {
         match message {
-            ControlMessage::Owners(message) => take(&office, &hands, message),
+            ControlMessage::Owners(message) => take(&context, &hands, message),
             ControlMessage::Shutdown => return Ok(()),
             // Runs are stopped by a durable command; these are for agents.
             ControlMessage::CancelRun { .. }
@@ -106,23 +111,23 @@ pub(super) async fn hear(office: Arc<Office>) -> Result<(), BusError> {
     Err(BusError::Other { what: "control".into(), reason: "the bus gave no more messages".into() })
 }
 
-fn take(office: &Arc<Office>, hands: &Arc<Semaphore>, message: OwnerMessage) {
+fn take(context: &Arc<OrchestratorContext>, hands: &Arc<Semaphore>, message: OwnerMessage) {
     match message {
         OwnerMessage::Due { run } => {
-            if office.registry.has(run) {
-                office.registry.tell(run, Mail::Wake(Input::Timer));
+            if context.registry.has(run) {
+                context.registry.tell(run, RunMessage::Wake(Input::Timer));
             }
         }
         OwnerMessage::Answer { id, answer } => {
-            if let Some((_, tell)) = office.handed.waiting.remove(&id) {
+            if let Some((_, tell)) = context.handed.waiting.remove(&id) {
                 // Whoever asked may have stopped waiting.
                 let _gone = tell.send(answer);
             }
         }
         OwnerMessage::Order { id, from, command, sender } => {
             let hand = Arc::clone(hands).try_acquire_owned().ok();
-            let inside = Arc::clone(office);
-            office.in_hand.spawn(async move {
+            let inside = Arc::clone(context);
+            context.in_hand.spawn(async move {
                 let answer = match hand {
                     Some(_hand) => obey(&inside, &command, &sender).await,
                     None => OwnerAnswer::Later,
@@ -135,11 +140,11 @@ fn take(office: &Arc<Office>, hands: &Arc<Semaphore>, message: OwnerMessage) {
     }
 }
 
-async fn obey(office: &Arc<Office>, command: &Command, sender: &AgentId) -> OwnerAnswer {
-    match intake::see_to(office, command, sender, 0).await {
-        Ok(Answer::Recorded) => OwnerAnswer::Recorded,
-        Ok(Answer::NoSuchRun) => OwnerAnswer::NoSuchRun,
-        Ok(Answer::Elsewhere(_) | Answer::Crowded | Answer::Later) => OwnerAnswer::Later,
+async fn obey(context: &Arc<OrchestratorContext>, command: &Command, sender: &AgentId) -> OwnerAnswer {
+    match intake::see_to(context, command, sender, 0).await {
+        Ok(OrderReply::Recorded) => OwnerAnswer::Recorded,
+        Ok(OrderReply::NoSuchRun) => OwnerAnswer::NoSuchRun,
+        Ok(OrderReply::Elsewhere(_) | OrderReply::Crowded | OrderReply::Later) => OwnerAnswer::Later,
         Err(error) => {
             tracing::warn!(%error, "an order of another orchestrator could not be seen to");
             OwnerAnswer::Later

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub(crate) struct Ownership {
     bus: Bus,
     domains: Vec<String>,
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<OwnedRun>>,
     sessions: Mutex<Sessions>,
     /// See [`LeaseNote::through`].
     through: AtomicU64,
@@ -32,7 +32,7 @@ pub(crate) struct Ownership {
 }
 
 #[derive(Debug, Clone)]
-struct Held {
+struct OwnedRun {
     lease: Lease,
     until: Instant,
 }
@@ -105,7 +105,7 @@ impl Ownership {
         }
         let until = Instant::now() + self.ttl();
         let lease = self.bus.leases().begin(self.note(load)).await?;
-        *self.held() = Some(Held { lease, until });
+        *self.held() = Some(OwnedRun { lease, until });
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Ownership {
 
     /// Whether the lease holds on. A renewal that gets no answer is given up early, so that another one comes in time.
     async fn renew(&self, load: impl Fn() -> Load) -> bool {
-        let Some(Held { lease, until }) = self.held().clone() else { return false };
+        let Some(OwnedRun { lease, until }) = self.held().clone() else { return false };
         let note = self.note(load);
         // What stands in a lease that has lapsed is what others go by: it is not written over.
         let now = Instant::now();
@@ -142,7 +142,7 @@ impl Ownership {
         let renewed = tokio::time::timeout(self.ttl() / 3, self.bus.leases().renew(&lease, note)).await;
         match renewed {
             Ok(Ok(Some(lease))) if Instant::now() < until => {
-                *self.held() = Some(Held { lease, until: next });
+                *self.held() = Some(OwnedRun { lease, until: next });
                 true
             }
             // It came too late: others may have taken over.
@@ -157,7 +157,7 @@ impl Ownership {
 
     /// Gives the lease up, so that others take its runs over at once.
     pub(crate) async fn give_up(&self, load: impl Fn() -> Load) {
-        let Some(Held { lease, .. }) = self.held().take() else { return };
+        let Some(OwnedRun { lease, .. }) = self.held().take() else { return };
         let leases = self.bus.leases();
         let given_up = leases.give_up(&lease, self.note(load));
         match tokio::time::timeout(self.ttl(), given_up).await {
@@ -175,7 +175,7 @@ impl Ownership {
     }
 
     /// Whole after every statement that changes it.
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+    fn held(&self) -> MutexGuard<'_, Option<OwnedRun>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -11,8 +11,8 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use muster_shared::ids::RunId;
 
-use super::office::Office;
-use super::run_actor::{Mail, RunActor};
+use super::context::OrchestratorContext;
+use super::run_actor::{RunActor, RunMessage};
 
 /// Longest wait for room in an actor's mailbox.
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
@@ -64,25 +64,25 @@ impl Registry {
     /// Hands something to the actor of a run, if it is driven here. Never waits: when the mailbox is full, a task
     /// of its own waits for room, and asks the actor to read the record again if there was none in time. What stands
     /// in the record anyway is not kept for it: one such task a run asks for it to be read.
-    pub(crate) fn tell(&self, run: RunId, mail: Mail) {
+    pub(crate) fn tell(&self, run: RunId, messages: RunMessage) {
         let driven = self.actors.get(&run).map(|driven| (driven.actor.clone(), Arc::clone(&driven.behind)));
         let Some((actor, behind)) = driven else { return };
-        let Err(SendError::Full(mail)) = actor.try_send(mail) else { return };
-        if matches!(mail, Mail::Signal(_)) {
+        let Err(SendError::Full(messages)) = actor.try_send(messages) else { return };
+        if matches!(messages, RunMessage::Signal(_)) {
             if behind.swap(true, Ordering::AcqRel) {
                 return;
             }
             tokio::spawn(async move {
                 // The actor is gone if this fails; then there is nobody to tell.
-                let _gone = actor.send(Mail::Reload).await;
+                let _gone = actor.send(RunMessage::Reload).await;
                 behind.store(false, Ordering::Release);
             });
         } else {
             tokio::spawn(async move {
-                if actor.send(mail).timeout(MAILBOX_WAIT).await.is_err() {
+                if actor.send(messages).timeout(MAILBOX_WAIT).await.is_err() {
                     tracing::warn!(%run, "the mailbox of a run stayed full; its record will be read again");
                     // The actor is gone if this fails; then there is nobody to tell.
-                    let _gone = actor.send(Mail::Reload).await;
+                    let _gone = actor.send(RunMessage::Reload).await;
                 }
             });
         }
@@ -94,29 +94,29 @@ impl Registry {
         let runs: Vec<RunId> = self.actors.iter().map(|driven| *driven.key()).collect();
         for run in &runs {
             if let Some((_, driven)) = self.actors.remove(run) {
-                driven.actor.do_send(Mail::Dismiss);
+                driven.actor.do_send(RunMessage::Dismiss);
             }
         }
         runs
     }
 
     /// Hands the same to all actors.
-    pub(crate) fn tell_all(&self, mail: impl Fn() -> Mail) {
+    pub(crate) fn tell_all(&self, messages: impl Fn() -> RunMessage) {
         // Telling looks an actor up itself, which must not happen while the map is gone through.
         let runs: Vec<RunId> = self.actors.iter().map(|actor| *actor.key()).collect();
         for run in runs {
-            self.tell(run, mail());
+            self.tell(run, messages());
         }
     }
 
     /// The actor of a run, started if there is none.
-    pub(crate) fn open(office: &Arc<Office>, run: RunId) -> Addr<RunActor> {
+    pub(crate) fn open(context: &Arc<OrchestratorContext>, run: RunId) -> Addr<RunActor> {
         let start = || {
-            let inside = Arc::clone(office);
-            let actor = RunActor::start_in_arbiter(&office.arbiter, move |_| RunActor::new(inside, run));
+            let inside = Arc::clone(context);
+            let actor = RunActor::start_in_arbiter(&context.arbiter, move |_| RunActor::new(inside, run));
             Driven { actor, owned: None, behind: Arc::default() }
         };
-        match office.registry.actors.entry(run) {
+        match context.registry.actors.entry(run) {
             Entry::Occupied(mut known) => {
                 if !known.get().actor.connected() {
                     known.insert(start());

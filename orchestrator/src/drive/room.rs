@@ -8,7 +8,7 @@ use muster_shared::ids::{Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::run::{ApplyError, Input, RunState};
 use muster_shared::time::Millis;
 
-use super::capacity::{Capacity, Found, Holding};
+use super::capacity::{Capacity, FleetAnswer, Holding};
 use crate::decide::{Decision, Place, Situation, Wanted, decide};
 use crate::matching::Look;
 
@@ -39,8 +39,12 @@ pub fn decide_with_room(
     inputs: &[Input],
     now: Millis,
 ) -> Result<Roomed, ApplyError> {
-    let told =
-        Told { fleet, said: RefCell::default(), is_up_to_date: Cell::default(), looks: RefCell::default() };
+    let told = FleetAnswers {
+        fleet,
+        said: RefCell::default(),
+        is_up_to_date: Cell::default(),
+        looks: RefCell::default(),
+    };
     let missed = fleet.missed(run);
     let mut capacity = fleet.none(run);
     capacity.extend(missed.iter().map(|queue| (queue.clone(), 0)));
@@ -83,7 +87,7 @@ fn held(decision: &Decision) -> Holding {
 /// What the fleet says, once for each task. Room is found for what the first look was told: were the second told
 /// anything else, what it names would have no room, and what has room would not be used.
 #[derive(Debug)]
-struct Told<'a> {
+struct FleetAnswers<'a> {
     fleet: &'a Capacity,
     said: RefCell<BTreeMap<TaskId, Option<Placement>>>,
     /// Whether the fleet knows what the run holds after what came in. Before that, an agent that has just ended its task
@@ -93,7 +97,7 @@ struct Told<'a> {
     looks: RefCell<BTreeMap<TaskId, Look>>,
 }
 
-impl Told<'_> {
+impl FleetAnswers<'_> {
     /// Who could be asked once it is free, for what is not offered yet.
     fn left_looking(&self, decision: &Decision) -> Vec<Look> {
         let mut looks = self.looks.take();
@@ -114,13 +118,13 @@ impl Told<'_> {
         // The first look makes no offers, so what the run holds does not change any more while it lasts.
         let holds = || wanted.stands.filter(|_| !self.is_up_to_date.replace(true)).map(Holding::of);
         let mut looks = self.looks.borrow_mut();
-        let Found { placement, look } = self.fleet.find(wanted, looks.len() < MOST_LOOKS, holds);
+        let FleetAnswer { placement, look } = self.fleet.find(wanted, looks.len() < MOST_LOOKS, holds);
         looks.extend(look.map(|look| (wanted.task.clone(), look)));
         placement
     }
 }
 
-impl Place for Told<'_> {
+impl Place for FleetAnswers<'_> {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
         let mut said = self.said.borrow_mut();
         said.entry(wanted.task.clone()).or_insert_with(|| self.ask(wanted)).clone()

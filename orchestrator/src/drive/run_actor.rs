@@ -9,11 +9,11 @@ use muster_shared::ids::RunId;
 use muster_shared::run::{Entry, Input};
 use tokio::task::JoinError;
 
-use super::book::Book;
-use super::office::{ASIDE, Office};
+use super::context::{ASIDE, OrchestratorContext};
 use super::owners;
 use super::pace::Pace;
-use super::turn::{Alarm, Fate, Order, TurnEnd, turn, wake_others};
+use super::run_log::RunLog;
+use super::turn::{Alarm, Order, TurnEnd, TurnOutcome, turn, wake_others};
 
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
@@ -32,7 +32,7 @@ const MOST_DOUBLINGS: u32 = 5;
 
 /// What an actor is told.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum RunMessage {
     /// An agent wrote to the run's record.
     Signal(Box<Entry>),
     /// Something that the run's record does not tell may have changed.
@@ -47,23 +47,23 @@ pub(crate) enum Mail {
     Dismiss,
 }
 
-impl Mail {
+impl RunMessage {
     /// Whether it tells of more than that there may be room.
     pub(super) fn is_news(&self) -> bool {
         !matches!(self, Self::Wake(Input::Capacity))
     }
 }
 
-impl actix::Message for Mail {
+impl actix::Message for RunMessage {
     type Result = ();
 }
 
 /// The actor of one run.
 pub(crate) struct RunActor {
-    office: Arc<Office>,
+    context: Arc<OrchestratorContext>,
     id: RunId,
-    book: Option<Book>,
-    inbox: Vec<Mail>,
+    run_log: Option<RunLog>,
+    inbox: Vec<RunMessage>,
     busy: bool,
     failures: u32,
     faults: u32,
@@ -74,11 +74,11 @@ pub(crate) struct RunActor {
 }
 
 impl RunActor {
-    pub(crate) fn new(office: Arc<Office>, id: RunId) -> Self {
+    pub(crate) fn new(context: Arc<OrchestratorContext>, id: RunId) -> Self {
         Self {
-            office,
+            context,
             id,
-            book: None,
+            run_log: None,
             inbox: Vec::new(),
             busy: false,
             failures: 0,
@@ -90,7 +90,7 @@ impl RunActor {
     }
 
     fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.busy || self.aside.is_some() && !self.inbox.iter().any(Mail::is_news) {
+        if self.busy || self.aside.is_some() && !self.inbox.iter().any(RunMessage::is_news) {
             return;
         }
         self.busy = true;
@@ -98,37 +98,37 @@ impl RunActor {
         if let Some(alarm) = self.alarm.take() {
             ctx.cancel_future(alarm);
         }
-        let mail = std::mem::take(&mut self.inbox);
-        let work = turn(Arc::clone(&self.office), self.id, self.book.take(), mail);
-        let work = self.office.in_hand.spawn(work);
+        let messages = std::mem::take(&mut self.inbox);
+        let work = turn(Arc::clone(&self.context), self.id, self.run_log.take(), messages);
+        let work = self.context.in_hand.spawn(work);
         ctx.spawn(work.into_actor(self).map(|end, actor, ctx| actor.ended(end, ctx)));
     }
 
     fn ended(&mut self, end: Result<TurnEnd, JoinError>, ctx: &mut Context<Self>) {
         self.busy = false;
         match end {
-            Ok(TurnEnd { book, fate, took }) => {
-                self.book = book;
+            Ok(TurnEnd { run_log, outcome, took }) => {
+                self.run_log = run_log;
                 self.faults = 0;
-                if matches!(fate, Fate::GoOn { .. }) {
-                    let settings = &self.office.settings;
+                if matches!(outcome, TurnOutcome::GoOn { .. }) {
+                    let settings = &self.context.settings;
                     let (most, pause) = (settings.max_turns_in_vain, settings.pause_in_vain);
                     if let Some(pause) = self.pace.took(took, most, pause) {
                         self.step_aside(pause, ctx);
                     }
                 }
-                self.go_on(fate, ctx);
+                self.go_on(outcome, ctx);
             }
             Err(fault) => self.recover(&fault, ctx),
         }
     }
 
-    fn go_on(&mut self, fate: Fate, ctx: &mut Context<Self>) {
-        match fate {
-            Fate::GoOn { wake, more } => {
+    fn go_on(&mut self, outcome: TurnOutcome, ctx: &mut Context<Self>) {
+        match outcome {
+            TurnOutcome::GoOn { wake, more } => {
                 self.failures = 0;
                 if more {
-                    self.inbox.push(Mail::Wake(Input::Capacity));
+                    self.inbox.push(RunMessage::Wake(Input::Capacity));
                 }
                 if !self.inbox.is_empty() {
                     self.begin(ctx);
@@ -138,12 +138,12 @@ impl RunActor {
                     self.set_alarm(alarm, ctx);
                 }
             }
-            Fate::Ended | Fate::Elsewhere => ctx.stop(),
-            Fate::Retry => {
+            TurnOutcome::Ended | TurnOutcome::Elsewhere => ctx.stop(),
+            TurnOutcome::Retry => {
                 self.failures = self.failures.saturating_add(1);
                 self.begin_later(ctx);
             }
-            Fate::GiveUp { reason } => {
+            TurnOutcome::GiveUp { reason } => {
                 tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
                 self.leave_alone(reason);
                 ctx.stop();
@@ -153,18 +153,18 @@ impl RunActor {
 
     /// The run decides over and over for nothing. It waits for no place for a while; whatever comes in is looked at.
     fn step_aside(&mut self, pause: Duration, ctx: &mut Context<Self>) {
-        let turns = self.office.settings.max_turns_in_vain;
+        let turns = self.context.settings.max_turns_in_vain;
         tracing::error!(
             run = %self.id, turns, ?pause,
             "the run decided so often in a row though nothing new came, and nothing came of it: it is set aside for a \
              while. This is a fault of Muster; what comes in and its deadlines are still looked at"
         );
         let reason = format!("it decided {turns} times in a row and nothing came of it");
-        self.office.slow_down(self.id, reason, pause);
-        wake_others(&self.office, self.office.capacity.step_back(self.id));
+        self.context.slow_down(self.id, reason, pause);
+        wake_others(&self.context, self.context.capacity.step_back(self.id));
         let end = |actor: &mut Self, ctx: &mut Context<Self>| {
             actor.end_pause(ctx);
-            actor.inbox.push(Mail::Wake(Input::Capacity));
+            actor.inbox.push(RunMessage::Wake(Input::Capacity));
             actor.begin(ctx);
         };
         self.aside = Some(ctx.run_later(pause, end));
@@ -173,7 +173,7 @@ impl RunActor {
     fn end_pause(&mut self, ctx: &mut Context<Self>) {
         if let Some(aside) = self.aside.take() {
             ctx.cancel_future(aside);
-            self.office.speed_up(self.id);
+            self.context.speed_up(self.id);
         }
     }
 
@@ -192,12 +192,12 @@ impl RunActor {
     /// Leaves the run to others for a while. When that is over and nobody has it, it is tried here again: its lease may
     /// be gone, so that nobody else would.
     fn leave_alone(&self, reason: String) {
-        self.office.set_aside(self.id, reason);
-        let (office, run) = (Arc::clone(&self.office), self.id);
+        self.context.set_aside(self.id, reason);
+        let (context, run) = (Arc::clone(&self.context), self.id);
         tokio::spawn(async move {
-            let over = office.closed.run_until_cancelled(tokio::time::sleep(ASIDE)).await;
+            let over = context.closed.run_until_cancelled(tokio::time::sleep(ASIDE)).await;
             if over.is_some() {
-                owners::due(&office, run).await;
+                owners::due(&context, run).await;
             }
         });
     }
@@ -208,16 +208,16 @@ impl RunActor {
     }
 
     fn set_alarm(&mut self, alarm: Alarm, ctx: &mut Context<Self>) {
-        let (at, mail) = match alarm {
-            Alarm::Due(at) => (at, Mail::Wake(Input::Timer)),
-            Alarm::Room(at) => (at, Mail::Look),
+        let (at, messages) = match alarm {
+            Alarm::Due(at) => (at, RunMessage::Wake(Input::Timer)),
+            Alarm::Room(at) => (at, RunMessage::Look),
         };
         let ring = move |actor: &mut Self, ctx: &mut Context<Self>| {
             actor.alarm = None;
-            actor.inbox.push(mail);
+            actor.inbox.push(messages);
             actor.begin(ctx);
         };
-        self.alarm = Some(ctx.run_later(at.since(self.office.now()), ring));
+        self.alarm = Some(ctx.run_later(at.since(self.context.now()), ring));
     }
 }
 
@@ -229,31 +229,31 @@ impl Actor for RunActor {
     }
 
     fn stopped(&mut self, ctx: &mut Self::Context) {
-        self.office.speed_up(self.id);
+        self.context.speed_up(self.id);
         // One that was dismissed is forgotten already, and another may have taken its place.
-        if self.office.registry.close(self.id, &ctx.address()) {
-            wake_others(&self.office, self.office.capacity.forget(self.id));
+        if self.context.registry.close(self.id, &ctx.address()) {
+            wake_others(&self.context, self.context.capacity.forget(self.id));
         }
     }
 }
 
-impl Handler<Mail> for RunActor {
+impl Handler<RunMessage> for RunActor {
     type Result = ();
 
-    fn handle(&mut self, mail: Mail, ctx: &mut Self::Context) {
-        if matches!(mail, Mail::Dismiss) {
+    fn handle(&mut self, messages: RunMessage, ctx: &mut Self::Context) {
+        if matches!(messages, RunMessage::Dismiss) {
             return ctx.stop();
         }
         // When the pause is over it is looked at in any case.
-        if self.aside.is_some() && !mail.is_news() {
+        if self.aside.is_some() && !messages.is_news() {
             return;
         }
         if self.inbox.len() >= INBOX {
-            self.inbox.retain(|mail| matches!(mail, Mail::Order(_)));
+            self.inbox.retain(|messages| matches!(messages, RunMessage::Order(_)));
             self.inbox.truncate(INBOX / 2);
-            self.inbox.push(Mail::Reload);
+            self.inbox.push(RunMessage::Reload);
         }
-        self.inbox.push(mail);
+        self.inbox.push(messages);
         self.begin(ctx);
     }
 }

@@ -85,13 +85,13 @@ impl Sessions {
 
     /// Who is to take a run over: of all that know its events and have room the one that a hash of both names, so that
     /// everybody comes to the same answer and every orchestrator gets its share.
-    pub(crate) fn heir(&self, run: RunId, version: u32) -> Option<&AgentId> {
+    pub(crate) fn successor(&self, run: RunId, version: u32) -> Option<&AgentId> {
         let able = self.live().filter(|lease| lease.note.event_version >= version && lease.note.room > 0);
         able.map(|lease| &lease.holder).max_by_key(|holder| weight(&run.to_string(), holder))
     }
 
     /// Who sees to it that a lapsed lease is removed.
-    pub(crate) fn undertaker(&self, key: &str) -> Option<&AgentId> {
+    pub(crate) fn reaper(&self, key: &str) -> Option<&AgentId> {
         self.live().map(|lease| &lease.holder).max_by_key(|holder| weight(key, holder))
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let mut shares: BTreeMap<AgentId, u32> = BTreeMap::new();
         for n in 0..400 {
             *shares
-                .entry(sessions.heir(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous))
+                .entry(sessions.successor(run(n), 1).cloned().unwrap_or_else(AgentId::anonymous))
                 .or_default() += 1;
         }
         assert_eq!(shares.len(), 4);
@@ -274,10 +274,10 @@ mod tests {
         let mut new = lease(3, 3, 1000, &[]);
         new.note.event_version = 2;
         let sessions = sessions([full, old, new]);
-        assert_eq!(sessions.heir(run(1), 2), Some(&agent(3)));
-        assert_eq!(sessions.heir(run(1), 3), None);
+        assert_eq!(sessions.successor(run(1), 2), Some(&agent(3)));
+        assert_eq!(sessions.successor(run(1), 3), None);
         assert_eq!(sessions.common_version(2), 1, "the oldest must be able to read it");
-        let heirs: Vec<_> = (0..50).filter_map(|n| sessions.heir(run(n), 1)).collect();
+        let heirs: Vec<_> = (0..50).filter_map(|n| sessions.successor(run(n), 1)).collect();
         assert!(heirs.contains(&&agent(2)) && !heirs.contains(&&agent(1)));
     }
 

@@ -8,9 +8,9 @@ use muster_bus::{BusError, RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::Entry;
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 use super::owners;
-use super::run_actor::Mail;
+use super::run_actor::RunMessage;
 
 /// Longest wait for one timer before asking again.
 const POLL: Duration = Duration::from_secs(5);
@@ -22,12 +22,12 @@ const PAUSE: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// When the record cannot be followed, or cannot be followed any more.
-pub(super) async fn follow_agents(office: Arc<Office>, after: Seq) -> Result<(), BusError> {
-    let mut signals = office.bus.record().follow(&RecordFilter::AgentSignals, after).await?;
+pub(super) async fn follow_agents(context: Arc<OrchestratorContext>, after: Seq) -> Result<(), BusError> {
+    let mut signals = context.bus.record().follow(&RecordFilter::AgentSignals, after).await?;
     while let Some(signal) = signals.next().await {
         match signal {
-            Ok(entry) => dispatch(&office, entry),
-            Err(unreadable) => warn(&office, &unreadable).await,
+            Ok(entry) => dispatch(&context, entry),
+            Err(unreadable) => warn(&context, &unreadable).await,
         }
     }
     Err(BusError::Other {
@@ -36,23 +36,23 @@ pub(super) async fn follow_agents(office: Arc<Office>, after: Seq) -> Result<(),
     })
 }
 
-fn dispatch(office: &Office, entry: Entry) {
-    office.ownership.reached(entry.seq);
-    office.registry.tell(entry.run, Mail::Signal(Box::new(entry)));
+fn dispatch(context: &OrchestratorContext, entry: Entry) {
+    context.ownership.reached(entry.seq);
+    context.registry.tell(entry.run, RunMessage::Signal(Box::new(entry)));
 }
 
 /// A run with an entry that cannot be read must not be decided upon: reading its record again finds that out. Nothing
 /// depends on one that names no task; whoever drives the run keeps it among the dead letters.
-async fn warn(office: &Office, unreadable: &Unreadable) {
+async fn warn(context: &OrchestratorContext, unreadable: &Unreadable) {
     tracing::error!(%unreadable, "an agent's entry cannot be read");
     let Some(run) = unreadable.subject.split('.').nth(1).and_then(|run| run.parse::<RunId>().ok()) else {
         return;
     };
     if !unreadable.of_nobody {
-        return office.registry.tell(run, Mail::Reload);
+        return context.registry.tell(run, RunMessage::Reload);
     }
-    if office.registry.has(run)
-        && let Err(error) = office.bus.dead().put_entry(unreadable.seq, &unreadable.reason).await
+    if context.registry.has(run)
+        && let Err(error) = context.bus.dead().put_entry(unreadable.seq, &unreadable.reason).await
     {
         tracing::warn!(%run, %error, "an entry of no task could not be kept among the dead letters");
     }
@@ -63,12 +63,12 @@ async fn warn(office: &Office, unreadable: &Unreadable) {
 ///
 /// # Errors
 /// When the queue of timers cannot be joined.
-pub(super) async fn take_timers(office: Arc<Office>) -> Result<(), BusError> {
-    let timers = office.bus.timers().join().await?;
+pub(super) async fn take_timers(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let timers = context.bus.timers().join().await?;
     loop {
         match timers.take(POLL).await {
             Ok(Some(fired)) => {
-                owners::due(&office, fired.run).await;
+                owners::due(&context, fired.run).await;
                 if let Err(error) = fired.done().await {
                     tracing::warn!(%error, "a timer could not be acknowledged");
                 }

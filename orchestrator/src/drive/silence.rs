@@ -8,14 +8,14 @@ use muster_shared::ids::{AgentId, Generation, TaskId};
 use muster_shared::run::{Input, RunState};
 use muster_shared::time::Millis;
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 use crate::decide::patience;
 
 /// When anybody wrote last about a generation of a task, as far as it was looked up.
 pub(super) type Heard = BTreeMap<(TaskId, Generation), Millis>;
 
 /// A task in an agent's hands.
-struct Held<'a> {
+struct HeldTask<'a> {
     task: &'a TaskId,
     generation: Generation,
     agent: &'a AgentId,
@@ -24,44 +24,48 @@ struct Held<'a> {
     patience: Duration,
 }
 
-impl Held<'_> {
+impl HeldTask<'_> {
     fn due(&self) -> Millis {
         self.since.after(self.patience)
     }
 }
 
 fn held<'a>(
-    office: &'a Office,
+    context: &'a OrchestratorContext,
     run: &'a RunState,
     heard: &'a Heard,
-) -> impl Iterator<Item = Held<'a>> + use<'a> {
+) -> impl Iterator<Item = HeldTask<'a>> + use<'a> {
     run.tasks.iter().filter_map(|(task, state)| {
         let (patience, agent) = (patience(run, state)?, state.agent.as_ref()?);
-        let own = Duration::from_millis(office.capacity.quiet_ms(agent));
+        let own = Duration::from_millis(context.capacity.quiet_ms(agent));
         let looked_up = heard.get(&(task.clone(), state.generation)).copied();
         let since = looked_up.or(state.offered_at)?;
-        Some(Held { task, generation: state.generation, agent, since, patience: patience.max(own) })
+        Some(HeldTask { task, generation: state.generation, agent, since, patience: patience.max(own) })
     })
 }
 
 /// When somebody who says nothing has to be looked after next.
-pub(super) fn next(office: &Office, run: &RunState, heard: &Heard) -> Option<Millis> {
-    held(office, run, heard).map(|held| held.due()).min()
+pub(super) fn next(context: &OrchestratorContext, run: &RunState, heard: &Heard) -> Option<Millis> {
+    held(context, run, heard).map(|held| held.due()).min()
 }
 
 /// Looks up who has said nothing for too long. What was heard is remembered.
 ///
 /// # Errors
 /// When the bus fails.
-pub(super) async fn look(office: &Office, run: &RunState, heard: &mut Heard) -> Result<Vec<Input>, BusError> {
-    let now = office.now();
-    let overdue = held(office, run, heard).filter(|held| held.due() <= now);
+pub(super) async fn look(
+    context: &OrchestratorContext,
+    run: &RunState,
+    heard: &mut Heard,
+) -> Result<Vec<Input>, BusError> {
+    let now = context.now();
+    let overdue = held(context, run, heard).filter(|held| held.due() <= now);
     let overdue: Vec<(TaskId, Generation, AgentId, Millis, Duration)> = overdue
         .map(|held| (held.task.clone(), held.generation, held.agent.clone(), held.since, held.patience))
         .collect();
     let mut silent = Vec::new();
     for (task, generation, agent, since, patience) in overdue {
-        let last = office.bus.record().last_word(run.id, &task, generation).await?.unwrap_or(since);
+        let last = context.bus.record().last_word(run.id, &task, generation).await?.unwrap_or(since);
         if last.after(patience) <= now {
             let for_ms = u64::try_from(now.since(last).as_millis()).unwrap_or(u64::MAX);
             silent.push(Input::Silent { task, generation, agent, for_ms });

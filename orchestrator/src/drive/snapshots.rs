@@ -12,8 +12,8 @@ use muster_shared::run::Snapshot;
 use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::{CodecError, decode_unbounded, encode};
 
-use super::book::{Book, ReadError};
-use super::office::Office;
+use super::context::OrchestratorContext;
+use super::run_log::{ReadError, RunLog};
 
 /// Why a state could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -27,21 +27,21 @@ enum KeepError {
 }
 
 /// Keeps the state of a run aside, in the background.
-pub(super) fn keep(office: Arc<Office>, run: RunId) {
+pub(super) fn keep(context: Arc<OrchestratorContext>, run: RunId) {
     tokio::spawn(async move {
-        if let Err(error) = keep_now(&office, run).await {
+        if let Err(error) = keep_now(&context, run).await {
             tracing::warn!(%run, %error, "the state of a run could not be kept aside; its record is whole");
         }
     });
 }
 
-async fn keep_now(office: &Office, run: RunId) -> Result<(), KeepError> {
-    let book = Book::read(office, run).await?;
-    let Some(state) = book.run.filter(|state| !state.status.is_ended()) else { return Ok(()) };
-    let store = office.bus.store();
+async fn keep_now(context: &OrchestratorContext, run: RunId) -> Result<(), KeepError> {
+    let run_log = RunLog::read(context, run).await?;
+    let Some(state) = run_log.run.filter(|state| !state.status.is_ended()) else { return Ok(()) };
+    let store = context.bus.store();
     let before = store.get(&newest_name(run)).await?.and_then(|bytes| seq_in(&bytes));
     let at = state.folded;
-    let bytes = encode(&Snapshot::of(&state, book.created, book.author), Encoding::MessagePack)?;
+    let bytes = encode(&Snapshot::of(&state, run_log.created, run_log.author), Encoding::MessagePack)?;
     store.put_named(&name(run, at), bytes.into()).await?;
     store.put_named(&newest_name(run), at.to_string().into()).await?;
     if let Some(before) = before.filter(|before| *before != at) {
@@ -51,8 +51,8 @@ async fn keep_now(office: &Office, run: RunId) -> Result<(), KeepError> {
 }
 
 /// The newest state that was kept of a run, if this build can use it.
-pub(super) async fn newest(office: &Office, run: RunId) -> Option<Book> {
-    match find(office, run).await {
+pub(super) async fn newest(context: &OrchestratorContext, run: RunId) -> Option<RunLog> {
+    match find(context, run).await {
         Ok(found) => found,
         Err(error) => {
             tracing::warn!(%run, %error, "a kept state cannot be used; the whole record is folded");
@@ -61,8 +61,8 @@ pub(super) async fn newest(office: &Office, run: RunId) -> Option<Book> {
     }
 }
 
-async fn find(office: &Office, run: RunId) -> Result<Option<Book>, KeepError> {
-    let store = office.bus.store();
+async fn find(context: &OrchestratorContext, run: RunId) -> Result<Option<RunLog>, KeepError> {
+    let store = context.bus.store();
     let Some(at) = store.get(&newest_name(run)).await?.and_then(|bytes| seq_in(&bytes)) else {
         return Ok(None);
     };
@@ -73,11 +73,11 @@ async fn find(office: &Office, run: RunId) -> Result<Option<Book>, KeepError> {
     }
     let created = snapshot.created();
     let before = Seq(created.0.saturating_sub(1));
-    let Some(first) = office.bus.record().first(&RecordFilter::Decisions(run), before).await? else {
+    let Some(first) = context.bus.record().first(&RecordFilter::Decisions(run), before).await? else {
         return Ok(None);
     };
     let restored = snapshot.restore(&first).filter(|(state, _)| state.folded == at);
-    Ok(restored.map(|(state, author)| Book::restored(state, author, created)))
+    Ok(restored.map(|(state, author)| RunLog::restored(state, author, created)))
 }
 
 fn name(run: RunId, at: Seq) -> String {

@@ -14,9 +14,9 @@ use muster_bus::{BusError, RecordFilter, SeenLease};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{Entry, Input, RecordEvent, RunEvent};
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 use super::registry::Registry;
-use super::run_actor::Mail;
+use super::run_actor::RunMessage;
 
 /// How often the newest decision of what is left is looked at, to find out whether it has ended.
 const LOOK: Duration = Duration::from_secs(1);
@@ -25,24 +25,24 @@ const LOOK: Duration = Duration::from_secs(1);
 const ANY_VERSION: u32 = 1;
 
 /// Runs that were left behind with a lease, by run, with the version of their events.
-type Left = BTreeMap<RunId, u32>;
+type LeftBehind = BTreeMap<RunId, u32>;
 
 /// Takes runs over whose orchestrator's lease has lapsed, for as long as it is polled.
 ///
 /// # Errors
 /// When the leases cannot be watched, or cannot be watched any more.
-pub(super) async fn adopt_orphans(office: Arc<Office>) -> Result<(), BusError> {
-    let mut changes = office.bus.leases().watch().await?;
-    let mut estates = Estates::default();
+pub(super) async fn adopt_orphans(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let mut changes = context.bus.leases().watch().await?;
+    let mut abandoned = AbandonedRunsByLease::default();
     loop {
         tokio::select! {
             change = changes.next() => match change {
-                Some(change) => office.ownership.sessions().take(change),
+                Some(change) => context.ownership.sessions().take(change),
                 None => break,
             },
-            () = office.ownership.hint() => {}
+            () = context.ownership.hint() => {}
         }
-        if let Err(error) = estates.settle(&office).await {
+        if let Err(error) = abandoned.settle(&context).await {
             tracing::warn!(%error, "what another orchestrator left could not be looked through; trying again");
         }
     }
@@ -53,10 +53,10 @@ pub(super) async fn adopt_orphans(office: Arc<Office>) -> Result<(), BusError> {
 ///
 /// # Errors
 /// When the bus fails.
-pub(super) async fn adopt_unnamed(office: &Arc<Office>) -> Result<(), BusError> {
-    for run in office.bus.record().runs().await?.into_iter().take(office.settings.scan_runs) {
-        if is_unfinished(office, run).await? {
-            take_over(office, run, None);
+pub(super) async fn adopt_unnamed(context: &Arc<OrchestratorContext>) -> Result<(), BusError> {
+    for run in context.bus.record().runs().await?.into_iter().take(context.settings.scan_runs) {
+        if is_unfinished(context, run).await? {
+            take_over(context, run, None);
         }
     }
     Ok(())
@@ -64,81 +64,85 @@ pub(super) async fn adopt_unnamed(office: &Arc<Office>) -> Result<(), BusError> 
 
 /// What lapsed leases left, by the names of the leases.
 #[derive(Default)]
-struct Estates {
-    known: HashMap<String, Estate>,
+struct AbandonedRunsByLease {
+    known: HashMap<String, AbandonedRuns>,
 }
 
-struct Estate {
-    left: Left,
+struct AbandonedRuns {
+    left: LeftBehind,
     looked: Option<Instant>,
 }
 
-impl Estates {
+impl AbandonedRunsByLease {
     /// Takes over what falls to this orchestrator, and removes leases of which nothing is left.
-    async fn settle(&mut self, office: &Arc<Office>) -> Result<(), BusError> {
-        let lapsed: Vec<SeenLease> = office.ownership.sessions().lapsed().cloned().collect();
+    async fn settle(&mut self, context: &Arc<OrchestratorContext>) -> Result<(), BusError> {
+        let lapsed: Vec<SeenLease> = context.ownership.sessions().lapsed().cloned().collect();
         self.known.retain(|key, _| lapsed.iter().any(|lease| lease.key == *key));
-        if office.ownership.epoch().is_none() {
+        if context.ownership.epoch().is_none() {
             return Ok(());
         }
-        self.look_through(office, &lapsed).await?;
+        self.look_through(context, &lapsed).await?;
         for lease in &lapsed {
-            self.take_over_of(office, lease);
+            self.take_over_of(context, lease);
         }
         for lease in &lapsed {
-            self.bury(office, lease).await?;
+            self.bury(context, lease).await?;
         }
         Ok(())
     }
 
     /// Finds out what leases left that lapsed since the last time. However many they are, the newest part of the record
     /// is read once: orchestrators that die often must not leave more work than the next one gets done in its life.
-    async fn look_through(&mut self, office: &Office, lapsed: &[SeenLease]) -> Result<(), BusError> {
+    async fn look_through(
+        &mut self,
+        context: &OrchestratorContext,
+        lapsed: &[SeenLease],
+    ) -> Result<(), BusError> {
         let new: Vec<&SeenLease> =
             lapsed.iter().filter(|lease| !self.known.contains_key(&lease.key)).collect();
         let Some(from) = new.iter().map(|lease| lease.note.through).min() else { return Ok(()) };
-        let decisions = office.bus.record().read(&RecordFilter::AllDecisions, from).await?;
+        let decisions = context.bus.record().read(&RecordFilter::AllDecisions, from).await?;
         for lease in new {
             let left = left_by(lease, &decisions);
             tracing::info!(holder = %lease.holder, runs = left.len(), "the lease of an orchestrator has lapsed");
-            self.known.insert(lease.key.clone(), Estate { left, looked: None });
+            self.known.insert(lease.key.clone(), AbandonedRuns { left, looked: None });
         }
         Ok(())
     }
 
-    fn take_over_of(&mut self, office: &Arc<Office>, lease: &SeenLease) {
-        let Some(estate) = self.known.get_mut(&lease.key) else { return };
-        estate.left.retain(|run, _| office.ownership.sessions().owner(*run).is_none());
-        for (run, version) in &estate.left {
-            if falls_to_us(office, *run, *version) {
-                take_over(office, *run, Some(&lease.holder));
+    fn take_over_of(&mut self, context: &Arc<OrchestratorContext>, lease: &SeenLease) {
+        let Some(abandoned) = self.known.get_mut(&lease.key) else { return };
+        abandoned.left.retain(|run, _| context.ownership.sessions().owner(*run).is_none());
+        for (run, version) in &abandoned.left {
+            if falls_to_us(context, *run, *version) {
+                take_over(context, *run, Some(&lease.holder));
             }
         }
     }
 
     /// Removes a lease of which nothing is left, if that falls to this orchestrator.
-    async fn bury(&mut self, office: &Office, lease: &SeenLease) -> Result<(), BusError> {
-        let Some(estate) = self.known.get_mut(&lease.key) else { return Ok(()) };
-        if office.ownership.sessions().undertaker(&lease.key) != Some(office.bus.who()) {
+    async fn bury(&mut self, context: &OrchestratorContext, lease: &SeenLease) -> Result<(), BusError> {
+        let Some(abandoned) = self.known.get_mut(&lease.key) else { return Ok(()) };
+        if context.ownership.sessions().reaper(&lease.key) != Some(context.bus.who()) {
             return Ok(());
         }
-        estate.forget_the_ended(office).await?;
-        if estate.left.is_empty() {
-            office.bus.leases().remove(&lease.key, lease.revision).await?;
+        abandoned.forget_the_ended(context).await?;
+        if abandoned.left.is_empty() {
+            context.bus.leases().remove(&lease.key, lease.revision).await?;
         }
         Ok(())
     }
 }
 
-impl Estate {
+impl AbandonedRuns {
     /// Forgets runs that ended before anybody's lease named them.
-    async fn forget_the_ended(&mut self, office: &Office) -> Result<(), BusError> {
+    async fn forget_the_ended(&mut self, context: &OrchestratorContext) -> Result<(), BusError> {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
         }
         let runs: Vec<RunId> = self.left.keys().copied().collect();
         for run in runs {
-            if !is_unfinished(office, run).await? {
+            if !is_unfinished(context, run).await? {
                 self.left.remove(&run);
             }
         }
@@ -149,9 +153,9 @@ impl Estate {
 
 /// The runs that a lease names, and those that its holder created or took over after it was last renewed, without those
 /// that have ended. `decisions` begin at the latest where the lease stood.
-fn left_by(lease: &SeenLease, decisions: &[Entry]) -> Left {
+fn left_by(lease: &SeenLease, decisions: &[Entry]) -> LeftBehind {
     let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
-    let mut left: Left = named.collect();
+    let mut left: LeftBehind = named.collect();
     for entry in decisions.iter().filter(|entry| entry.seq > lease.note.through) {
         if author(entry) == Some(&lease.holder) {
             left.entry(entry.run).or_insert_with(|| version_in(entry));
@@ -163,22 +167,22 @@ fn left_by(lease: &SeenLease, decisions: &[Entry]) -> Left {
     left
 }
 
-fn falls_to_us(office: &Office, run: RunId, version: u32) -> bool {
-    let is_free = !office.registry.has(run) && !office.is_set_aside(run);
-    let has_room = office.registry.len() < office.settings.max_runs;
-    is_free && has_room && office.ownership.sessions().heir(run, version) == Some(office.bus.who())
+fn falls_to_us(context: &OrchestratorContext, run: RunId, version: u32) -> bool {
+    let is_free = !context.registry.has(run) && !context.is_set_aside(run);
+    let has_room = context.registry.len() < context.settings.max_runs;
+    is_free && has_room && context.ownership.sessions().successor(run, version) == Some(context.bus.who())
 }
 
-fn take_over(office: &Arc<Office>, run: RunId, from: Option<&AgentId>) {
+fn take_over(context: &Arc<OrchestratorContext>, run: RunId, from: Option<&AgentId>) {
     tracing::info!(%run, from = from.map(AgentId::as_str), "taking over a run that nobody drives");
-    drop(Registry::open(office, run));
-    office.registry.tell(run, Mail::Wake(Input::Capacity));
+    drop(Registry::open(context, run));
+    context.registry.tell(run, RunMessage::Wake(Input::Capacity));
 }
 
 /// Whether the last decision of a run has not ended it. A record that cannot be read is not for us.
-async fn is_unfinished(office: &Office, run: RunId) -> Result<bool, BusError> {
-    match office.bus.record().last_decision(run).await {
-        Ok(Some(last)) if is_silent(&last) => Ok(!any_ends(office, run).await?),
+async fn is_unfinished(context: &OrchestratorContext, run: RunId) -> Result<bool, BusError> {
+    match context.bus.record().last_decision(run).await {
+        Ok(Some(last)) if is_silent(&last) => Ok(!any_ends(context, run).await?),
         Ok(Some(last)) => Ok(!ends(&last)),
         Ok(None) => Ok(false),
         Err(error @ BusError::Unreadable { .. }) => {
@@ -209,8 +213,8 @@ const fn is_silent(entry: &Entry) -> bool {
     }
 }
 
-async fn any_ends(office: &Office, run: RunId) -> Result<bool, BusError> {
-    let decisions = office.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await?;
+async fn any_ends(context: &OrchestratorContext, run: RunId) -> Result<bool, BusError> {
+    let decisions = context.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await?;
     Ok(decisions.iter().any(ends))
 }
 

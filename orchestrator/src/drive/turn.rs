@@ -16,13 +16,13 @@ use muster_shared::wire::Encoding;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::book::{Book, ReadError};
+use super::context::OrchestratorContext;
 use super::deaths;
-use super::office::Office;
 use super::pace::Took;
 use super::perform::perform;
 use super::room::{Roomed, decide_with_room};
-use super::run_actor::Mail;
+use super::run_actor::RunMessage;
+use super::run_log::{ReadError, RunLog};
 use super::silence::{self, Heard};
 use super::snapshots;
 use crate::decide::{Decision, hand_on_again, next_deadline, next_review};
@@ -41,12 +41,12 @@ const LOOK_FOR_ROOM: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) input: Input,
-    pub(crate) answer: oneshot::Sender<Answer>,
+    pub(crate) answer: oneshot::Sender<OrderReply>,
 }
 
 /// What became of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum OrderReply {
     /// It stands in the record, or changes nothing any more.
     Recorded,
     /// There is no such run.
@@ -63,8 +63,8 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(super) struct TurnEnd {
     /// What is known of the run now; nothing if the record must be read again.
-    pub(super) book: Option<Book>,
-    pub(super) fate: Fate,
+    pub(super) run_log: Option<RunLog>,
+    pub(super) outcome: TurnOutcome,
     pub(super) took: Took,
 }
 
@@ -79,7 +79,7 @@ pub(super) enum Alarm {
 
 /// What becomes of the actor.
 #[derive(Debug)]
-pub(super) enum Fate {
+pub(super) enum TurnOutcome {
     /// It goes on when something comes, when the alarm rings, or at once if there is more to offer.
     GoOn { wake: Option<Alarm>, more: bool },
     /// There is nothing more to do.
@@ -94,7 +94,7 @@ pub(super) enum Fate {
 
 /// Why a turn could not be finished.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum TurnError {
     #[error("{0} has the run")]
     Elsewhere(AgentId),
     #[error("this process has no lease now")]
@@ -107,7 +107,7 @@ enum Trouble {
     Apply(#[from] ApplyError),
 }
 
-impl From<ReadError> for Trouble {
+impl From<ReadError> for TurnError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Bus(error) => Self::Bus(error),
@@ -118,7 +118,7 @@ impl From<ReadError> for Trouble {
 
 /// What came in since the last turn, sorted.
 #[derive(Debug, Default)]
-struct Post {
+struct Inbox {
     signals: Vec<Entry>,
     orders: Vec<Order>,
     wakes: Vec<Input>,
@@ -126,146 +126,155 @@ struct Post {
     news: bool,
 }
 
-impl Post {
-    fn sort(mail: Vec<Mail>) -> Self {
-        let mut post = Self { news: mail.iter().any(Mail::is_news), ..Self::default() };
-        for mail in mail {
-            match mail {
-                Mail::Signal(entry) => post.signals.push(*entry),
-                Mail::Order(order) => post.orders.push(order),
-                Mail::Wake(input) if post.wakes.contains(&input) => {}
-                Mail::Wake(input) => post.wakes.push(input),
-                Mail::Look if post.wakes.contains(&Input::Capacity) => {}
-                Mail::Look => post.wakes.push(Input::Capacity),
+impl Inbox {
+    fn sort(messages: Vec<RunMessage>) -> Self {
+        let mut inbox = Self { news: messages.iter().any(RunMessage::is_news), ..Self::default() };
+        for messages in messages {
+            match messages {
+                RunMessage::Signal(entry) => inbox.signals.push(*entry),
+                RunMessage::Order(order) => inbox.orders.push(order),
+                RunMessage::Wake(input) if inbox.wakes.contains(&input) => {}
+                RunMessage::Wake(input) => inbox.wakes.push(input),
+                RunMessage::Look if inbox.wakes.contains(&Input::Capacity) => {}
+                RunMessage::Look => inbox.wakes.push(Input::Capacity),
                 // Seen to before a turn begins.
-                Mail::Dismiss => {}
-                Mail::Reload => post.reload = true,
+                RunMessage::Dismiss => {}
+                RunMessage::Reload => inbox.reload = true,
             }
         }
-        post
+        inbox
     }
 }
 
 /// Takes one turn.
-pub(super) async fn turn(office: Arc<Office>, id: RunId, book: Option<Book>, mail: Vec<Mail>) -> TurnEnd {
-    let Post { signals, orders, wakes, reload, news } = Post::sort(mail);
+pub(super) async fn turn(
+    context: Arc<OrchestratorContext>,
+    id: RunId,
+    run_log: Option<RunLog>,
+    messages: Vec<RunMessage>,
+) -> TurnEnd {
+    let Inbox { signals, orders, wakes, reload, news } = Inbox::sort(messages);
     if !news {
         // Whoever is woken over and over must not keep others from the bus: what they wait for there comes first.
         tokio::task::yield_now().await;
     }
     let commands: Vec<Input> = orders.iter().map(|order| order.input.clone()).collect();
-    let work = go(&office, id, book.filter(|_| !reload), &signals, commands, wakes);
+    let work = go(&context, id, run_log.filter(|_| !reload), &signals, commands, wakes);
     // The state of a run is large, and lives on the heap while others are waited for.
     let done = Box::pin(work).await;
     let answer = match &done {
-        Ok(Done { book, .. }) if book.run.is_none() => Answer::NoSuchRun,
-        Ok(_) => Answer::Recorded,
-        Err(Trouble::Elsewhere(owner)) => Answer::Elsewhere(owner.clone()),
-        Err(Trouble::NoLease | Trouble::Contended | Trouble::Bus(_) | Trouble::Apply(_)) => Answer::Later,
+        Ok(Done { run_log, .. }) if run_log.run.is_none() => OrderReply::NoSuchRun,
+        Ok(_) => OrderReply::Recorded,
+        Err(TurnError::Elsewhere(owner)) => OrderReply::Elsewhere(owner.clone()),
+        Err(TurnError::NoLease | TurnError::Contended | TurnError::Bus(_) | TurnError::Apply(_)) => {
+            OrderReply::Later
+        }
     };
     for order in orders {
         // Whoever asked may have stopped waiting; the order is then given to somebody again, which is harmless.
         let _gone = order.answer.send(answer.clone());
     }
     match done {
-        Ok(Done { book, wake, more, wrote }) => {
-            let over = book.run.as_ref().is_none_or(|run| run.status.is_ended());
-            let fate = if over { Fate::Ended } else { Fate::GoOn { wake, more } };
-            TurnEnd { book: Some(book), fate, took: Took { news, wrote } }
+        Ok(Done { run_log, wake, more, wrote }) => {
+            let over = run_log.run.as_ref().is_none_or(|run| run.status.is_ended());
+            let outcome = if over { TurnOutcome::Ended } else { TurnOutcome::GoOn { wake, more } };
+            TurnEnd { run_log: Some(run_log), outcome, took: Took { news, wrote } }
         }
-        Err(trouble) => TurnEnd { book: None, fate: fate_after(trouble), took: Took { news, wrote: false } },
+        Err(error) => {
+            TurnEnd { run_log: None, outcome: outcome_after(error), took: Took { news, wrote: false } }
+        }
     }
 }
 
-fn fate_after(trouble: Trouble) -> Fate {
-    match trouble {
-        Trouble::Elsewhere(_) => Fate::Elsewhere,
+fn outcome_after(error: TurnError) -> TurnOutcome {
+    match error {
+        TurnError::Elsewhere(_) => TurnOutcome::Elsewhere,
         // Its lease names the run for as long as the run is known here: were it let go of now, a renewal on its way would
         // not name it, and nobody would know that it was left. All runs are dismissed once the lease is gone.
-        Trouble::NoLease | Trouble::Contended => Fate::Retry,
-        Trouble::Bus(error) if error.is_transient() => Fate::Retry,
-        Trouble::Bus(error) => Fate::GiveUp { reason: error.to_string() },
-        Trouble::Apply(error) => Fate::GiveUp { reason: error.to_string() },
+        TurnError::NoLease | TurnError::Contended => TurnOutcome::Retry,
+        TurnError::Bus(error) if error.is_transient() => TurnOutcome::Retry,
+        TurnError::Bus(error) => TurnOutcome::GiveUp { reason: error.to_string() },
+        TurnError::Apply(error) => TurnOutcome::GiveUp { reason: error.to_string() },
     }
 }
 
 /// How a turn was finished.
 struct Done {
-    book: Book,
+    run_log: RunLog,
     wake: Option<Alarm>,
     more: bool,
     wrote: bool,
 }
 
 async fn go(
-    office: &Arc<Office>,
+    context: &Arc<OrchestratorContext>,
     id: RunId,
-    book: Option<Book>,
+    run_log: Option<RunLog>,
     signals: &[Entry],
     commands: Vec<Input>,
     wakes: Vec<Input>,
-) -> Result<Done, Trouble> {
-    let epoch = office.ownership.epoch().filter(|_| !office.closed.is_cancelled());
-    let epoch = epoch.ok_or(Trouble::NoLease)?;
-    let fresh = book.is_none();
-    let mut book = match book {
-        Some(book) => book,
+) -> Result<Done, TurnError> {
+    let epoch = context.ownership.epoch().filter(|_| !context.closed.is_cancelled());
+    let epoch = epoch.ok_or(TurnError::NoLease)?;
+    let fresh = run_log.is_none();
+    let mut run_log = match run_log {
+        Some(run_log) => run_log,
         // The fence tells if the run is there already.
         None => match commands.iter().find_map(version_to_begin) {
             Some(version) => {
-                office.registry.own(id, version);
-                Book::default()
+                context.registry.own(id, version);
+                RunLog::default()
             }
-            None => read_ours(office, id).await?,
+            None => read_ours(context, id).await?,
         },
     };
-    let mut agents = if fresh { book.left_over() } else { std::mem::take(&mut book.deferred) };
-    agents.extend(signals.iter().filter_map(|entry| book.take_in(entry)));
-    let mut wakes = deaths::witness(office, book.run.as_ref(), fresh, wakes).await?;
-    if let Some(run) = &book.run {
-        let silent = silence::look(office, run, &mut book.heard).await?;
+    let mut agents = if fresh { run_log.left_over() } else { std::mem::take(&mut run_log.deferred) };
+    agents.extend(signals.iter().filter_map(|entry| run_log.take_in(entry)));
+    let mut wakes = deaths::witness(context, run_log.run.as_ref(), fresh, wakes).await?;
+    if let Some(run) = &run_log.run {
+        let silent = silence::look(context, run, &mut run_log.heard).await?;
         wakes.extend(silent);
     }
-    if let Some(run) = book.run.as_ref().filter(|run| fresh && !run.status.is_ended()) {
-        perform(office, id, epoch, hand_on_again(run)).await;
+    if let Some(run) = run_log.run.as_ref().filter(|run| fresh && !run.status.is_ended()) {
+        perform(context, id, epoch, hand_on_again(run)).await;
     }
     for _ in 0..MOST_ATTEMPTS {
         let inputs: Vec<Input> = agents.iter().chain(&commands).chain(&wakes).cloned().collect();
-        let draft = Draft::make(office, id, book.run.as_ref(), inputs)?;
-        let (wake, more) = (draft.wake(office, &book.heard), draft.decision.more);
-        if draft.can_wait(office) {
-            book.deferred = draft.inputs.into_iter().filter(is_of_agent).collect();
-            return Ok(Done { book, wake, more, wrote: false });
+        let draft = Draft::make(context, id, run_log.run.as_ref(), inputs)?;
+        let (wake, more) = (draft.wake(context, &run_log.heard), draft.decision.more);
+        if draft.can_wait(context) {
+            run_log.deferred = draft.inputs.into_iter().filter(is_of_agent).collect();
+            return Ok(Done { run_log, wake, more, wrote: false });
         }
-        match Box::pin(draft.write(office, id, epoch, &mut book)).await? {
+        match Box::pin(draft.write(context, id, epoch, &mut run_log)).await? {
             Written::Done => {
-                if book.snapshot_is_due(office.settings.snapshot_every) {
-                    snapshots::keep(Arc::clone(office), id);
+                if run_log.snapshot_is_due(context.settings.snapshot_every) {
+                    snapshots::keep(Arc::clone(context), id);
                 }
-                return Ok(Done { book, wake, more, wrote: true });
+                return Ok(Done { run_log, wake, more, wrote: true });
             }
             Written::Again => {
-                book = read_ours(office, id).await?;
-                agents = book.left_over();
+                run_log = read_ours(context, id).await?;
+                agents = run_log.left_over();
             }
         }
     }
-    Err(Trouble::Contended)
+    Err(TurnError::Contended)
 }
 
 /// Reads a run's record, if the run is ours: nobody else's newest decision stands under a lease that holds.
-async fn read_ours(office: &Office, id: RunId) -> Result<Book, Trouble> {
-    let book = Book::read(office, id).await?;
-    if let Some(author) = &book.author
-        && let Some(run) = &book.run
-        && office.ownership.sessions().is_left_to(author, id, run.decided)
+async fn read_ours(context: &OrchestratorContext, id: RunId) -> Result<RunLog, TurnError> {
+    let run_log = RunLog::read(context, id).await?;
+    if let Some(author) = &run_log.author
+        && let Some(run) = &run_log.run
+        && context.ownership.sessions().is_left_to(author, id, run.decided)
     {
-        return Err(Trouble::Elsewhere(author.clone()));
+        return Err(TurnError::Elsewhere(author.clone()));
     }
-    if let Some(run) = &book.run {
-        office.registry.own(id, run.event_version);
+    if let Some(run) = &run_log.run {
+        context.registry.own(id, run.event_version);
     }
-    Ok(book)
+    Ok(run_log)
 }
 
 /// Whether an input stands in the record as what an agent wrote.
@@ -320,25 +329,25 @@ enum Written {
 impl Draft {
     /// Decides with what the queues have room for.
     fn make(
-        office: &Office,
+        context: &OrchestratorContext,
         id: RunId,
         run: Option<&RunState>,
         inputs: Vec<Input>,
     ) -> Result<Self, ApplyError> {
-        let now = run.map_or(Millis(0), |run| run.decided_at).max(office.now());
-        let inputs = office.capacity.held_to_contracts(run, inputs);
+        let now = run.map_or(Millis(0), |run| run.decided_at).max(context.now());
+        let inputs = context.capacity.held_to_contracts(run, inputs);
         let Roomed { decision, capacity, specialists, woken } =
-            decide_with_room(&office.capacity, id, run, &inputs, now)?;
-        wake_others(office, woken);
+            decide_with_room(&context.capacity, id, run, &inputs, now)?;
+        wake_others(context, woken);
         let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
         let specialists = if decision.told_of_specialists { specialists } else { Vec::new() };
         Ok(Self { inputs, now, basis, after, capacity, specialists, decision })
     }
 
     /// Whether nothing is lost when this is decided again with what comes next.
-    fn can_wait(&self, office: &Office) -> bool {
+    fn can_wait(&self, context: &OrchestratorContext) -> bool {
         self.decision.is_empty() && !self.names_agents()
-            || self.decision.deferrable && self.inputs.len() <= office.settings.max_deferred
+            || self.decision.deferrable && self.inputs.len() <= context.settings.max_deferred
     }
 
     fn names_agents(&self) -> bool {
@@ -346,9 +355,9 @@ impl Draft {
     }
 
     /// When the run should be looked at again if nothing comes.
-    fn wake(&self, office: &Office, heard: &Heard) -> Option<Alarm> {
+    fn wake(&self, context: &OrchestratorContext, heard: &Heard) -> Option<Alarm> {
         let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
-        let silent = silence::next(office, run, heard);
+        let silent = silence::next(context, run, heard);
         let due = next_deadline(run).into_iter().chain(next_review(run)).chain(silent).min();
         let due = due.map(|at| if at <= self.now { self.now.after(LOOK_AGAIN) } else { at });
         let room = (!self.decision.wanted.is_empty()).then(|| self.now.after(LOOK_FOR_ROOM));
@@ -362,21 +371,21 @@ impl Draft {
     /// Writes the decision if nobody else has written, folds it, and carries its effects out.
     async fn write(
         self,
-        office: &Arc<Office>,
+        context: &Arc<OrchestratorContext>,
         id: RunId,
         epoch: Seq,
-        book: &mut Book,
-    ) -> Result<Written, Trouble> {
-        if !office.ownership.holds(epoch) {
-            return Err(Trouble::NoLease);
+        run_log: &mut RunLog,
+    ) -> Result<Written, TurnError> {
+        if !context.ownership.holds(epoch) {
+            return Err(TurnError::NoLease);
         }
         let Self { inputs, now, basis, after, capacity, specialists, decision } = self;
-        let encoding = encoding_of(office, &decision);
+        let encoding = encoding_of(context, &decision);
         let Decision { events, offers, effects, placements, .. } = decision;
         let batch = Uuid::new_v4();
         let decided = Decided {
             batch,
-            by: office.bus.who().clone(),
+            by: context.bus.who().clone(),
             inputs,
             now,
             basis,
@@ -390,45 +399,45 @@ impl Draft {
             offer: None,
         };
         let (decided, offers) = decided.with_offers(offers);
-        let record = office.bus.record();
+        let record = context.bus.record();
         match record.append_decision(id, after, &decided, &offers, encoding).await {
             Ok(appended) => {
-                office.ownership.reached(appended.first);
-                book.wrote(id, appended, decided, offers)?;
+                context.ownership.reached(appended.first);
+                run_log.wrote(id, appended, decided, offers)?;
             }
             Err(AppendError::Conflict) => return Ok(Written::Again),
             Err(AppendError::Ambiguous { .. }) => {
-                *book = Book::read(office, id).await?;
+                *run_log = RunLog::read(context, id).await?;
                 let landed =
-                    book.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
+                    run_log.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
                 if !landed {
                     return Ok(Written::Again);
                 }
-                book.deferred = book.left_over();
+                run_log.deferred = run_log.left_over();
             }
             Err(error @ AppendError::TooLarge { .. }) => return Err(BusError::from(error).into()),
             Err(AppendError::Bus(error)) => return Err(error.into()),
         }
-        perform(office, id, epoch, effects).await;
+        perform(context, id, epoch, effects).await;
         Ok(Written::Done)
     }
 }
 
 /// How a decision is written: as the goal asks, unless it makes an offer to agents that read JSON only.
-fn encoding_of(office: &Office, decision: &Decision) -> Encoding {
-    if decision.offers.iter().any(|offer| office.capacity.reads_json_only(&offer.queue)) {
+fn encoding_of(context: &OrchestratorContext, decision: &Decision) -> Encoding {
+    if decision.offers.iter().any(|offer| context.capacity.reads_json_only(&offer.queue)) {
         return Encoding::Json;
     }
     decision.after.as_ref().map_or(Encoding::default(), |run| run.goal.encoding)
 }
 
 /// Wakes runs whose turn it is to offer something, and those for which there may be another agent now.
-pub(super) fn wake_others(office: &Office, runs: Vec<RunId>) {
+pub(super) fn wake_others(context: &OrchestratorContext, runs: Vec<RunId>) {
     for run in runs {
-        office.registry.tell(run, Mail::Wake(Input::Capacity));
+        context.registry.tell(run, RunMessage::Wake(Input::Capacity));
     }
-    for run in office.capacity.may_look_again() {
-        office.registry.tell(run, Mail::Look);
+    for run in context.capacity.may_look_again() {
+        context.registry.tell(run, RunMessage::Look);
     }
 }
 
@@ -440,8 +449,8 @@ mod tests {
     /// nobody knew that they were left.
     #[test]
     fn a_run_is_not_let_go_of_for_want_of_a_lease() {
-        assert!(matches!(fate_after(Trouble::NoLease), Fate::Retry));
+        assert!(matches!(outcome_after(TurnError::NoLease), TurnOutcome::Retry));
         let other = AgentId::new("orchestrator", 2);
-        assert!(matches!(fate_after(Trouble::Elsewhere(other)), Fate::Elsewhere));
+        assert!(matches!(outcome_after(TurnError::Elsewhere(other)), TurnOutcome::Elsewhere));
     }
 }

@@ -5,7 +5,7 @@
 //! matched without looking at all of them. Where nothing tells the agents of a role apart, nobody is named: whoever is
 //! free first takes the task from the queue of the role.
 
-mod crew;
+mod pool;
 mod terms;
 mod why;
 
@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, Role};
-use muster_shared::standing::{Identity, Tally};
 use muster_shared::time::Millis;
+use muster_shared::track_record::{Identity, Tally};
 use muster_shared::wire::Profile;
 use serde_json::Value;
 
 use crate::decide::{Wanted, names_in};
-pub(crate) use crew::Look;
-use crew::{Crew, Search};
+pub(crate) use pool::Look;
+use pool::{RolePool, Search};
 
 /// An agent as far as matching goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,7 +181,7 @@ struct Member {
 #[derive(Debug, Default)]
 pub struct Roster {
     members: HashMap<AgentId, Member>,
-    crews: BTreeMap<Role, Crew>,
+    pools: BTreeMap<Role, RolePool>,
 }
 
 impl Roster {
@@ -195,10 +195,10 @@ impl Roster {
         let (tally, taken) = before.map_or((None, 0), |member| (member.tally, member.taken));
         let grade = before.map_or(Grade::Usual, |member| member.grade);
         self.dismiss(&agent);
-        let crew = self.crews.entry(candidate.role.clone()).or_default();
-        let kind = crew.kind_of(&candidate);
+        let pool = self.pools.entry(candidate.role.clone()).or_default();
+        let kind = pool.kind_of(&candidate);
         let member = Member { candidate, kind, grade, tally, taken };
-        crew.insert(&member);
+        pool.insert(&member);
         self.members.insert(agent, member);
     }
 
@@ -206,32 +206,32 @@ impl Roster {
     pub fn dismiss(&mut self, agent: &AgentId) {
         let Some(member) = self.members.remove(agent) else { return };
         let role = member.candidate.role.clone();
-        let Some(crew) = self.crews.get_mut(&role) else { return };
-        crew.remove(&member);
-        if crew.is_empty() {
-            self.crews.remove(&role);
-        } else if crew.is_worn() {
+        let Some(pool) = self.pools.get_mut(&role) else { return };
+        pool.remove(&member);
+        if pool.is_empty() {
+            self.pools.remove(&role);
+        } else if pool.is_worn() {
             self.renew(&role);
         }
     }
 
-    /// Makes a crew anew, without the kinds that nobody is of any more.
+    /// Makes a pool anew, without the kinds that nobody is of any more.
     fn renew(&mut self, role: &Role) {
-        let mut crew = Crew::default();
+        let mut pool = RolePool::default();
         for member in self.members.values_mut().filter(|member| member.candidate.role == *role) {
-            member.kind = crew.kind_of(&member.candidate);
-            crew.insert(member);
+            member.kind = pool.kind_of(&member.candidate);
+            pool.insert(member);
         }
-        self.crews.insert(role.clone(), crew);
+        self.pools.insert(role.clone(), pool);
     }
 
     /// How many of an agent's slots are taken.
     pub fn take(&mut self, agent: &AgentId, taken: u32) {
         let Some(member) = self.members.get_mut(agent).filter(|member| member.taken != taken) else { return };
-        let Some(crew) = self.crews.get_mut(&member.candidate.role) else { return };
-        crew.remove(member);
+        let Some(pool) = self.pools.get_mut(&member.candidate.role) else { return };
+        pool.remove(member);
         member.taken = taken;
-        crew.insert(member);
+        pool.insert(member);
     }
 
     /// No slot is taken.
@@ -254,11 +254,11 @@ impl Roster {
             let best = best.get(&member.candidate.role).copied().unwrap_or_default();
             let grade = member.tally.map_or(Grade::Usual, |tally| Grade::of(&tally, best));
             if grade != member.grade
-                && let Some(crew) = self.crews.get_mut(&member.candidate.role)
+                && let Some(pool) = self.pools.get_mut(&member.candidate.role)
             {
-                crew.remove(member);
+                pool.remove(member);
                 member.grade = grade;
-                crew.insert(member);
+                pool.insert(member);
             }
         }
     }
@@ -290,8 +290,8 @@ impl Roster {
     /// The same for a run for which slots are kept that count as taken: these are free for it.
     #[must_use]
     pub fn place_with(&self, wanted: &Wanted<'_>, kept: &BTreeMap<AgentId, u32>) -> Option<Placement> {
-        let crew = self.crews.get(wanted.role);
-        let search = crew.map(|crew| Search::new(self, crew, wanted, kept));
+        let pool = self.pools.get(wanted.role);
+        let search = pool.map(|pool| Search::new(self, pool, wanted, kept));
         let takes_it_on = |agent: &AgentId| {
             let member = self.members.get(agent);
             member.is_some_and(|member| search.as_ref().is_none_or(|search| search.suits(member)))
@@ -306,23 +306,23 @@ impl Roster {
             let reasons = vec!["whoever handed the task back named it".to_owned()];
             return Some(Placement { task, to, reasons, passed_over: Vec::new() });
         }
-        let (crew, search) = (crew?, search?);
+        let (pool, search) = (pool?, search?);
         let chosen = search.choose()?;
-        Some(why::placement(self, crew, &search, &chosen))
+        Some(why::placement(self, pool, &search, &chosen))
     }
 
     /// Who could be asked for a task once it is free; nothing when nobody is asked by name.
     pub(crate) fn look(&self, wanted: &Wanted<'_>) -> Option<Look> {
         let kept = BTreeMap::new();
-        let crew = self.crews.get(wanted.role)?;
-        Search::new(self, crew, wanted, &kept).look()
+        let pool = self.pools.get(wanted.role)?;
+        Search::new(self, pool, wanted, &kept).look()
     }
 
     /// Whether an agent is one that is looked for.
     pub(crate) fn is_looked_for(&self, agent: &AgentId, look: &Look) -> bool {
         let Some(member) = self.members.get(agent) else { return false };
-        let crew = self.crews.get(&member.candidate.role);
-        crew.is_some_and(|crew| look.fits(crew, member))
+        let pool = self.pools.get(&member.candidate.role);
+        pool.is_some_and(|pool| look.fits(pool, member))
     }
 
     /// The agent that whoever handed the task back names, if it is there, has room and did not have the task before.
@@ -347,13 +347,13 @@ impl Roster {
     /// Whether some of a role do poorly and others do not.
     #[must_use]
     pub fn has_poor(&self, role: &Role) -> bool {
-        self.crews.get(role).is_some_and(Crew::has_poor)
+        self.pools.get(role).is_some_and(RolePool::has_poor)
     }
 
     /// Whether agents of the role differ in their contracts: only then are these held against a task.
     #[must_use]
     pub fn weighs_contracts(&self, role: &Role) -> bool {
-        self.crews.get(role).is_some_and(Crew::weighs_contracts)
+        self.pools.get(role).is_some_and(RolePool::weighs_contracts)
     }
 
     /// What of the data of a result does not fit what its agent promises, one line each.
@@ -361,14 +361,14 @@ impl Roster {
     pub fn unkept(&self, role: &Role, agent: &AgentId, data: Option<&Value>) -> Vec<String> {
         let kind =
             self.members.get(agent).filter(|member| member.candidate.role == *role).map(|member| member.kind);
-        self.crews.get(role).map(|crew| crew.unkept(kind, data)).unwrap_or_default()
+        self.pools.get(role).map(|pool| pool.unkept(kind, data)).unwrap_or_default()
     }
 
     /// Whether some of the role would refuse the task by their contracts, and others take it on.
     #[must_use]
     pub fn is_refused_by_some(&self, wanted: &Wanted<'_>) -> bool {
-        let crew = self.crews.get(wanted.role).filter(|_| wanted.substance.is_some());
-        crew.is_some_and(|crew| !crew.refusals(wanted).is_empty())
+        let pool = self.pools.get(wanted.role).filter(|_| wanted.substance.is_some());
+        pool.is_some_and(|pool| !pool.refusals(wanted).is_empty())
     }
 
     fn member(&self, agent: &AgentId) -> Option<&Member> {

@@ -1,7 +1,7 @@
 //! Contracts of agents, read once for all that have the same.
 
 use muster_shared::contract::Schema;
-use muster_shared::flow::{Breach, ContractSchemas};
+use muster_shared::flow::{ContractSchemas, ContractViolation};
 use serde_json::Value;
 
 /// Largest contract that is looked at, in bytes as JSON: both its schemas, and what is around them.
@@ -36,7 +36,7 @@ impl Terms {
     }
 
     /// Why a task that is given this would be refused.
-    pub(super) fn refuses(&self, given: &Value) -> Option<Breach> {
+    pub(super) fn refuses(&self, given: &Value) -> Option<ContractViolation> {
         self.input.as_ref()?.refuses(given)
     }
 

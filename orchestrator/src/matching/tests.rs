@@ -368,7 +368,7 @@ fn kinds_that_nobody_is_of_any_more_are_forgotten() {
     }
     all.admit(candidate(500, &[], &[]));
     assert_eq!((all.len(), chosen(&all, &needing(&["c199"]))), (2, Some(agent(199))));
-    assert!(all.crews[&Role::Worker].kinds().count() == 2);
+    assert!(all.pools[&Role::Worker].kinds().count() == 2);
 }
 
 fn candidates() -> impl Strategy<Value = Vec<(Candidate, u32, Tally)>> {

@@ -1,9 +1,9 @@
 //! Says why a task goes to one agent and not to another.
 
-use muster_shared::flow::{Breach, PassedOver, Placement};
+use muster_shared::flow::{ContractViolation, PassedOver, Placement};
 use muster_shared::ids::{AgentId, Queue};
 
-use super::crew::{Crew, Kind, Search};
+use super::pool::{Kind, RolePool, Search};
 use super::{Grade, Member, Roster};
 
 /// Most faults of a contract that are told.
@@ -11,19 +11,24 @@ const MOST_FAULTS: usize = 2;
 /// Longest text of one of them, in characters.
 const MAX_FAULT: usize = 160;
 
-pub(super) fn placement(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &AgentId) -> Placement {
+pub(super) fn placement(
+    roster: &Roster,
+    pool: &RolePool,
+    search: &Search<'_>,
+    chosen: &AgentId,
+) -> Placement {
     Placement {
         task: search.wanted.task.clone(),
         to: Queue::Agent(chosen.clone()),
-        reasons: roster.member(chosen).map(|member| reasons(crew, search, member)).unwrap_or_default(),
-        passed_over: passed_over(roster, crew, search, chosen),
+        reasons: roster.member(chosen).map(|member| reasons(pool, search, member)).unwrap_or_default(),
+        passed_over: passed_over(roster, pool, search, chosen),
     }
 }
 
-fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
+fn reasons(pool: &RolePool, search: &Search<'_>, chosen: &Member) -> Vec<String> {
     let mut reasons = Vec::new();
     if search.is_choosy && search.covered > 0 {
-        reasons.push(can(crew, search, chosen));
+        reasons.push(can(pool, search, chosen));
     }
     if search.is_refused_by_some() {
         reasons.push("it takes on what the task brings, others do not".to_owned());
@@ -45,8 +50,8 @@ fn reasons(crew: &Crew, search: &Search<'_>, chosen: &Member) -> Vec<String> {
 }
 
 /// What the chosen one can do of what is needed.
-fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
-    let lacks: Vec<_> = crew.kind(chosen.kind).into_iter().flat_map(|kind| search.lacks(kind)).collect();
+fn can(pool: &RolePool, search: &Search<'_>, chosen: &Member) -> String {
+    let lacks: Vec<_> = pool.kind(chosen.kind).into_iter().flat_map(|kind| search.lacks(kind)).collect();
     let has: Vec<_> = search.needed().filter(|need| !lacks.contains(need)).collect();
     if lacks.is_empty() {
         format!("it can do what is needed: {}", has.join(", "))
@@ -57,10 +62,10 @@ fn can(crew: &Crew, search: &Search<'_>, chosen: &Member) -> String {
 
 /// Some of those that were passed over: who was to be avoided, then the first of each kind, then the others of the kind
 /// that was chosen from.
-fn passed_over(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &AgentId) -> Vec<PassedOver> {
+fn passed_over(roster: &Roster, pool: &RolePool, search: &Search<'_>, chosen: &AgentId) -> Vec<PassedOver> {
     let avoided = search.avoid.keys().copied();
-    let firsts = crew.firsts().take(Placement::MOST_PASSED_OVER);
-    let same = roster.member(chosen).and_then(|member| crew.kind(member.kind));
+    let firsts = pool.firsts().take(Placement::MOST_PASSED_OVER);
+    let same = roster.member(chosen).and_then(|member| pool.kind(member.kind));
     let same = same.into_iter().flat_map(Kind::agents).take(Placement::MOST_PASSED_OVER);
     let mut passed_over: Vec<PassedOver> = Vec::new();
     for agent in avoided.chain(firsts).chain(same).filter(|agent| *agent != chosen) {
@@ -70,7 +75,7 @@ fn passed_over(roster: &Roster, crew: &Crew, search: &Search<'_>, chosen: &Agent
         if passed_over.iter().any(|other| other.agent == *agent) {
             continue;
         }
-        let Some(reason) = reason(roster, crew, search, agent, chosen) else { continue };
+        let Some(reason) = reason(roster, pool, search, agent, chosen) else { continue };
         passed_over.push(PassedOver { agent: agent.clone(), reason });
     }
     passed_over
@@ -86,13 +91,13 @@ fn lacking(search: &Search<'_>, kind: &Kind) -> String {
 }
 
 /// What a contract asks for that the task does not bring.
-fn refused(breach: &Breach) -> String {
-    let named = breach.faults.iter().take(MOST_FAULTS).map(|fault| {
+fn refused(contract_violation: &ContractViolation) -> String {
+    let named = contract_violation.faults.iter().take(MOST_FAULTS).map(|fault| {
         let cut: String = fault.chars().take(MAX_FAULT).collect();
         if cut.len() < fault.len() { format!("{cut}…") } else { cut }
     });
     let named: Vec<String> = named.collect();
-    let more = breach.faults.len().saturating_sub(named.len());
+    let more = contract_violation.faults.len().saturating_sub(named.len());
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     format!("its contract asks for what the task does not bring: {}{more}", named.join("; "))
 }
@@ -100,7 +105,7 @@ fn refused(breach: &Breach) -> String {
 /// The first thing in which an agent falls behind the chosen one.
 fn reason(
     roster: &Roster,
-    crew: &Crew,
+    pool: &RolePool,
     search: &Search<'_>,
     agent: &AgentId,
     chosen: &AgentId,
@@ -109,9 +114,9 @@ fn reason(
     if let Some(reason) = search.avoid.get(agent) {
         return Some((*reason).to_owned());
     }
-    let kind = crew.kind(member.kind)?;
-    if let Some(breach) = search.refusal(kind) {
-        return Some(refused(breach));
+    let kind = pool.kind(member.kind)?;
+    if let Some(contract_violation) = search.refusal(kind) {
+        return Some(refused(contract_violation));
     }
     if search.is_choosy && search.covers(kind) < search.covered {
         return Some(lacking(search, kind));

@@ -233,7 +233,7 @@ pub fn outcome(product: Product) -> Outcome {
         last_step: None,
         steps: Vec::new(),
         usage: Usage { model_calls: 1, ..Usage::default() },
-        breach: None,
+        contract_violation: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::expression::{Expression, Kind};
-use super::names::{Field, Path, RESERVED, hint, is_name};
-use super::template::{Piece, paths, pieces};
+use super::names::{Path, RESERVED, StepField, hint, is_name};
+use super::template::{TextPiece, paths, pieces};
 use super::{
     Blueprint, BlueprintStep, Filled, MAX_FALLBACK, MAX_PARAMS, MAX_STEPS, MAX_TEMPLATE_BYTES, Param,
     ParamKind,
@@ -34,7 +34,7 @@ pub struct Problem {
     pub why: String,
 }
 
-/// What is wrong with a blueprint. One with nothing wrong unfolds into a plan that can be carried out, whatever its
+/// What is wrong with a blueprint. One with nothing wrong expands into a plan that can be carried out, whatever its
 /// values and whatever its steps give.
 #[must_use]
 pub fn check(blueprint: &Blueprint) -> Vec<Problem> {
@@ -262,7 +262,7 @@ impl Finder<'_> {
             let at = format!("{at}[{n}]");
             if need.trim().is_empty() {
                 self.add(&at, "it is empty: name a capability, or leave it out");
-            } else if pieces(need).iter().any(|piece| !matches!(piece, Piece::Words(_))) {
+            } else if pieces(need).iter().any(|piece| !matches!(piece, TextPiece::Words(_))) {
                 self.add(&at, "a capability is named as it is: nothing in double braces can stand in it");
             }
             self.length(&at, need);
@@ -332,11 +332,11 @@ impl Finder<'_> {
         }
         for piece in pieces(text) {
             match piece {
-                Piece::Words(_) => {}
-                Piece::Wrong(why) => self.add(at, why),
-                Piece::Path(path) => {
+                TextPiece::Words(_) => {}
+                TextPiece::Wrong(why) => self.add(at, why),
+                TextPiece::Path(path) => {
                     if let Path::Step(_, field) = &path {
-                        let shown = matches!(field, Field::Result | Field::Findings);
+                        let shown = matches!(field, StepField::Result | StepField::Findings);
                         if !results || !shown {
                             let why = if results {
                                 format!("{{{{{path}}}}} cannot stand in a text: write .result or .findings")
@@ -373,7 +373,7 @@ impl Finder<'_> {
     fn list(&mut self, at: &str, text: &str, step: &BlueprintStep) {
         match Path::read(text.trim()) {
             Err(why) => self.add(at, why),
-            Ok(Path::Item | Path::Step(_, Field::Ok)) => {
+            Ok(Path::Item | Path::Step(_, StepField::Ok)) => {
                 self.add(
                     at,
                     "this is no list: write params.NAME, STEP.findings, STEP.result or STEP.unanswered",
@@ -464,8 +464,8 @@ fn kind(blueprint: &Blueprint, path: &Path) -> Option<Kind> {
             ParamKind::Boolean => Kind::Flag,
             ParamKind::List => Kind::List,
         }),
-        Path::Item | Path::Step(_, Field::Result) => Some(Kind::Text),
-        Path::Step(_, Field::Findings | Field::Unanswered) => Some(Kind::List),
-        Path::Step(_, Field::Ok) => Some(Kind::Flag),
+        Path::Item | Path::Step(_, StepField::Result) => Some(Kind::Text),
+        Path::Step(_, StepField::Findings | StepField::Unanswered) => Some(Kind::List),
+        Path::Step(_, StepField::Ok) => Some(Kind::Flag),
     }
 }

@@ -22,11 +22,11 @@ pub(super) enum Expression {
     Not(Box<Expression>),
     And(Box<Expression>, Box<Expression>),
     Or(Box<Expression>, Box<Expression>),
-    Compare(Box<Expression>, Comparison, Box<Expression>),
+    Compare(Box<Expression>, ComparisonOperator, Box<Expression>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonOperator {
     Equal,
     Unequal,
     Less,
@@ -37,7 +37,7 @@ pub(super) enum Comparison {
     In,
 }
 
-impl Comparison {
+impl ComparisonOperator {
     const ALL: [(&'static str, Self); 8] = [
         ("==", Self::Equal),
         ("!=", Self::Unequal),
@@ -169,21 +169,22 @@ fn count(number: usize) -> f64 {
     f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
-fn comparable(a: Kind, how: Comparison, b: Kind) -> Result<(), String> {
+fn comparable(a: Kind, how: ComparisonOperator, b: Kind) -> Result<(), String> {
     let fits = match how {
-        Comparison::Equal | Comparison::Unequal => a == b,
-        Comparison::Less | Comparison::AtMost | Comparison::More | Comparison::AtLeast => {
-            a == Kind::Number && b == Kind::Number
-        }
-        Comparison::Contains => matches!(a, Kind::Text | Kind::List) && b == Kind::Text,
-        Comparison::In => a == Kind::Text && matches!(b, Kind::Text | Kind::List),
+        ComparisonOperator::Equal | ComparisonOperator::Unequal => a == b,
+        ComparisonOperator::Less
+        | ComparisonOperator::AtMost
+        | ComparisonOperator::More
+        | ComparisonOperator::AtLeast => a == Kind::Number && b == Kind::Number,
+        ComparisonOperator::Contains => matches!(a, Kind::Text | Kind::List) && b == Kind::Text,
+        ComparisonOperator::In => a == Kind::Text && matches!(b, Kind::Text | Kind::List),
     };
-    let sign = Comparison::ALL.iter().find(|(_, other)| *other == how).map_or("", |(sign, _)| sign);
+    let sign = ComparisonOperator::ALL.iter().find(|(_, other)| *other == how).map_or("", |(sign, _)| sign);
     if fits { Ok(()) } else { Err(format!("`{sign}` cannot compare {a} with {b}")) }
 }
 
 /// Texts are compared as people do: without regard to case and outer space.
-fn compare(a: &Datum, how: Comparison, b: &Datum) -> bool {
+fn compare(a: &Datum, how: ComparisonOperator, b: &Datum) -> bool {
     let same = |a: &str, b: &str| a.trim().to_lowercase() == b.trim().to_lowercase();
     let within = |inner: &Datum, outer: &Datum| match (inner, outer) {
         (Datum::Text(inner), Datum::Text(outer)) => {
@@ -201,14 +202,14 @@ fn compare(a: &Datum, how: Comparison, b: &Datum) -> bool {
         (a, b) => a == b,
     };
     match how {
-        Comparison::Equal => equal(),
-        Comparison::Unequal => !equal(),
-        Comparison::Less => order(|a, b| a < b),
-        Comparison::AtMost => order(|a, b| a <= b),
-        Comparison::More => order(|a, b| a > b),
-        Comparison::AtLeast => order(|a, b| a >= b),
-        Comparison::Contains => within(b, a),
-        Comparison::In => within(a, b),
+        ComparisonOperator::Equal => equal(),
+        ComparisonOperator::Unequal => !equal(),
+        ComparisonOperator::Less => order(|a, b| a < b),
+        ComparisonOperator::AtMost => order(|a, b| a <= b),
+        ComparisonOperator::More => order(|a, b| a > b),
+        ComparisonOperator::AtLeast => order(|a, b| a >= b),
+        ComparisonOperator::Contains => within(b, a),
+        ComparisonOperator::In => within(a, b),
     }
 }
 
@@ -242,7 +243,7 @@ impl Reader<'_> {
             return self.deeper(|reader| Ok(Expression::Not(Box::new(reader.negated()?))));
         }
         let left = self.operand()?;
-        let found = Comparison::ALL.iter().find(|(sign, _)| {
+        let found = ComparisonOperator::ALL.iter().find(|(sign, _)| {
             if sign.starts_with(char::is_alphabetic) { self.word(sign) } else { self.sign(sign) }
         });
         match found {

@@ -1,13 +1,14 @@
 //! Blueprints (R7): plans that were written beforehand, with parameters. A blueprint is filled with values, checked
-//! before anything runs, and unfolds into the tasks of a run while its steps end. Pure: the same blueprint, values and
+//! before anything runs, and expands into the tasks of a run while its steps end. Pure: the same blueprint, values and
 //! results give the same tasks.
 //!
 //! - [`parse()`] reads one from TOML, and says of each problem in which line and column it stands;
 //! - [`check()`] finds what can be found without values;
 //! - [`fill()`] puts values into the parameters;
-//! - [`unfold()`] says which tasks follow from what has ended so far.
+//! - [`expand()`] says which tasks follow from what has ended so far.
 
 mod check;
+mod expand;
 mod expression;
 mod fill;
 mod layout;
@@ -17,7 +18,6 @@ mod render;
 mod save;
 mod shipped;
 mod template;
-mod unfold;
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ use serde_json::Value;
 use crate::ids::TaskIndex;
 
 pub use check::{Problem, check, check_limits, check_lists};
+pub use expand::{ApprovalQuestion, BlueprintProgress, Ended, Expansion, expand};
 pub use fill::{FillError, fill, fill_text, missing, schema};
 pub use parse::{Located, MAX_FILE_BYTES, parse, write};
 pub use render::{REPORT_PARTS, missing_parts};
 pub use save::{SaveError, Saved, save};
 pub use shipped::{shipped, shipped_names};
-pub use unfold::{Ended, Question, Standing, Unfolded, unfold};
 
 /// Most steps of a blueprint.
 pub const MAX_STEPS: usize = 40;
@@ -219,7 +219,7 @@ pub struct Filled {
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum StepOutcome {
     /// It stands in the plan.
     Placed {
         /// Its leaves.

@@ -23,12 +23,12 @@ pub(super) enum Path {
     /// `item`
     Item,
     /// `scan.result`
-    Step(String, Field),
+    Step(String, StepField),
 }
 
 /// A part of what a step gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Field {
+pub(super) enum StepField {
     /// Its conclusion.
     Result,
     /// Its findings.
@@ -39,7 +39,7 @@ pub(super) enum Field {
     Ok,
 }
 
-impl Field {
+impl StepField {
     const ALL: [(&'static str, Self); 4] = [
         ("result", Self::Result),
         ("findings", Self::Findings),
@@ -48,7 +48,7 @@ impl Field {
     ];
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for StepField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Self::ALL.iter().find(|(_, field)| field == self).map_or("", |(name, _)| name);
         f.write_str(name)
@@ -84,7 +84,7 @@ impl Path {
         if head == "params" {
             return if is_name(tail) { Ok(Self::Param(tail.to_owned())) } else { Err(wrong()) };
         }
-        let field = Field::ALL.iter().find(|(name, _)| *name == tail).map(|(_, field)| *field);
+        let field = StepField::ALL.iter().find(|(name, _)| *name == tail).map(|(_, field)| *field);
         field.map(|field| Self::Step(head.to_owned(), field)).ok_or_else(wrong)
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Filled;
 use super::names::Path;
-use super::template::{Piece, pieces};
+use super::template::{TextPiece, pieces};
 use crate::flow::Report;
 use crate::plan::MAX_TEXT_BYTES;
 
@@ -77,11 +77,11 @@ pub(super) fn text(
     let parts: Vec<(bool, String)> = pieces
         .into_iter()
         .map(|piece| match piece {
-            Piece::Words(words) => (false, harmless(words)),
-            Piece::Wrong(_) => (false, String::new()),
-            Piece::Path(Path::Param(name)) => (true, harmless(&shown(filled.params.get(&name)))),
-            Piece::Path(Path::Item) => (true, harmless(item.unwrap_or_default())),
-            Piece::Path(path @ Path::Step(..)) => (false, step(&path)),
+            TextPiece::Words(words) => (false, harmless(words)),
+            TextPiece::Wrong(_) => (false, String::new()),
+            TextPiece::Path(Path::Param(name)) => (true, harmless(&shown(filled.params.get(&name)))),
+            TextPiece::Path(Path::Item) => (true, harmless(item.unwrap_or_default())),
+            TextPiece::Path(path @ Path::Step(..)) => (false, step(&path)),
         })
         .collect();
     let fixed: usize = parts.iter().filter(|(is_value, _)| !is_value).map(|(_, text)| text.len()).sum();

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::names::is_name;
 use super::render::{cut, harmless};
 use super::{
-    Blueprint, BlueprintStep, Fate, Filled, MAX_TEMPLATE_BYTES, MAX_VALUE_BYTES, Param, ParamKind, Problem,
-    check,
+    Blueprint, BlueprintStep, Filled, MAX_TEMPLATE_BYTES, MAX_VALUE_BYTES, Param, ParamKind, Problem,
+    StepOutcome, check,
 };
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{Role, TaskIndex};
@@ -66,9 +66,9 @@ fn of_blueprint(run: &RunState, plan: &Plan, filled: &Filled, name: &str) -> Sav
         }
     }
     let is_of_a_step = |index: &TaskIndex| {
-        run.unfolding.values().any(|fate| match fate {
-            Fate::Placed { tasks, fallback, .. } => tasks.contains(index) || fallback.contains(index),
-            Fate::LeftOut { .. } => false,
+        run.expansion.values().any(|outcome| match outcome {
+            StepOutcome::Placed { tasks, fallback, .. } => tasks.contains(index) || fallback.contains(index),
+            StepOutcome::LeftOut { .. } => false,
         })
     };
     let added = plan.leaves().filter(|(index, _)| !is_of_a_step(index));

@@ -8,7 +8,7 @@ use super::names::Path;
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum TextPiece<'a> {
     /// Words, as they stand.
     Words(&'a str),
     /// A reference.
@@ -18,21 +18,21 @@ pub(super) enum Piece<'a> {
 }
 
 /// The pieces of a text, in order.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let (mut pieces, mut from) = (Vec::new(), 0);
     for found in BRACES.captures_iter(text) {
         let whole = found.get_match();
         if whole.start() > from {
-            pieces.push(Piece::Words(&text[from..whole.start()]));
+            pieces.push(TextPiece::Words(&text[from..whole.start()]));
         }
         pieces.push(match Path::read(found["path"].trim()) {
-            Ok(path) => Piece::Path(path),
-            Err(why) => Piece::Wrong(why),
+            Ok(path) => TextPiece::Path(path),
+            Err(why) => TextPiece::Wrong(why),
         });
         from = whole.end();
     }
     if from < text.len() {
-        pieces.push(Piece::Words(&text[from..]));
+        pieces.push(TextPiece::Words(&text[from..]));
     }
     pieces
 }
@@ -40,8 +40,8 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
 /// The references of a text.
 pub(super) fn paths(text: &str) -> impl Iterator<Item = Path> + '_ {
     pieces(text).into_iter().filter_map(|piece| match piece {
-        Piece::Path(path) => Some(path),
-        Piece::Words(_) | Piece::Wrong(_) => None,
+        TextPiece::Path(path) => Some(path),
+        TextPiece::Words(_) | TextPiece::Wrong(_) => None,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::compare::Tolerance;
 use super::side::Side;
-use super::verdict::{Verdict, as_said, by_authority, by_confidence, by_majority, by_methods};
+use super::verdict::{ConflictVerdict, as_said, by_authority, by_confidence, by_majority, by_methods};
 use crate::flow::{ClaimValue, ConflictStep};
 use crate::ids::TaskIndex;
 
@@ -28,7 +28,7 @@ pub enum Answer {
 
 /// What is known of a conflict besides its sides.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct ConflictFacts<'a> {
     /// The steps, in order.
     pub policy: &'a [ConflictStep],
     /// How far apart numbers may lie.
@@ -45,19 +45,19 @@ pub enum Next {
     /// Somebody is to be asked.
     Ask(ConflictStep),
     /// It is settled.
-    Settled(Verdict),
+    Settled(ConflictVerdict),
     /// No step of the policy settles it.
     Unsettled,
 }
 
 /// The next step of the policy, or what follows from those that were taken. The order of the sides does not matter.
 #[must_use]
-pub fn next(sides: &[Side], known: &Known<'_>) -> Next {
+pub fn next(sides: &[Side], known: &ConflictFacts<'_>) -> Next {
     for step in known.policy {
         match take(sides, *step, known) {
-            Taken::Verdict(verdict) => return Next::Settled(verdict),
-            Taken::ToAsk => return Next::Ask(*step),
-            Taken::Nothing => {}
+            StepResult::Verdict(verdict) => return Next::Settled(verdict),
+            StepResult::ToAsk => return Next::Ask(*step),
+            StepResult::Nothing => {}
         }
     }
     Next::Unsettled
@@ -68,13 +68,13 @@ fn are_of_one(sides: &[Side]) -> bool {
     sides.iter().all(|side| sides.first().is_some_and(|first| first.task == side.task))
 }
 
-enum Taken {
-    Verdict(Verdict),
+enum StepResult {
+    Verdict(ConflictVerdict),
     ToAsk,
     Nothing,
 }
 
-fn take(sides: &[Side], step: ConflictStep, known: &Known<'_>) -> Taken {
+fn take(sides: &[Side], step: ConflictStep, known: &ConflictFacts<'_>) -> StepResult {
     let tolerance = known.tolerance;
     let verdict = match step {
         ConflictStep::Majority => by_majority(sides, tolerance),
@@ -84,14 +84,14 @@ fn take(sides: &[Side], step: ConflictStep, known: &Known<'_>) -> Taken {
             Some(Answer::Words(words)) => by_methods(sides, words, tolerance),
             Some(Answer::Value(_)) => None,
             None if sides.iter().all(|side| !side.claim.method.is_empty()) || are_of_one(sides) => None,
-            None => return Taken::ToAsk,
+            None => return StepResult::ToAsk,
         },
         ConflictStep::Arbiter | ConflictStep::Verify | ConflictStep::Person => match known.answers.get(&step)
         {
             Some(Answer::Value(Some((value, why)))) => as_said(sides, value, (step, why.clone()), tolerance),
             Some(Answer::Value(None) | Answer::Words(_)) => None,
-            None => return Taken::ToAsk,
+            None => return StepResult::ToAsk,
         },
     };
-    verdict.map_or(Taken::Nothing, Taken::Verdict)
+    verdict.map_or(StepResult::Nothing, StepResult::Verdict)
 }

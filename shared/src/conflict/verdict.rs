@@ -22,7 +22,7 @@ const LEAD: u32 = 150;
 
 /// Who is right, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Verdict {
+pub struct ConflictVerdict {
     /// What holds.
     pub value: ClaimValue,
     /// How it was found out.
@@ -40,7 +40,7 @@ pub struct Verdict {
 
 /// The position that more than half of the sides hold.
 #[must_use]
-pub fn by_majority(sides: &[Side], tolerance: Tolerance) -> Option<Verdict> {
+pub fn by_majority(sides: &[Side], tolerance: Tolerance) -> Option<ConflictVerdict> {
     let most = positions(sides, tolerance).into_iter().next()?;
     let (with, all) = (most.sides.len(), sides.len());
     (with * 2 > all && with > 1)
@@ -49,7 +49,7 @@ pub fn by_majority(sides: &[Side], tolerance: Tolerance) -> Option<Verdict> {
 
 /// The position whose sides are clearly surer, taken together, than those of any other.
 #[must_use]
-pub fn by_confidence(sides: &[Side], tolerance: Tolerance) -> Option<Verdict> {
+pub fn by_confidence(sides: &[Side], tolerance: Tolerance) -> Option<ConflictVerdict> {
     let weight = |position: &Position| -> u32 {
         let sure = position.sides.iter().map(|side| u32::from(side.claim.confidence));
         sure.map(|percent| if percent == 0 { UNSAID } else { percent }).sum()
@@ -68,7 +68,7 @@ pub fn by_confidence(sides: &[Side], tolerance: Tolerance) -> Option<Verdict> {
 /// The position with the best source: what stands first in the ranks wins. A rank is a role (`role:validator`), or a
 /// pattern for places that evidence names (`official/*`).
 #[must_use]
-pub fn by_authority(sides: &[Side], ranks: &[String], tolerance: Tolerance) -> Option<Verdict> {
+pub fn by_authority(sides: &[Side], ranks: &[String], tolerance: Tolerance) -> Option<ConflictVerdict> {
     let rank = |side: &Side| ranks.iter().position(|rank| stands_on(side, rank)).unwrap_or(ranks.len());
     let of = |position: &Position| position.sides.iter().map(rank).min().unwrap_or(ranks.len());
     let mut ranked: Vec<(usize, Position)> =
@@ -112,7 +112,7 @@ pub fn by_methods(
     sides: &[Side],
     words: &BTreeMap<TaskIndex, Word>,
     tolerance: Tolerance,
-) -> Option<Verdict> {
+) -> Option<ConflictVerdict> {
     let now = |side: &Side| match words.get(&side.task).and_then(|word| word.value.clone()) {
         Some(value) => Side { claim: crate::flow::Claim { value, ..side.claim.clone() }, ..side.clone() },
         None => side.clone(),
@@ -144,7 +144,7 @@ pub fn as_said(
     value: &ClaimValue,
     (by, why): (ConflictStep, String),
     tolerance: Tolerance,
-) -> Option<Verdict> {
+) -> Option<ConflictVerdict> {
     let with: Vec<Side> = sides.iter().filter(|side| says(side, value, tolerance)).cloned().collect();
     // A judge chooses among what is claimed; only who looks for himself may find another value.
     if with.is_empty() && by == ConflictStep::Arbiter {
@@ -153,7 +153,7 @@ pub fn as_said(
     Some(verdict(sides, &Position { value: value.clone(), sides: with }, by, why))
 }
 
-fn verdict(sides: &[Side], right: &Position, by: ConflictStep, why: String) -> Verdict {
+fn verdict(sides: &[Side], right: &Position, by: ConflictStep, why: String) -> ConflictVerdict {
     let mut winners = right.tasks();
     winners.sort();
     let mut losers: Vec<TaskIndex> =
@@ -164,5 +164,5 @@ fn verdict(sides: &[Side], right: &Position, by: ConflictStep, why: String) -> V
     evidence.sort();
     evidence.dedup();
     evidence.truncate(MOST_EVIDENCE);
-    Verdict { value: right.value.clone(), by, why, winners, losers, evidence }
+    ConflictVerdict { value: right.value.clone(), by, why, winners, losers, evidence }
 }

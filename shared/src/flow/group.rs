@@ -128,7 +128,7 @@ impl View {
 
 /// How the result of a group was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Verdict {
+pub struct GroupVerdict {
     /// The member whose result is that of the task.
     pub counts: TaskIndex,
     /// What decided.
@@ -185,7 +185,7 @@ pub struct Dissent {
     pub confidence: u8,
 }
 
-impl Verdict {
+impl GroupVerdict {
     /// Who sees it differently, in a sentence; nothing when nobody does.
     #[must_use]
     pub fn dissent_in_words(&self) -> Option<String> {

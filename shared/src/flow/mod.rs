@@ -10,7 +10,6 @@ pub mod conflicts;
 pub mod context;
 pub mod conversation;
 pub mod draft_review;
-pub mod gates;
 pub mod goal;
 pub mod group;
 pub mod lesson;
@@ -19,6 +18,7 @@ pub mod outcome;
 pub mod pattern;
 pub mod peer;
 pub mod people;
+pub mod permissions;
 pub mod placement;
 pub mod plan;
 pub mod presence;
@@ -44,9 +44,8 @@ pub use conflicts::{ConflictStep, Conflicts};
 pub use context::{ContextAuthor, ContextEntry, ContextLimits};
 pub use conversation::Turn;
 pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Revision};
-pub use gates::{Gate, Gates};
 pub use goal::{CorpusRef, Goal, Granularity, Planning, RunLimits, WhenStale};
-pub use group::{Chair, Committees, DecidedBy, Dissent, Membership, Temperament, Verdict, View};
+pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use lesson::RunLessons;
 pub use note::{Check, Fault, Note, SpinLevel, Unchecked, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
@@ -56,6 +55,7 @@ pub use peer::{
     InformationShare, Peer, PeerAnswer, PeerRequest, Peers,
 };
 pub use people::{People, ReviewPolicy};
+pub use permissions::{RolePermission, RolePermissions};
 pub use placement::{PassedOver, Placement};
 pub use plan::{Plan, PlanDraft, PlanTask, TaskDraft};
 pub use presence::{AgentState, Presence};
@@ -64,7 +64,7 @@ pub use refinement::{RefineOperation, RefusedOperation};
 pub use reflection::{Reflection, ReflectionLevel, ToolNote};
 pub use report::Report;
 pub use response::{Acceptance, FailureKind, Response, Responses};
-pub use specialist::{Breach, ContractSchemas, ContractSide, Specialty};
+pub use specialist::{ContractSchemas, ContractSide, ContractViolation, Specialty};
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
 };

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gates::Gate;
+use super::permissions::RolePermission;
 
 /// A remark of the loop on one step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -21,7 +21,7 @@ pub enum Note {
     /// The action is closed to this role (W7).
     Closed {
         /// What the role may not do.
-        gate: Gate,
+        permission: RolePermission,
     },
     /// The model declined within this step (W12).
     Declined {
@@ -147,7 +147,7 @@ impl std::fmt::Display for Note {
                 }
             }
             Self::Reconsidered => f.write_str("not a spin: the reasoning is another"),
-            Self::Closed { gate } => write!(f, "gate: this role may not {}", gate.as_words()),
+            Self::Closed { permission } => write!(f, "gate: this role may not {}", permission.as_words()),
             Self::Declined { times } => write!(f, "refusal: the model declined {}", counted(*times)),
             Self::Verified { by, faults } => {
                 let (by, good) = match by {
@@ -190,7 +190,7 @@ mod tests {
                 "spin: same kind of action, 2 times in a row",
             ),
             (Note::Spin { level: SpinLevel::SameAction, times: 1 }, "spin: same action, noticed once"),
-            (Note::Closed { gate: Gate::People }, "gate: this role may not ask people"),
+            (Note::Closed { permission: RolePermission::People }, "gate: this role may not ask people"),
             (Note::Declined { times: 1 }, "refusal: the model declined once"),
             (
                 Note::Verified { by: Verifier::Rules, faults: Vec::new() },

@@ -8,7 +8,7 @@ use super::plan::PlanDraft;
 use super::refinement::RefineOperation;
 use super::reflection::Reflection;
 use super::report::Report;
-use super::specialist::Breach;
+use super::specialist::ContractViolation;
 use super::step::{Action, ObservationStatus, Step};
 use super::usage::Usage;
 
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub usage: Usage,
     /// The contract that was not held, when that is why it ended so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub breach: Option<Breach>,
+    pub contract_violation: Option<ContractViolation>,
 }
 
 impl Outcome {
@@ -49,7 +49,7 @@ impl Outcome {
             last_step: None,
             steps: Vec::new(),
             usage: Usage::default(),
-            breach: None,
+            contract_violation: None,
         }
     }
 
@@ -183,9 +183,9 @@ pub struct Finding {
     pub text: String,
     /// Where it stands.
     pub citations: Vec<Citation>,
-    /// Which facet of the goal it answers.
+    /// Which subquestion of the goal it answers.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub facet: String,
+    pub subquestion: String,
     /// How sure, in percent.
     pub confidence: u8,
     /// Whether somebody other than the finder looked the citation up.

@@ -56,7 +56,7 @@ impl ReflectionLevel {
             Self::None => false,
             Self::Brief | Self::Full => true,
             Self::AfterFailure => outcome.ending != Ending::Done,
-            Self::WhenSpinning => went_in_circles(&outcome.steps),
+            Self::WhenSpinning => loop_detected(&outcome.steps),
         }
     }
 
@@ -67,7 +67,7 @@ impl ReflectionLevel {
 }
 
 /// Whether an agent did the same again, or tried again and again what it may not do.
-fn went_in_circles(steps: &[StepDigest]) -> bool {
+fn loop_detected(steps: &[StepDigest]) -> bool {
     let again = steps.windows(2).any(|pair| pair[0].action == pair[1].action);
     let refused = steps.iter().filter(|step| step.status == Some(ObservationStatus::Refused)).count();
     again || refused > 1
@@ -92,7 +92,7 @@ mod tests {
             last_step: None,
             steps: (1..).zip(actions).map(digest).collect(),
             usage: Usage::default(),
-            breach: None,
+            contract_violation: None,
         }
     }
 

@@ -18,7 +18,7 @@ pub const TOO_LONG: &str = "longer than the model's window";
 /// Said by an agent of a model that declines.
 pub const DECLINED: &str = "the model declined the task";
 /// Said by an agent of a model that repeats itself.
-pub const IN_CIRCLES: &str = "the model went in circles";
+pub const LOOP_DETECTED: &str = "the model went in circles";
 /// Said by an agent of a tool that may or may not have taken effect.
 pub const EFFECT_UNKNOWN: &str = "it must not be done twice";
 /// Said by an agent that has taken all its steps.
@@ -39,7 +39,7 @@ pub enum FailureKind {
     /// The question was longer than the model's window.
     QuestionTooLong,
     /// The model repeated itself and did not change its course.
-    WentInCircles,
+    LoopDetected,
     /// All steps were taken.
     OutOfSteps,
     /// The model gave up.
@@ -93,7 +93,7 @@ impl FailureKind {
         Self::ModelDeclined,
         Self::AnswersUnusable,
         Self::QuestionTooLong,
-        Self::WentInCircles,
+        Self::LoopDetected,
         Self::OutOfSteps,
         Self::GaveUp,
         Self::ToolFailed,
@@ -122,19 +122,20 @@ impl FailureKind {
     #[must_use]
     pub fn of(outcome: &Outcome) -> Self {
         let said = |words: &str| outcome.reason.contains(words);
-        let breach = outcome.breach.as_ref().map(|breach| breach.side);
+        let contract_violation =
+            outcome.contract_violation.as_ref().map(|contract_violation| contract_violation.side);
         match outcome.ending {
             Ending::ModelFailed if said(NO_ANSWER_USABLE) => Self::AnswersUnusable,
             Ending::ModelFailed if said(TOO_LONG) => Self::QuestionTooLong,
             Ending::ModelFailed => Self::ModelUnavailable,
             Ending::Escalate if said(DECLINED) => Self::ModelDeclined,
-            Ending::Escalate if said(IN_CIRCLES) => Self::WentInCircles,
+            Ending::Escalate if said(LOOP_DETECTED) => Self::LoopDetected,
             Ending::Escalate if said(EFFECT_UNKNOWN) => Self::EffectUnknown,
             Ending::Escalate => Self::NeedsPerson,
-            Ending::GaveUp if breach == Some(ContractSide::Output) => Self::ContractBroken,
+            Ending::GaveUp if contract_violation == Some(ContractSide::Output) => Self::ContractBroken,
             Ending::GaveUp if said(BEFORE_A_RESULT) => Self::OutOfSteps,
             Ending::GaveUp => of_last_tool(outcome).unwrap_or(Self::GaveUp),
-            Ending::Blocked if breach == Some(ContractSide::Input) => Self::InputUnfit,
+            Ending::Blocked if contract_violation == Some(ContractSide::Input) => Self::InputUnfit,
             Ending::Blocked => of_last_tool(outcome).unwrap_or(Self::Blocked),
             Ending::Delegate => Self::HandedBack,
             Ending::AgentFailed => Self::AgentFault,
@@ -152,7 +153,7 @@ impl FailureKind {
             Self::ModelUnavailable | Self::AnswersUnusable => true,
             Self::ModelDeclined
             | Self::QuestionTooLong
-            | Self::WentInCircles
+            | Self::LoopDetected
             | Self::OutOfSteps
             | Self::GaveUp
             | Self::ToolFailed
@@ -186,7 +187,7 @@ impl FailureKind {
             Self::ModelDeclined => "the model declined",
             Self::AnswersUnusable => "the model's answers could not be used",
             Self::QuestionTooLong => "the question was too long for the model",
-            Self::WentInCircles => "the model went in circles",
+            Self::LoopDetected => "the model went in circles",
             Self::OutOfSteps => "all steps were taken",
             Self::GaveUp => "it was given up",
             Self::ToolFailed => "a tool failed",

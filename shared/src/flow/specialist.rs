@@ -96,7 +96,7 @@ impl ContractSchemas {
 
 /// A contract that was not held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Breach {
+pub struct ContractViolation {
     /// Whose part of it.
     pub side: ContractSide,
     /// What does not fit, one line each.

@@ -18,19 +18,19 @@ pub struct Reference {
     /// The task.
     pub task: TaskIndex,
     /// Which part of what it gave.
-    pub field: Field,
+    pub field: TaskField,
 }
 
 /// A part of what a task gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Field {
+pub enum TaskField {
     /// Its conclusion.
     Result,
     /// Its findings, one line each, with where they stand.
     Findings,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for TaskField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Result => "result",
@@ -78,8 +78,8 @@ pub fn find(text: &str) -> impl Iterator<Item = (Range<usize>, Result<Reference,
         let whole = found.get_match();
         let malformed = || ReferenceError::Malformed { text: whole.as_str().to_owned() };
         let field = match &found["field"] {
-            "result" => Ok(Field::Result),
-            "findings" => Ok(Field::Findings),
+            "result" => Ok(TaskField::Result),
+            "findings" => Ok(TaskField::Findings),
             _ => Err(malformed()),
         };
         let task = found["task"].parse::<TaskIndex>().map_err(|_| malformed());
@@ -100,13 +100,13 @@ pub fn find_context(text: &str) -> impl Iterator<Item = (Range<usize>, Result<&s
 
 /// The text with references to results and findings by a name, `{{Iteration limits.result}}`, replaced where something is
 /// given for the name, the field and the whole. References by index, and those to the shared context, stay.
-pub fn with_names(text: &str, mut by: impl FnMut(&str, Field, &str) -> Option<String>) -> String {
+pub fn with_names(text: &str, mut by: impl FnMut(&str, TaskField, &str) -> Option<String>) -> String {
     let (mut new, mut from) = (String::with_capacity(text.len()), 0);
     for found in NAMED.captures_iter(text) {
         let whole = found.get_match();
         let name = found["name"].trim();
         let is_other = REFERENCE.is_match(whole.as_str()) || CONTEXT.is_match(whole.as_str());
-        let field = if &found["field"] == "result" { Field::Result } else { Field::Findings };
+        let field = if &found["field"] == "result" { TaskField::Result } else { TaskField::Findings };
         if let Some(words) = Some(name).filter(|_| !is_other).and_then(|name| by(name, field, whole.as_str()))
         {
             new.push_str(&text[from..whole.start()]);
@@ -179,10 +179,10 @@ fn content(reference: &Reference, plan: &Plan, results: &[LeafRef]) -> String {
     parts.join("\n")
 }
 
-fn part(result: &TaskResult, field: Field) -> String {
+fn part(result: &TaskResult, field: TaskField) -> String {
     match field {
-        Field::Result => result.conclusion.clone(),
-        Field::Findings => {
+        TaskField::Result => result.conclusion.clone(),
+        TaskField::Findings => {
             let lines: Vec<String> = result.findings.iter().map(finding_line).collect();
             lines.join("\n")
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan, cycles};
 use super::draft::{self, normal};
-use super::tree::{Id, Piece, Tree, cut, words};
+use super::tree::{GoalPart, Id, Tree, cut, words};
 use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
 use crate::ids::Role;
@@ -84,7 +84,7 @@ impl Mender<'_> {
             let name = self.tree.item(id).task.name.trim().to_owned();
             match (name.is_empty(), goal.is_empty()) {
                 (false, false) => {}
-                (false, true) => self.tree.item_mut(id).goal = vec![Piece::Text(name)],
+                (false, true) => self.tree.item_mut(id).goal = vec![GoalPart::Text(name)],
                 (true, false) => {
                     let name = cut(goal.replace(['{', '}'], "").trim(), 60);
                     let name = if name.is_empty() { "unnamed".to_owned() } else { name };
@@ -105,8 +105,8 @@ impl Mender<'_> {
     fn fit_texts(&mut self) {
         for id in self.tree.all() {
             let goal = self.tree.item(id).goal.iter().map(|piece| match piece {
-                Piece::Text(text) => text.len(),
-                Piece::Given(..) => "{{1.result}}".len(),
+                GoalPart::Text(text) => text.len(),
+                GoalPart::Given(..) => "{{1.result}}".len(),
             });
             let mut too_long = goal.sum::<usize>() > MAX_TEXT_BYTES;
             let task = &mut self.tree.item_mut(id).task;
@@ -357,8 +357,8 @@ impl Mender<'_> {
                 if self.is_family(id, target) || !self.waits_for(id, target) {
                     let name = self.name(target);
                     for piece in &mut self.tree.item_mut(id).goal {
-                        if matches!(piece, Piece::Given(other, _) if *other == target) {
-                            *piece = Piece::Text(name.clone());
+                        if matches!(piece, GoalPart::Given(other, _) if *other == target) {
+                            *piece = GoalPart::Text(name.clone());
                         }
                     }
                 }
@@ -368,8 +368,8 @@ impl Mender<'_> {
 
     fn targets(&self, id: Id) -> BTreeSet<Id> {
         let given = self.tree.item(id).goal.iter().filter_map(|piece| match piece {
-            Piece::Given(other, _) => Some(*other),
-            Piece::Text(_) => None,
+            GoalPart::Given(other, _) => Some(*other),
+            GoalPart::Text(_) => None,
         });
         given.collect()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use super::draft::normal;
-use super::reference::{self, Field, Reference};
+use super::reference::{self, Reference, TaskField};
 use crate::flow::{Plan, PlanTask};
 use crate::ids::TaskIndex;
 
@@ -25,7 +25,7 @@ pub(super) struct Item {
     /// What it says; its goal and dependencies are kept apart.
     pub(super) task: PlanTask,
     /// Its goal.
-    pub(super) goal: Vec<Piece>,
+    pub(super) goal: Vec<GoalPart>,
     /// The items it depends on.
     pub(super) needs: BTreeSet<Id>,
     parent: Option<Id>,
@@ -34,11 +34,11 @@ pub(super) struct Item {
 
 /// A part of a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum GoalPart {
     /// Words.
     Text(String),
     /// What another item gave.
-    Given(Id, Field),
+    Given(Id, TaskField),
 }
 
 impl Tree {
@@ -141,8 +141,8 @@ impl Tree {
     /// How a goal is compared with others.
     pub(super) fn comparable_goal(&self, id: Id) -> String {
         let parts = self.items[id].goal.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Given(other, field) => format!("{{{{#{other}.{field}}}}}"),
+            GoalPart::Text(text) => text.clone(),
+            GoalPart::Given(other, field) => format!("{{{{#{other}.{field}}}}}"),
         });
         normal(&parts.collect::<String>())
     }
@@ -180,7 +180,7 @@ impl Tree {
         let Some(first) = members.first() else { return };
         let parent = self.items[*first].parent;
         let id = self.items.len();
-        let goal = vec![Piece::Text(task.goal.clone())];
+        let goal = vec![GoalPart::Text(task.goal.clone())];
         self.items.push(Item { task, goal, needs: BTreeSet::new(), parent, children: members.to_vec() });
         let siblings = self.children_mut(parent);
         if let Some(position) = siblings.iter().position(|sibling| sibling == first) {
@@ -199,7 +199,7 @@ impl Tree {
         let mut before = None;
         for (task, words) in parts {
             let part = self.items.len();
-            let goal = [Piece::Text(words)].into_iter().chain(goal.clone()).collect();
+            let goal = [GoalPart::Text(words)].into_iter().chain(goal.clone()).collect();
             let needs = before.into_iter().collect();
             self.items.push(Item { task, goal, needs, parent: Some(id), children: Vec::new() });
             self.items[id].children.push(part);
@@ -233,7 +233,7 @@ impl Tree {
         let item = &mut self.items[kept];
         if !same {
             item.task.name = cut(&format!("{}; {}", item.task.name, task.name), MAX_NAME_BYTES);
-            item.goal.push(Piece::Text("; also: ".to_owned()));
+            item.goal.push(GoalPart::Text("; also: ".to_owned()));
             item.goal.extend(goal);
         }
         join(&mut item.task.criticism, &task.criticism);
@@ -279,7 +279,7 @@ impl Tree {
             if item.needs.remove(&gone) {
                 item.needs.extend(instead.iter().copied().filter(|other| *other != id));
             }
-            if item.goal.iter().any(|piece| matches!(piece, Piece::Given(other, _) if *other == gone)) {
+            if item.goal.iter().any(|piece| matches!(piece, GoalPart::Given(other, _) if *other == gone)) {
                 let pieces = std::mem::take(&mut item.goal);
                 item.goal =
                     pieces.into_iter().flat_map(|piece| replaced(piece, gone, instead, &name)).collect();
@@ -321,45 +321,45 @@ pub(super) fn words(name: &str) -> String {
     format!("“{}”", name.replace(['{', '}'], ""))
 }
 
-fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<Piece> {
+fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<GoalPart> {
     let goal = reference::without_malformed_context(goal);
     // A name that stands for no task by now is words.
     let goal = &reference::with_names(&goal, |_, _, whole| Some(words(whole)));
     let (mut pieces, mut from) = (Vec::new(), 0);
     for (range, reference) in reference::find(goal) {
-        pieces.push(Piece::Text(goal[from..range.start].to_owned()));
+        pieces.push(GoalPart::Text(goal[from..range.start].to_owned()));
         let known = reference.ok().and_then(|found| Some((*ids.get(&found.task)?, found.field)));
         pieces.push(match known {
-            Some((id, field)) => Piece::Given(id, field),
-            None => Piece::Text(words(&goal[range.clone()])),
+            Some((id, field)) => GoalPart::Given(id, field),
+            None => GoalPart::Text(words(&goal[range.clone()])),
         });
         from = range.end;
     }
-    pieces.push(Piece::Text(goal[from..].to_owned()));
+    pieces.push(GoalPart::Text(goal[from..].to_owned()));
     pieces
 }
 
-fn replaced(piece: Piece, gone: Id, instead: &[Id], name: &str) -> Vec<Piece> {
+fn replaced(piece: GoalPart, gone: Id, instead: &[Id], name: &str) -> Vec<GoalPart> {
     match piece {
-        Piece::Given(id, field) if id == gone => {
+        GoalPart::Given(id, field) if id == gone => {
             if instead.is_empty() {
-                return vec![Piece::Text(name.to_owned())];
+                return vec![GoalPart::Text(name.to_owned())];
             }
-            let others = instead.iter().map(|other| Piece::Given(*other, field));
-            let with_commas = others.flat_map(|given| [Piece::Text(", ".to_owned()), given]);
+            let others = instead.iter().map(|other| GoalPart::Given(*other, field));
+            let with_commas = others.flat_map(|given| [GoalPart::Text(", ".to_owned()), given]);
             with_commas.skip(1).collect()
         }
-        other @ (Piece::Text(_) | Piece::Given(..)) => vec![other],
+        other @ (GoalPart::Text(_) | GoalPart::Given(..)) => vec![other],
     }
 }
 
 /// The goal as text. What does not fit is left out at the end; a reference is never cut through.
-fn goal_text(pieces: &[Piece], indices: &BTreeMap<Id, TaskIndex>) -> String {
+fn goal_text(pieces: &[GoalPart], indices: &BTreeMap<Id, TaskIndex>) -> String {
     let mut text = String::new();
     for piece in pieces {
         let next = match piece {
-            Piece::Text(words) => cut(words, MAX_TEXT_BYTES - text.len()),
-            Piece::Given(id, field) => match indices.get(id) {
+            GoalPart::Text(words) => cut(words, MAX_TEXT_BYTES - text.len()),
+            GoalPart::Given(id, field) => match indices.get(id) {
                 Some(index) => Reference { task: index.clone(), field: *field }.to_string(),
                 None => String::new(),
             },

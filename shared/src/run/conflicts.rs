@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::conflict::{Side, Subject, Verdict, Wording};
+use crate::conflict::{ConflictVerdict, Side, Subject, Wording};
 use crate::flow::{ConflictStep, PlanTask};
 use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
@@ -66,7 +66,7 @@ impl ConflictState {
 
     /// The verdict, if there is one.
     #[must_use]
-    pub const fn verdict(&self) -> Option<&Verdict> {
+    pub const fn verdict(&self) -> Option<&ConflictVerdict> {
         match &self.end {
             Some(ConflictEnd::Settled(verdict)) => Some(verdict),
             Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_)) | None => None,
@@ -86,7 +86,7 @@ impl ConflictState {
 #[serde(rename_all = "snake_case")]
 pub enum ConflictEnd {
     /// It is known what holds.
-    Settled(Verdict),
+    Settled(ConflictVerdict),
     /// It is not, and why. The report says so.
     Unsettled(String),
     /// There is no contradiction, or none any more, and why.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{QuestionEnd, RunState, TaskState};
 use super::{REPAIRS_SINCE, RunStatus};
-use crate::blueprint::Fate;
+use crate::blueprint::StepOutcome;
 use crate::flow::{About, Ending, Plan, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 
@@ -187,13 +187,13 @@ pub fn shortfalls(run: &RunState) -> Vec<Shortfall> {
         end: TaskEnd::LeftOut,
         why: note.to_owned(),
     });
-    let gates = not_approved(run).map(|step| Shortfall {
+    let permissions = not_approved(run).map(|step| Shortfall {
         task: None,
         name: format!("step {step}"),
         end: TaskEnd::LeftOut,
         why: "it needs an approval, and nobody answered in time".to_owned(),
     });
-    tasks.chain(items).chain(gates).collect()
+    tasks.chain(items).chain(permissions).collect()
 }
 
 /// Whether a run ended with a report although something of it is missing that nobody decided to leave out.
@@ -248,7 +248,7 @@ fn part<'a>(run: &'a RunState, index: &TaskIndex, state: &'a TaskState) -> Optio
 
 fn is_replaced(run: &RunState, index: &TaskIndex) -> bool {
     run.planning.is_superseded(index)
-        || run.unfolding.values().any(|fate| is_fallen_back_from(run, fate, index))
+        || run.expansion.values().any(|outcome| is_fallen_back_from(run, outcome, index))
 }
 
 /// Whether the plan was changed for the sake of what this task left open.
@@ -271,8 +271,8 @@ fn was_gone_on_with(run: &RunState, index: &TaskIndex) -> bool {
 }
 
 /// Whether a leaf is of a step whose failure block gave what it was to give.
-fn is_fallen_back_from(run: &RunState, fate: &Fate, index: &TaskIndex) -> bool {
-    let Fate::Placed { tasks, fallback, .. } = fate else { return false };
+fn is_fallen_back_from(run: &RunState, outcome: &StepOutcome, index: &TaskIndex) -> bool {
+    let StepOutcome::Placed { tasks, fallback, .. } = outcome else { return false };
     let gave =
         |leaf: &TaskIndex| run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
     (tasks.contains(index) || fallback.contains(index)) && fallback.last().is_some_and(gave)
@@ -280,12 +280,12 @@ fn is_fallen_back_from(run: &RunState, fate: &Fate, index: &TaskIndex) -> bool {
 
 /// Steps of a blueprint with items that there was no room for: how many, and why.
 fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
-    run.unfolding.iter().filter_map(|(step, fate)| match fate {
-        Fate::Placed { note, left_out, .. } if !note.is_empty() => {
+    run.expansion.iter().filter_map(|(step, outcome)| match outcome {
+        StepOutcome::Placed { note, left_out, .. } if !note.is_empty() => {
             // Records of before do not say how many.
             Some((step.as_str(), usize::try_from(*left_out).unwrap_or(usize::MAX).max(1), note.as_str()))
         }
-        Fate::Placed { .. } | Fate::LeftOut { .. } => None,
+        StepOutcome::Placed { .. } | StepOutcome::LeftOut { .. } => None,
     })
 }
 
@@ -293,7 +293,7 @@ fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
 fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
     run.questions.values().filter_map(|asked| match (&asked.about, &asked.end) {
         (About::Step(step), Some(QuestionEnd::Answered(reply))) if reply.by.is_none() => {
-            matches!(run.unfolding.get(step), Some(Fate::LeftOut { .. })).then_some(step.as_str())
+            matches!(run.expansion.get(step), Some(StepOutcome::LeftOut { .. })).then_some(step.as_str())
         }
         (
             About::Step(_)

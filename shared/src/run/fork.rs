@@ -10,7 +10,7 @@ use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use super::state::{Phase, RunState, RunStatus, TaskState};
-use crate::blueprint::Fate;
+use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
 use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
 
@@ -33,7 +33,7 @@ pub struct Inherited {
     pub plan: Option<Plan>,
     /// What had become of the steps of its blueprint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unfolding: BTreeMap<String, Fate>,
+    pub expansion: BTreeMap<String, StepOutcome>,
     /// Why plans had been refused.
     pub refused_plans: Vec<Vec<String>>,
     /// Its tasks. What was in work is to be offered again, from its beginning.
@@ -90,7 +90,7 @@ impl Inherited {
         Some(Self {
             phase: run.phase,
             plan: run.plan.clone(),
-            unfolding: run.unfolding.clone(),
+            expansion: run.expansion.clone(),
             refused_plans: run.refused_plans.clone(),
             tasks: tasks.collect(),
             reflections: run.reflections.clone(),
@@ -118,7 +118,7 @@ impl Inherited {
         let Self {
             phase,
             plan,
-            unfolding,
+            expansion,
             refused_plans,
             tasks,
             reflections,
@@ -140,7 +140,7 @@ impl Inherited {
         *run = RunState {
             phase,
             plan,
-            unfolding,
+            expansion,
             refused_plans,
             tasks,
             reflections,

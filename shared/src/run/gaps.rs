@@ -153,7 +153,7 @@ fn unmade(batch: Option<(Seq, u32)>) -> Option<Gap> {
 
 /// The steps of one task that were read.
 #[derive(Default)]
-struct Taken {
+struct StepsRead {
     /// By generation: a generation may go on from those before it.
     numbers: BTreeMap<Generation, BTreeSet<u32>>,
     /// Whether one stands there that cannot be read, and so is not missing.
@@ -162,7 +162,7 @@ struct Taken {
 
 /// Steps that are missing: between others, and those that an outcome tells of.
 fn steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Gap> {
-    let mut tasks: BTreeMap<TaskId, Taken> = BTreeMap::new();
+    let mut tasks: BTreeMap<TaskId, StepsRead> = BTreeMap::new();
     let mut found = Vec::new();
     for entry in entries {
         let RecordEvent::Agent(key, event) = &entry.event else { continue };
@@ -189,7 +189,7 @@ fn steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<Gap> {
     found
 }
 
-impl Taken {
+impl StepsRead {
     /// The steps that an outcome tells of and that were not read, without the one that it brings itself.
     fn told_of(&self, outcome: &Outcome, generation: Generation) -> BTreeSet<u32> {
         let itself = outcome.last_step.as_ref().map(|step| step.number);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
-use crate::flow::{Budget, Pattern, TaskStatus, Verdict, View};
+use crate::flow::{Budget, GroupVerdict, Pattern, TaskStatus, View};
 use crate::ids::{TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -27,7 +27,7 @@ pub struct Group {
     pub chair: Option<TaskIndex>,
     /// Which result counts; nothing while that is open, or when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<GroupVerdict>,
 }
 
 impl Group {

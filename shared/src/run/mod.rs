@@ -8,6 +8,7 @@ pub mod apply;
 pub mod conflicts;
 pub mod conversation;
 pub mod count;
+pub mod deadlock;
 pub mod drafts;
 pub mod event;
 pub mod fork;
@@ -18,7 +19,6 @@ pub mod peers;
 pub mod planning;
 pub mod responses;
 pub mod snapshot;
-pub mod standstill;
 pub mod state;
 
 pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};

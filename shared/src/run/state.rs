@@ -13,14 +13,14 @@ use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::PlanHistory;
 use super::responses::ResponseHistory;
-use crate::blueprint::Fate;
+use crate::blueprint::StepOutcome;
 use crate::flow::{
     About, Answered, Auction, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation,
     Reply, Report, RunLimits, TaskStatus, Usage, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, Queue, RunId, Seq, TaskId, TaskIndex};
-use crate::standing::Tally;
 use crate::time::Millis;
+use crate::track_record::Tally;
 
 /// The state of a run (R3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -104,7 +104,7 @@ pub struct RunState {
     pub plan: Option<Plan>,
     /// What became of the steps of its blueprint, as far as that is decided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unfolding: BTreeMap<String, Fate>,
+    pub expansion: BTreeMap<String, StepOutcome>,
     /// Why plans were refused.
     pub refused_plans: Vec<Vec<String>>,
     /// Every task that was planned or offered.

@@ -142,16 +142,16 @@ struct Channel {
     description: &'static str,
     kinds: &'static [MessageKind],
     /// What the fleet does there, seen from outside: it sends, and some of it receives from others.
-    fleet: &'static [Action],
+    fleet: &'static [ChannelAction],
 }
 
 #[derive(Clone, Copy)]
-enum Action {
+enum ChannelAction {
     Send,
     Receive,
 }
 
-const BOTH: &[Action] = &[Action::Send, Action::Receive];
+const BOTH: &[ChannelAction] = &[ChannelAction::Send, ChannelAction::Receive];
 
 const CHANNELS: [Channel; 20] = [
     Channel {
@@ -159,42 +159,42 @@ const CHANNELS: [Channel; 20] = [
         address: "cmd.{run}.{command}",
         description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run. `cancel`, `pause`, `resume`, `skip`, `redo` and `edit` work on a run that goes on; each may carry an id, which tells it from others like it.",
         kinds: &[MessageKind::Command],
-        fleet: &[Action::Receive],
+        fleet: &[ChannelAction::Receive],
     },
     Channel {
         id: "asks",
         address: "ask.{request}",
         description: "Requests that are answered (NATS request and reply; the reply subject begins with `_INBOX.`). `ask.submit` takes a goal: the answer is `accepted` with the run, or `error` with the reason, in the encoding of the request and with its `id` as `correlation`. Asked again with the same `id` of the asker, or the same `run`, it is the same run. Any orchestrator answers.",
         kinds: &[MessageKind::Ask],
-        fleet: &[Action::Receive],
+        fleet: &[ChannelAction::Receive],
     },
     Channel {
         id: "answers",
         address: "_INBOX.{inbox}",
         description: "The answers to requests, on the subject that the asker chose for it.",
         kinds: &[MessageKind::Accepted, MessageKind::Error],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "errors",
         address: "err.{agent}",
         description: "Word to a process that something it sent cannot be read: `subject` says where it came in, `reason` which field is wrong. May be lost; the dead letters keep it.",
         kinds: &[MessageKind::Error],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "decisions",
         address: "run.{run}.decided",
         description: "The record: what orchestrators decided. Fenced by the filter `run.<run>.>`.",
         kinds: &[MessageKind::Decided, MessageKind::Stored],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "offers",
         address: "run.{run}.task.{queue}.{task}",
         description: "The record: offers of tasks. A decision with a single offer carries it inside and stands here; several are written in one batch with the decision before them.",
         kinds: &[MessageKind::Decided, MessageKind::Offered, MessageKind::Stored],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "queues",
@@ -229,7 +229,7 @@ const CHANNELS: [Channel; 20] = [
         address: "live.{run}.{role}.{agent}.{task}",
         description: "What happens right now, for whoever watches. May be lost.",
         kinds: &[MessageKind::Live],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "control_all",
@@ -257,7 +257,7 @@ const CHANNELS: [Channel; 20] = [
         address: "bb.{run}.{key}",
         description: "A value of a run's shared context changed.",
         kinds: &[MessageKind::Context],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "calls",
@@ -285,14 +285,14 @@ const CHANNELS: [Channel; 20] = [
         address: "$KV.BB.{run}.{key}",
         description: "The bucket BB (stream KV_BB): the newest version of each value of a run's shared context, for a day.",
         kinds: &[MessageKind::Context],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "dead_letters",
         address: "dlq.{origin}",
         description: "The stream DLQ: what could not be processed, byte for byte as it came, of any kind or none. Headers: `Muster-Dead-Reason`, `Muster-Dead-Subject` (where it came in), `Muster-Dead-At` (UTC milliseconds), `Muster-Dead-Object` (the object that has the payload, where it is above 128 KiB).",
         kinds: &[],
-        fleet: &[Action::Send],
+        fleet: &[ChannelAction::Send],
     },
     Channel {
         id: "objects",
@@ -322,10 +322,10 @@ impl Channel {
     }
 
     fn operations(&self) -> Vec<(String, Value)> {
-        let operation = |action: &Action| {
+        let operation = |action: &ChannelAction| {
             let action = match action {
-                Action::Send => "send",
-                Action::Receive => "receive",
+                ChannelAction::Send => "send",
+                ChannelAction::Receive => "receive",
             };
             let channel = format!("#/channels/{}", self.id);
             (format!("{action}_{}", self.id), json!({ "action": action, "channel": { "$ref": channel } }))

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::blueprint::Fate;
+use muster_shared::blueprint::StepOutcome;
 use muster_shared::conflict::Side;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
     Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
     CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending, FailureKind, Finding,
-    Finite, Goal, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
+    Finite, Goal, GroupVerdict, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
     ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft,
     PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response,
     Revision, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
-    Thought, ToolNote, Usage, Verdict, View, Wait, Work,
+    Thought, ToolNote, Usage, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -21,8 +21,8 @@ use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
     Request, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState, ToolStarted,
 };
-use muster_shared::standing::Tally;
 use muster_shared::time::Millis;
+use muster_shared::track_record::Tally;
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
@@ -76,7 +76,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     }
     add("decided_controlled", Body::Decided(controlled()));
     add("decided_out_of_time", Body::Decided(out_of_time()));
-    add("decided_unfolded", Body::Decided(unfolded()));
+    add("decided_expanded", Body::Decided(expanded()));
     add("decided_planning", Body::Decided(replanned()));
     add("decided_nested", Body::Decided(nested()));
     let (id, goal) = (Some(Uuid::from_u128(3)), Box::new(child_goal()));
@@ -97,7 +97,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_peers", Body::Decided(asked_of_peers()));
     add("decided_context", Body::Decided(written()));
     add("decided_responses", Body::Decided(answered_failures()));
-    add("decided_circles", Body::Decided(went_in_circles()));
+    add("decided_loop", Body::Decided(loop_detected()));
     add("offered_heard", Body::Offered(heard()));
     add("decided_by_members", Body::Decided(by_members()));
     add("offered_answered", Body::Offered(going_on()));
@@ -187,7 +187,7 @@ fn nested() -> Decided {
 }
 
 /// A run by a blueprint that begins.
-fn unfolded() -> Decided {
+fn expanded() -> Decided {
     let text = muster_shared::blueprint::shipped("ticket_triage").unwrap();
     let params = BTreeMap::from([("tickets".to_owned(), json!(["the door sticks"]))]);
     let filled =
@@ -201,14 +201,14 @@ fn unfolded() -> Decided {
         lessons: Vec::new(),
     };
     let (tasks, note) = (vec![index("1-1")], "1 of 2 items are left out".to_owned());
-    let placed = Fate::Placed { tasks, fallback: vec![index("1-2")], note, left_out: 0 };
-    let left_out = Fate::LeftOut { reason: "it was not approved".to_owned() };
-    let fates = BTreeMap::from([("tickets".to_owned(), placed), ("action".to_owned(), left_out)]);
+    let placed = StepOutcome::Placed { tasks, fallback: vec![index("1-2")], note, left_out: 0 };
+    let left_out = StepOutcome::LeftOut { reason: "it was not approved".to_owned() };
+    let step_outcomes = BTreeMap::from([("tickets".to_owned(), placed), ("action".to_owned(), left_out)]);
     Decided {
         inputs: vec![input],
         offers: 0,
         continues: false,
-        events: vec![RunEvent::StepsUnfolded { fates, tasks: plan().tasks }],
+        events: vec![RunEvent::StepsExpanded { step_outcomes, tasks: plan().tasks }],
         ..decided()
     }
 }
@@ -344,7 +344,7 @@ fn answered_failures() -> Decided {
 }
 
 /// Work that came back to where it was, and tasks that waited for each other.
-fn went_in_circles() -> Decided {
+fn loop_detected() -> Decided {
     let (task, chain) = (index("1-3"), vec![index("1-2"), index("1-3")]);
     let agent = Some("worker-0000002a".parse().unwrap());
     let reason = "it would come back to where it was".to_owned();
@@ -356,7 +356,7 @@ fn went_in_circles() -> Decided {
                 agent,
                 reason: reason.clone(),
             },
-            RunEvent::StandstillEnded { task: TaskId::Leaf(task), circle: chain, reason },
+            RunEvent::DeadlockEnded { task: TaskId::Leaf(task), circle: chain, reason },
         ],
         ..decided()
     }
@@ -433,7 +433,8 @@ fn by_members() -> Decided {
     let views = vec![view("1-2~a", "30 %"), view("1-2~b", "15 %")];
     let dissent = Dissent { member: index("1-2~b"), says: "15 %".to_owned(), confidence: 70 };
     let agree = vec![index("1-2~z"), index("1-2~a")];
-    let verdict = Verdict { counts: index("1-2~z"), by: DecidedBy::Chair, agree, dissent: vec![dissent] };
+    let verdict =
+        GroupVerdict { counts: index("1-2~z"), by: DecidedBy::Chair, agree, dissent: vec![dissent] };
     let pattern = Pattern::Committee { members: 2, rounds: 1 };
     Decided {
         events: vec![
@@ -487,7 +488,7 @@ fn contradicting() -> Decided {
         purpose: SettlingFor::Method(index("1-1")),
         task: Box::new(plan_task("Show how")),
     };
-    let verdict = muster_shared::conflict::Verdict {
+    let verdict = muster_shared::conflict::ConflictVerdict {
         value: sides[0].claim.value.clone(),
         by: ConflictStep::Methods,
         why: "the other had the wrong days".to_owned(),
@@ -545,10 +546,10 @@ fn draft_review() -> DraftReview {
 
 /// A task that agents bid for.
 fn auctioned() -> Decided {
-    let (task, standings) =
+    let (task, track_records) =
         (index("1-2"), BTreeMap::from([(agent(), Tally { done: 3, ..Tally::default() })]));
     Decided {
-        inputs: vec![Input::Bids { task: task.clone(), number: 1, bids: vec![bid()], standings }],
+        inputs: vec![Input::Bids { task: task.clone(), number: 1, bids: vec![bid()], track_records }],
         events: vec![
             RunEvent::AuctionOpened { task: task.clone(), number: 1, closes: Millis(1_700_000_000_250) },
             RunEvent::TaskAwarded {
@@ -753,7 +754,7 @@ fn reflection() -> Reflection {
         on_plan: vec!["too broad".to_owned()],
         on_tools: vec![ToolNote { tool: "search".to_owned(), note: "needs short queries".to_owned() }],
         uncovered: vec!["the depth limit".to_owned()],
-        refine: Some("one facet is open".to_owned()),
+        refine: Some("one subquestion is open".to_owned()),
     }
 }
 
@@ -773,7 +774,7 @@ fn result() -> TaskResult {
         findings: vec![Finding {
             text: "At most 20 levels".to_owned(),
             citations: vec![citation],
-            facet: "limits".to_owned(),
+            subquestion: "limits".to_owned(),
             confidence: 90,
             verified: true,
         }],
@@ -870,7 +871,7 @@ fn outcome(product: Product) -> Outcome {
             millis: 45,
         }],
         usage: usage(),
-        breach: None,
+        contract_violation: None,
     }
 }
 
@@ -935,7 +936,7 @@ fn works() -> Vec<(&'static str, Work)> {
             Work::Refine {
                 plan: plan(),
                 progress: progress(),
-                reasons: vec!["one facet is open".to_owned()],
+                reasons: vec!["one subquestion is open".to_owned()],
                 reflections: vec![(index("1-1"), reflection())],
                 results: vec![leaf()],
                 operations_left: 4,
@@ -1188,7 +1189,7 @@ fn inherited() -> Inherited {
     Inherited {
         phase: Phase::Executing,
         plan: Some(plan()),
-        unfolding: BTreeMap::new(),
+        expansion: BTreeMap::new(),
         refused_plans: Vec::new(),
         tasks: BTreeMap::from([(TaskId::Plan, TaskState::new())]),
         reflections: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use muster_bus::RegistryChange;
-use muster_orchestrator::decide::{Crew, WaitsFor, waits_for};
+use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -15,7 +15,7 @@ const WORTH_A_WORD: Duration = Duration::from_secs(3);
 
 /// What a run lacks.
 pub(super) struct Lacking {
-    crew: Crew,
+    agents: AgentsByRole,
     since: Option<Instant>,
     told: Vec<String>,
     look: Interval,
@@ -25,7 +25,7 @@ impl Default for Lacking {
     fn default() -> Self {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { crew: Crew::default(), since: None, told: Vec::new(), look }
+        Self { agents: AgentsByRole::default(), since: None, told: Vec::new(), look }
     }
 }
 
@@ -33,8 +33,10 @@ impl Lacking {
     /// Somebody came or left.
     pub(super) fn take(&mut self, change: RegistryChange) {
         match change {
-            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => self.crew.joined(&profile),
-            RegistryChange::Left(agent) => self.crew.left(&agent),
+            RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
+                self.agents.joined(&profile)
+            }
+            RegistryChange::Left(agent) => self.agents.left(&agent),
         }
     }
 
@@ -51,8 +53,8 @@ impl Lacking {
     /// What a person is told now.
     pub(super) fn news(&mut self, run: Option<&RunState>, now: Instant) -> Vec<String> {
         let waits = match run {
-            Some(run) => waits_for(run, &self.crew),
-            None if self.crew.has("orchestrator") => Vec::new(),
+            Some(run) => waits_for(run, &self.agents),
+            None if self.agents.has("orchestrator") => Vec::new(),
             None => vec![WaitsFor::Orchestrator],
         };
         let lacking: Vec<String> =

@@ -15,13 +15,13 @@ use crate::{logging, output};
 
 /// The screen of one run. Everything goes to standard error.
 pub(crate) struct Screen {
-    kind: Kind,
+    kind: ScreenKind,
     paint: Paint,
     /// What the run lacks, below its tree.
     waits: RefCell<Vec<String>>,
 }
 
-enum Kind {
+enum ScreenKind {
     Quiet,
     Plain(RefCell<Told>),
     Terminal(RefCell<Live>),
@@ -31,30 +31,30 @@ impl Screen {
     /// The screen that fits where standard error goes.
     pub(super) fn new(paint: Paint, quiet: bool) -> Self {
         let kind = if quiet {
-            Kind::Quiet
+            ScreenKind::Quiet
         } else if std::io::stderr().is_terminal() {
-            Kind::Terminal(RefCell::new(Live::default()))
+            ScreenKind::Terminal(RefCell::new(Live::default()))
         } else {
-            Kind::Plain(RefCell::new(Told::default()))
+            ScreenKind::Plain(RefCell::new(Told::default()))
         };
         Self { kind, paint, waits: RefCell::default() }
     }
 
     /// Whether a tree is redrawn in place.
     pub(super) const fn is_live(&self) -> bool {
-        matches!(self.kind, Kind::Terminal(_))
+        matches!(self.kind, ScreenKind::Terminal(_))
     }
 
     /// Shows the run as it stands.
     pub(super) fn show(&self, state: &RunState, doing: &Doing, now: Millis) {
         match &self.kind {
-            Kind::Quiet => {}
-            Kind::Plain(told) => {
+            ScreenKind::Quiet => {}
+            ScreenKind::Plain(told) => {
                 for line in told.borrow_mut().changes(state) {
                     output::note(&format!("{:>7}  {line}", figures::span(now.since(state.created_at))));
                 }
             }
-            Kind::Terminal(live) => {
+            ScreenKind::Terminal(live) => {
                 let (columns, rows) = size();
                 // One column stays free: some terminals wrap a full line.
                 let mut tree = progress::tree(state, doing, now, columns - 1, self.paint);
@@ -69,7 +69,7 @@ impl Screen {
 
     /// Shows what is being done before there is a run. On a terminal, the next one takes its place.
     pub(super) fn stage(&self, text: &str) {
-        if let Kind::Terminal(live) = &self.kind {
+        if let ScreenKind::Terminal(live) = &self.kind {
             let (columns, rows) = size();
             live.borrow_mut().put("", figures::cut(text, columns - 1), columns, rows);
         }
@@ -78,17 +78,17 @@ impl Screen {
     /// Says a line that stays.
     pub(super) fn say(&self, text: &str) {
         match &self.kind {
-            Kind::Quiet => {}
-            Kind::Plain(_) => output::note(text),
-            Kind::Terminal(live) => live.borrow_mut().say(text),
+            ScreenKind::Quiet => {}
+            ScreenKind::Plain(_) => output::note(text),
+            ScreenKind::Terminal(live) => live.borrow_mut().say(text),
         }
     }
 
     /// Says what has to be known also where no progress is shown.
     pub(super) fn warn(&self, text: &str) {
         match &self.kind {
-            Kind::Quiet => output::note(text),
-            Kind::Plain(_) | Kind::Terminal(_) => self.say(text),
+            ScreenKind::Quiet => output::note(text),
+            ScreenKind::Plain(_) | ScreenKind::Terminal(_) => self.say(text),
         }
     }
 
@@ -101,7 +101,7 @@ impl Screen {
 
     /// Leaves what is shown as it is.
     pub(super) fn end(&self) {
-        if let Kind::Terminal(live) = &self.kind {
+        if let ScreenKind::Terminal(live) = &self.kind {
             live.borrow_mut().end();
         }
     }

@@ -62,7 +62,7 @@ pub(super) async fn watch(
     let ask = &app.settings().ask;
     let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
     let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
-    let mut crew = bus.registry().watch().await.map_err(bus_failure)?;
+    let mut agents = bus.registry().watch().await.map_err(bus_failure)?;
     let mut lacking = Lacking::default();
     let mut outages = Outages::follow(bus).await;
     let mut state: Option<RunState> = None;
@@ -108,7 +108,7 @@ pub(super) async fn watch(
                 }
                 within.follow_children(bus, child).await;
             }
-            Some(change) = crew.next() => lacking.take(change),
+            Some(change) = agents.next() => lacking.take(change),
             () = lacking.look() => {
                 for line in lacking.news(state.as_ref(), std::time::Instant::now()) {
                     screen.warn(&line);

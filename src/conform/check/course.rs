@@ -6,7 +6,7 @@ use muster_shared::ids::AgentId;
 use muster_shared::run::{EventKind, Started};
 use muster_shared::wire::Body;
 
-use super::super::{End, Watch};
+use super::super::{End, Observations};
 use super::{Writing, outcome, stored, verdict, worked};
 use crate::render::checks::Check;
 
@@ -15,7 +15,7 @@ const FENCE_SEQUENCE: &str = "Nats-Expected-Last-Subject-Sequence";
 /// The header that says of which subjects.
 const FENCE_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
-pub(super) fn envelopes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn envelopes(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "write envelopes by `muster schema`: v, id, sender, sent, run, task, body with type and content; say \
                 Content-Type: application/json for JSON";
     let mut faults = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn fences(writings: &[Writing<'_>]) -> Check {
     verdict("fence", faults, format!("{} writes were fenced", writings.len()), mend)
 }
 
-pub(super) fn started(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn started(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "take offers from task.<role>.> and task.@<agent>.>, and write started before anything else: attempt \
                 one higher than the last started of the generation (or left out), ack the reply subject of the delivery, \
                 after_step the last step";
@@ -130,7 +130,7 @@ pub(super) fn started(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     verdict("started", faults, "written first, with its place".to_owned(), mend)
 }
 
-pub(super) fn steps(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn steps(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "number steps from 1 within a generation, over all attempts, without a gap";
     let (mut faults, mut count) = (Vec::new(), 0_u32);
     for trial in worked(watch) {
@@ -148,7 +148,7 @@ pub(super) fn steps(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     verdict("steps", faults, format!("{count} steps in order"), mend)
 }
 
-pub(super) fn outcomes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn outcomes(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "end every task with one outcome; one that is done has product.result with a conclusion";
     let mut faults = Vec::new();
     for trial in worked(watch).filter(|trial| trial.kind.end() == End::Outcome) {
@@ -176,7 +176,7 @@ pub(super) fn outcomes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     verdict("outcome", faults, "one for each task".to_owned(), mend)
 }
 
-pub(super) fn after_the_end(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn after_the_end(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "write nothing more about a generation once its outcome stands";
     let mut faults = Vec::new();
     for trial in &watch.trials {

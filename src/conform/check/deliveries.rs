@@ -6,7 +6,7 @@ use muster_shared::flow::Ending;
 use muster_shared::run::EventKind;
 use muster_shared::wire::Body;
 
-use super::super::{End, Kind, Passed, Trial, Watch};
+use super::super::{End, Observations, Passed, Trial, TrialKind};
 use super::{Writing, outcome, stored, verdict, worked};
 use crate::render::checks::Check;
 
@@ -19,13 +19,13 @@ const OBEDIENCE: Duration = Duration::from_secs(5);
 /// Messages of two subscriptions that come closer together than this may be seen in either order.
 const SIMULTANEOUS: Duration = Duration::from_millis(20);
 
-pub(super) fn after_a_refusal(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn after_a_refusal(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "after a refused write";
     let mend = "a write that is refused (10071, 10164) means that another agent has the task: read the record, or drop it";
     let mut refused = 0_u32;
     let mut faults = Vec::new();
     // Of a task that was delivered twice, one delivery may go on when the other is refused.
-    for trial in watch.trials.iter().filter(|trial| trial.kind != Kind::Redelivered) {
+    for trial in watch.trials.iter().filter(|trial| trial.kind != TrialKind::Redelivered) {
         let mut all = writings.iter().filter(|one| one.trial.run == trial.run).peekable();
         while let Some(one) = all.next() {
             if one.passed.stored.is_some() {
@@ -45,7 +45,7 @@ pub(super) fn after_a_refusal(watch: &Watch, writings: &[Writing<'_>]) -> Check 
 }
 
 /// Acknowledgements of the agent's own queues within a trial, with when they came.
-fn acks<'a>(watch: &'a Watch, trial: &'a Trial) -> impl Iterator<Item = &'a Passed> {
+fn acks<'a>(watch: &'a Observations, trial: &'a Trial) -> impl Iterator<Item = &'a Passed> {
     let own = |consumer: &str| consumer == watch.role || consumer == format!("@{}", watch.agent);
     watch.passed.iter().filter(move |passed| {
         let consumer = passed.subject.strip_prefix("$JS.ACK.TASKS.").and_then(|rest| rest.split('.').next());
@@ -57,7 +57,7 @@ fn is_done(ack: &Passed) -> bool {
     ack.payload.is_empty() || ack.payload.starts_with(b"+ACK")
 }
 
-pub(super) fn acknowledgements(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn acknowledgements(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "acknowledge the delivery after the outcome is stored, and wait for the answer (double ack)";
     let mut faults = Vec::new();
     for trial in worked(watch).filter(|trial| trial.kind.end() != End::Nothing) {
@@ -89,7 +89,7 @@ fn is_put_down(one: &Writing<'_>) -> bool {
     matches!(one.body.as_ref().map(|said| &said.body), Ok(Body::Released(released)) if released.parked)
 }
 
-pub(super) fn progress(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn progress(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "progress";
     let mend = "send +WPI on the delivery's reply subject every 10 s while working";
     let (mut faults, mut long) = (Vec::new(), 0);
@@ -119,11 +119,11 @@ pub(super) fn progress(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     verdict(what, faults, format!("told in {long} long tasks"), mend)
 }
 
-pub(super) fn cancellation(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn cancellation(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "cancellation";
     let mend = "listen on ctl.all, ctl.role.<role> and ctl.agent.<agent>; on cancel_task and cancel_run stop at once \
                 and write an outcome that ends as cancelled";
-    let Some(trial) = watch.trial(Kind::Cancelled) else {
+    let Some(trial) = watch.trial(TrialKind::Cancelled) else {
         return Check::warn(what, "not tried", mend);
     };
     let end = stored(writings, trial).into_iter().find_map(|one| Some((one.passed.at, outcome(one)?.ending)));
@@ -145,10 +145,10 @@ pub(super) fn cancellation(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     }
 }
 
-pub(super) fn closed(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn closed(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "closed generation";
     let mend = "look up the last entry of evt.<run>.*.*.<task>.<gen>.>: after an outcome, acknowledge and drop the task";
-    let Some(trial) = watch.trial(Kind::Closed) else {
+    let Some(trial) = watch.trial(TrialKind::Closed) else {
         return Check::warn(what, "not tried", mend);
     };
     let mut faults = Vec::new();
@@ -162,11 +162,11 @@ pub(super) fn closed(watch: &Watch, writings: &[Writing<'_>]) -> Check {
 }
 
 /// A task that is delivered again while it is in hand, as after a reconnect, is done once.
-pub(super) fn redelivery(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn redelivery(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "second delivery";
     let mend = "look up the last entry of the generation before you start, and write behind the fence: one of two \
                 deliveries goes on, the other stops";
-    let Some(trial) = watch.trial(Kind::Redelivered) else {
+    let Some(trial) = watch.trial(TrialKind::Redelivered) else {
         return Check::warn(what, "not tried", mend);
     };
     if trial.disturbed_at.is_none() {
@@ -192,11 +192,11 @@ fn step_number(one: &Writing<'_>) -> Option<u32> {
     if let Body::Step(step) = &one.body.as_ref().ok()?.body { Some(step.number) } else { None }
 }
 
-pub(super) fn parking(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn parking(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "putting down";
     let mend =
         "on park_task and park_run stop, write released with parked: true, and acknowledge the delivery";
-    let Some(trial) = watch.trial(Kind::Parked) else {
+    let Some(trial) = watch.trial(TrialKind::Parked) else {
         return Check::warn(what, "not tried", mend);
     };
     let Some(at) = trial.disturbed_at else {

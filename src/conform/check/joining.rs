@@ -6,7 +6,7 @@ use muster_bus::QueueSettings;
 use muster_bus::subject::matches;
 use muster_shared::wire::{Body, Profile};
 
-use super::super::{Passed, Watch};
+use super::super::{Observations, Passed};
 use super::{read, verdict};
 use crate::render::checks::Check;
 
@@ -14,13 +14,13 @@ use crate::render::checks::Check;
 pub(crate) const LATE: Duration = Duration::from_secs(10);
 
 /// What is said of a process that did not last.
-pub(super) fn process(watch: &Watch) -> Option<Check> {
+pub(super) fn process(watch: &Observations) -> Option<Check> {
     let (kind, how) = watch.ended.as_ref()?;
     let mend = "see what it said on standard error: an agent stays until it is told to go, whatever comes";
     Some(Check::fail("process", format!("the command ended with {how} while it had {}", kind.name()), mend))
 }
 
-pub(super) fn registry(watch: &Watch) -> Check {
+pub(super) fn registry(watch: &Observations) -> Check {
     let what = "registry";
     let mend = "publish the profile to $KV.AGENTS.<agent>, with a header Nats-TTL, every few seconds";
     let entry = format!("$KV.AGENTS.{}", watch.agent);
@@ -41,7 +41,7 @@ pub(super) fn registry(watch: &Watch) -> Check {
     verdict(what, faults, format!("{} is listed as {}", watch.agent, watch.role), mend)
 }
 
-fn profile_faults(watch: &Watch, profile: &Profile) -> Vec<String> {
+fn profile_faults(watch: &Observations, profile: &Profile) -> Vec<String> {
     let mut faults = Vec::new();
     if profile.agent != watch.agent {
         faults.push(format!("the profile is of {}, its key says {}", profile.agent, watch.agent));
@@ -58,7 +58,7 @@ fn profile_faults(watch: &Watch, profile: &Profile) -> Vec<String> {
     faults
 }
 
-pub(super) fn heartbeat(watch: &Watch) -> Check {
+pub(super) fn heartbeat(watch: &Observations) -> Check {
     let what = "heartbeat";
     let mend = "publish a heartbeat to hb.<role>.<agent> and the profile at least every 5 s";
     let of = |subject: String| watch.passed.iter().filter(move |passed| passed.subject == subject);
@@ -84,7 +84,7 @@ pub(super) fn heartbeat(watch: &Watch) -> Check {
 }
 
 /// The queues of its role and of its own, which all who take from them share: their settings hold for everybody.
-pub(super) fn queues(watch: &Watch) -> Check {
+pub(super) fn queues(watch: &Observations) -> Check {
     let mend = "have one durable pull consumer per queue, <role> and @<agent>, named like the queue: explicit ack, \
                 ack_wait 30 s, max_deliver -1, no backoff; inactive_threshold 600 s for @<agent>, none for <role>";
     let mut faults = Vec::new();

@@ -13,23 +13,23 @@ use muster_shared::wire::{Body, Encoding, Envelope, decode};
 
 pub(crate) use joining::LATE;
 
-use super::{Passed, Trial, Watch};
-use crate::render::checks::{Check, Verdict};
+use super::{Observations, Passed, Trial};
+use crate::render::checks::{Check, CheckResult};
 
 /// How many faults of one kind are named.
 const MOST_NAMED: usize = 3;
 
 /// What people are told of a verdict.
-pub(crate) const fn word(verdict: Verdict) -> &'static str {
+pub(crate) const fn word(verdict: CheckResult) -> &'static str {
     match verdict {
-        Verdict::Ok => "pass",
-        Verdict::Warn => "not seen",
-        Verdict::Fail => "fail",
+        CheckResult::Ok => "pass",
+        CheckResult::Warn => "not seen",
+        CheckResult::Fail => "fail",
     }
 }
 
 /// Everything that can be said of an agent, in the order of the protocol.
-pub(crate) fn check(watch: &Watch) -> Vec<Check> {
+pub(crate) fn check(watch: &Observations) -> Vec<Check> {
     let writings: Vec<Writing<'_>> =
         watch.passed.iter().filter_map(|passed| writing(watch, passed)).collect();
     let process = joining::process(watch);
@@ -66,7 +66,7 @@ struct Writing<'a> {
     body: Result<Envelope, String>,
 }
 
-fn writing<'a>(watch: &'a Watch, passed: &'a Passed) -> Option<Writing<'a>> {
+fn writing<'a>(watch: &'a Observations, passed: &'a Passed) -> Option<Writing<'a>> {
     let Ok(Subject::Event(run, key, kind)) = Subject::parse(&passed.subject) else { return None };
     let trial = watch.trials.iter().find(|trial| trial.run == run)?;
     (key.agent == watch.agent).then(|| Writing { passed, trial, key, kind, body: read(passed) })
@@ -99,7 +99,7 @@ fn outcome<'a>(one: &'a Writing<'_>) -> Option<&'a Outcome> {
 }
 
 /// The trials in which the agent is to work.
-fn worked(watch: &Watch) -> impl Iterator<Item = &Trial> {
+fn worked(watch: &Observations) -> impl Iterator<Item = &Trial> {
     watch.trials.iter().filter(|trial| trial.kind.is_worked_on())
 }
 

@@ -3,15 +3,15 @@
 use muster_shared::contract::Schema;
 use muster_shared::flow::{ContractSide, Ending, TaskResult};
 
-use super::super::Watch;
+use super::super::Observations;
 use super::{Writing, outcome, stored, verdict, worked};
 use crate::render::checks::Check;
 
 /// Its own contract, as it stands in its profile.
-pub(super) fn contract(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn contract(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let what = "contract";
     let mend = "give data that fits contract.output of the profile, and end what does not fit contract.input as \
-                blocked, with breach; --task FILE gives it a task that fits";
+                blocked, with contract violation; --task FILE gives it a task that fits";
     if watch.contract.is_empty() {
         return Check::ok(what, "nothing is promised");
     }
@@ -27,7 +27,10 @@ pub(super) fn contract(watch: &Watch, writings: &[Writing<'_>]) -> Check {
     for trial in worked(watch) {
         let named = trial.kind.name();
         for outcome in stored(writings, trial).into_iter().filter_map(outcome) {
-            let refused = outcome.breach.as_ref().is_some_and(|breach| breach.side == ContractSide::Input);
+            let refused = outcome
+                .contract_violation
+                .as_ref()
+                .is_some_and(|contract_violation| contract_violation.side == ContractSide::Input);
             match (outcome.ending, watch.unfit.is_empty()) {
                 (Ending::Done | Ending::DonePartial, false) => {
                     faults.push(format!("{named} was done though {}", watch.unfit.join("; ")));
@@ -53,7 +56,7 @@ pub(super) fn contract(watch: &Watch, writings: &[Writing<'_>]) -> Check {
 }
 
 /// What no result may be larger than.
-pub(super) fn sizes(watch: &Watch, writings: &[Writing<'_>]) -> Check {
+pub(super) fn sizes(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "keep data small: what is large belongs into a file, with its name in the result";
     let mut faults = Vec::new();
     for trial in worked(watch) {

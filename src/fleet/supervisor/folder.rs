@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::member::{Change, Changed, MemberSpec, keep};
+use super::super::member::{Changed, MemberChange, MemberSpec, keep};
 use super::super::specialists::{self, Content, Order};
 use super::super::state::{MemberState, RefusedFile};
 use super::super::team;
@@ -66,7 +66,7 @@ impl Watcher {
                 }
                 Order::Refuse { path, reason } => {
                     tracing::warn!(reason, "an agent file is left out");
-                    self.tell(&path.display().to_string(), Change::Refused { reason }).await;
+                    self.tell(&path.display().to_string(), MemberChange::Refused { reason }).await;
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::agenda::Time;
 use crate::io::{Io, Note};
 use crate::messages::{Answer, Line, Order, Request};
 use crate::owner::{Call, FIRST_WAIT, Owner};
-use crate::turn::{Book, Draft, Mail, Ticket, Turn};
+use crate::turn::{Draft, RunLog, RunMessage, Ticket, Turn};
 
 /// How often a decision is made anew because somebody else wrote first.
 const MOST_TRIES: u32 = 5;
@@ -33,8 +33,8 @@ const UNKNOWN_TRIES: u32 = 8;
 /// One run that is driven here.
 #[derive(Default)]
 pub(crate) struct Driver {
-    pub(crate) book: Option<Book>,
-    pub(crate) inbox: Vec<Mail>,
+    pub(crate) run_log: Option<RunLog>,
+    pub(crate) inbox: Vec<RunMessage>,
     pub(crate) stage: Stage,
     /// The call that the stage waits for.
     pub(crate) awaited: u64,
@@ -68,17 +68,17 @@ impl Owner {
 
     fn open_book(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
         let Some(driver) = self.runs.get_mut(&run) else { return };
-        let book = driver.book.take().filter(|_| !turn.reload);
-        match book {
-            Some(mut book) => {
-                turn.agents = std::mem::take(&mut book.deferred);
-                driver.book = Some(book);
+        let run_log = driver.run_log.take().filter(|_| !turn.reload);
+        match run_log {
+            Some(mut run_log) => {
+                turn.agents = std::mem::take(&mut run_log.deferred);
+                driver.run_log = Some(run_log);
                 self.take_in_and_decide(run, turn, io);
             }
             // The fence tells if the run is there already.
             None if turn.begins_run() => {
-                driver.book = Some(Book::default());
-                turn.agents = Book::default().left_over();
+                driver.run_log = Some(RunLog::default());
+                turn.agents = RunLog::default().left_over();
                 self.take_in_and_decide(run, turn, io);
             }
             None => self.read(run, turn, false, io),
@@ -100,9 +100,11 @@ impl Owner {
     }
 
     fn take_in_and_decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
-        let Some(book) = self.runs.get_mut(&run).and_then(|driver| driver.book.as_mut()) else { return };
+        let Some(run_log) = self.runs.get_mut(&run).and_then(|driver| driver.run_log.as_mut()) else {
+            return;
+        };
         for entry in std::mem::take(&mut turn.signals) {
-            turn.agents.extend(book.take_in(&entry));
+            turn.agents.extend(run_log.take_in(&entry));
         }
         self.decide(run, turn, io);
     }
@@ -115,16 +117,16 @@ impl Owner {
         let holds = self.holds(io.time);
         io.note(Note::Decides(run));
         let Some(driver) = self.runs.get_mut(&run) else { return };
-        let Some(book) = driver.book.as_mut() else { return };
+        let Some(run_log) = driver.run_log.as_mut() else { return };
         let again = io.is_sabotaged(Sabotage::GoalsDecidedTwice) && turn.begins_run();
-        let state = book.run.as_ref().filter(|_| !again);
+        let state = run_log.run.as_ref().filter(|_| !again);
         let draft = match Draft::make(&self.fleet, run, state, turn.inputs(), io.clock, io.sabotage) {
             Ok((mut draft, woken)) => {
-                let woken = woken.into_iter().map(|run| (run, Mail::Wake(Input::Capacity)));
-                let looking = self.fleet.may_look_again().into_iter().map(|run| (run, Mail::Look));
+                let woken = woken.into_iter().map(|run| (run, RunMessage::Wake(Input::Capacity)));
+                let looking = self.fleet.may_look_again().into_iter().map(|run| (run, RunMessage::Look));
                 self.woken.extend(woken.chain(looking));
                 // So that the broker takes it.
-                draft.after = book.run.as_ref().map_or(draft.after, |run| run.decided);
+                draft.after = run_log.run.as_ref().map_or(draft.after, |run| run.decided);
                 draft
             }
             Err(error) => {
@@ -135,7 +137,7 @@ impl Owner {
         if draft.can_wait() {
             let of_agent = |input: &&Input| matches!(input, Input::Agent { .. } | Input::Unreadable { .. });
             let agents = draft.inputs.iter().filter(of_agent);
-            book.deferred = agents.cloned().collect();
+            run_log.deferred = agents.cloned().collect();
             driver.in_vain = if turn.news { 0 } else { driver.in_vain + 1 };
             if driver.in_vain > MOST_IN_VAIN {
                 let wanted: Vec<String> = draft.decision.wanted.keys().map(ToString::to_string).collect();
@@ -168,10 +170,10 @@ impl Owner {
                 self.close(run, &turn, io)
             }
             (Stage::Reading(mut turn, again), Some(Answer::Record { entries, .. })) => {
-                match Book::read(&entries) {
-                    Ok(book) => {
-                        turn.agents = book.left_over();
-                        driver.book = Some(book);
+                match RunLog::read(&entries) {
+                    Ok(run_log) => {
+                        turn.agents = run_log.left_over();
+                        driver.run_log = Some(run_log);
                         if again {
                             self.decide(run, turn, io)
                         } else {
@@ -186,7 +188,7 @@ impl Owner {
             }
             (Stage::Writing(turn, written), Some(Answer::Appended { first, .. })) => {
                 let (draft, decided, offers) = *written;
-                let wrote = driver.book.as_mut().map(|book| book.wrote(run, first, decided, offers));
+                let wrote = driver.run_log.as_mut().map(|run_log| run_log.wrote(run, first, decided, offers));
                 if let Some(Err(error)) = wrote {
                     io.note(Note::Refused(error.to_string()));
                     return self.retry(run, &turn, io);
@@ -202,18 +204,18 @@ impl Owner {
                 self.ask(run, Request::ReadRun(run), io);
             }
             (Stage::LookingBack(mut turn, sent), Some(Answer::Record { entries, .. })) => {
-                let Ok(mut book) = Book::read(&entries) else { return self.retry(run, &turn, io) };
+                let Ok(mut run_log) = RunLog::read(&entries) else { return self.retry(run, &turn, io) };
                 let (draft, batch) = *sent;
                 let landed =
-                    book.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
+                    run_log.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
                 if landed {
-                    book.deferred = book.left_over();
-                    driver.book = Some(book);
+                    run_log.deferred = run_log.left_over();
+                    driver.run_log = Some(run_log);
                     self.perform(run, &draft, io);
                     self.end_turn(run, &turn, &draft, io);
                 } else {
-                    turn.agents = book.left_over();
-                    driver.book = Some(book);
+                    turn.agents = run_log.left_over();
+                    driver.run_log = Some(run_log);
                     self.decide(run, turn, io);
                 }
             }
@@ -270,7 +272,7 @@ impl Owner {
                 | Effect::ShowContext { .. }
                 | Effect::Bury { .. }
                 | Effect::KeepLessons { .. }
-                | Effect::KeepStanding { .. } => {}
+                | Effect::KeepTrackRecord { .. } => {}
                 Effect::CancelRun { reason } => {
                     let message = ControlMessage::CancelRun { run, reason: reason.clone() };
                     io.ask(Request::Control(message));
@@ -283,7 +285,7 @@ impl Owner {
         let Some(driver) = self.runs.get_mut(&run) else { return };
         driver.stage = Stage::Idle;
         driver.failures = 0;
-        let state = driver.book.as_ref().and_then(|book| book.run.as_ref());
+        let state = driver.run_log.as_ref().and_then(|run_log| run_log.run.as_ref());
         let (exists, over) = (state.is_some(), state.is_none_or(|run| run.status.is_ended()));
         let (wake, more) = (draft.wake(), draft.decision.more);
         for ticket in &turn.tickets {
@@ -319,8 +321,8 @@ impl Owner {
             });
         }
         let Some(task) = call.task.leaf().cloned() else { return };
-        let (number, standings) = (call.number, BTreeMap::new());
-        let bids = Input::Bids { task, number, bids, standings };
+        let (number, track_records) = (call.number, BTreeMap::new());
+        let bids = Input::Bids { task, number, bids, track_records };
         let after = io.random.between(1, BIDDING);
         self.wake(Call::Bids(call.run, Box::new(bids)), after, io);
     }
@@ -329,7 +331,7 @@ impl Owner {
     fn rest(&mut self, run: RunId, wake: Option<Millis>, more: bool, io: &mut Io<'_>) {
         let Some(driver) = self.runs.get_mut(&run) else { return };
         if more {
-            driver.inbox.push(Mail::Wake(Input::Capacity));
+            driver.inbox.push(RunMessage::Wake(Input::Capacity));
         }
         if !driver.inbox.is_empty() {
             return self.begin_turn(run, io);
@@ -347,7 +349,7 @@ impl Owner {
     fn retry(&mut self, run: RunId, turn: &Turn, io: &mut Io<'_>) {
         later(turn, io);
         let Some(driver) = self.runs.get_mut(&run) else { return };
-        driver.book = None;
+        driver.run_log = None;
         driver.stage = Stage::Pausing;
         driver.failures += 1;
         let after = FIRST_WAIT << driver.failures.saturating_sub(1).min(5);

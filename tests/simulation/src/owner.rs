@@ -16,7 +16,7 @@ use crate::driver::{Driver, Stage};
 use crate::io::Io;
 use crate::messages::{Answer, Item, Line, Order, Request, Taken};
 use crate::process::Process;
-use crate::turn::{Mail, Ticket};
+use crate::turn::{RunMessage, Ticket};
 
 /// Wait after a failure, the first of several.
 pub(crate) const FIRST_WAIT: Time = 200;
@@ -30,7 +30,7 @@ pub(crate) struct Owner {
     /// The agents that are there, as far as it was told.
     pub(crate) agents: BTreeMap<AgentId, String>,
     /// Runs that are to be told something as soon as the turn in hand is at a rest.
-    pub(crate) woken: VecDeque<(RunId, Mail)>,
+    pub(crate) woken: VecDeque<(RunId, RunMessage)>,
     limits: RunLimits,
     pub(crate) runs: BTreeMap<RunId, Driver>,
     lease_until: Time,
@@ -97,10 +97,10 @@ impl Owner {
                     },
                     Order::Control(input) => input.clone(),
                 };
-                self.tell(run, Mail::Order(input, Ticket { item, delivered }), io);
+                self.tell(run, RunMessage::Order(input, Ticket { item, delivered }), io);
             }
             Item::Timer(run) => {
-                self.tell(run, Mail::Wake(Input::Timer), io);
+                self.tell(run, RunMessage::Wake(Input::Timer), io);
                 io.ask(Request::Done { line: line.clone(), item });
             }
             Item::Task(_) => {}
@@ -109,22 +109,22 @@ impl Owner {
     }
 
     /// Hands something to the driver of a run, started if there is none.
-    pub(crate) fn tell(&mut self, run: RunId, mail: Mail, io: &mut Io<'_>) {
-        self.runs.entry(run).or_default().inbox.push(mail);
+    pub(crate) fn tell(&mut self, run: RunId, messages: RunMessage, io: &mut Io<'_>) {
+        self.runs.entry(run).or_default().inbox.push(messages);
         self.begin_turn(run, io);
     }
 
     /// These runs can go on; others may find another agent than the one that they wait for.
     pub(crate) fn note_woken(&mut self, woken: Vec<RunId>) {
-        self.woken.extend(woken.into_iter().map(|run| (run, Mail::Wake(Input::Capacity))));
-        self.woken.extend(self.fleet.may_look_again().into_iter().map(|run| (run, Mail::Look)));
+        self.woken.extend(woken.into_iter().map(|run| (run, RunMessage::Wake(Input::Capacity))));
+        self.woken.extend(self.fleet.may_look_again().into_iter().map(|run| (run, RunMessage::Look)));
     }
 
     /// Tells the runs that were woken, now that no turn is in the middle of anything.
     pub(crate) fn tell_woken(&mut self, io: &mut Io<'_>) {
-        while let Some((run, mail)) = self.woken.pop_front() {
+        while let Some((run, messages)) = self.woken.pop_front() {
             if self.runs.contains_key(&run) {
-                self.tell(run, mail, io);
+                self.tell(run, messages, io);
             }
         }
     }
@@ -150,7 +150,7 @@ impl Owner {
         if !held {
             let runs: Vec<RunId> = self.runs.keys().copied().collect();
             for run in runs {
-                self.tell(run, Mail::Reload, io);
+                self.tell(run, RunMessage::Reload, io);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Owner {
     fn adopt(&mut self, orphans: Vec<RunId>, io: &mut Io<'_>) {
         for run in orphans {
             if !self.runs.contains_key(&run) {
-                self.tell(run, Mail::Wake(Input::Capacity), io);
+                self.tell(run, RunMessage::Wake(Input::Capacity), io);
             }
         }
     }
@@ -204,10 +204,10 @@ impl Process for Owner {
             Some(Call::Alarm(run))
                 if self.runs.get(&run).is_some_and(|driver| driver.alarm == Some(token)) =>
             {
-                self.tell(run, Mail::Wake(Input::Timer), io);
+                self.tell(run, RunMessage::Wake(Input::Timer), io);
             }
             Some(Call::Bids(run, bids)) if self.runs.contains_key(&run) => {
-                self.tell(run, Mail::Wake(*bids), io);
+                self.tell(run, RunMessage::Wake(*bids), io);
             }
             Some(Call::Beat) => self.renew(io),
             Some(Call::Sweep) => drop(self.call(Call::Orphans, Request::Orphans, io)),
@@ -239,7 +239,7 @@ impl Process for Owner {
     fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>) {
         self.left(agent, io);
         let holds = |driver: &Driver| {
-            let run = driver.book.as_ref().and_then(|book| book.run.as_ref());
+            let run = driver.run_log.as_ref().and_then(|run_log| run_log.run.as_ref());
             run.is_some_and(|run| run.tasks.values().any(|task| task.agent.as_ref() == Some(agent)))
         };
         let runs: Vec<RunId> =
@@ -247,14 +247,14 @@ impl Process for Owner {
         for run in runs {
             let (agent, reason) = (agent.clone(), "its connection ended".to_owned());
             let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 };
-            self.tell(run, Mail::Wake(lost), io);
+            self.tell(run, RunMessage::Wake(lost), io);
         }
     }
 
     fn follow(&mut self, entries: &[Rc<Entry>], io: &mut Io<'_>) {
         for entry in entries {
             if matches!(&entry.event, RecordEvent::Agent(..)) && self.runs.contains_key(&entry.run) {
-                self.tell(entry.run, Mail::Signal(Rc::clone(entry)), io);
+                self.tell(entry.run, RunMessage::Signal(Rc::clone(entry)), io);
             }
         }
     }

@@ -131,7 +131,7 @@ pub(crate) fn is_nonsense(seed: u64, offer: &TaskOffered) -> bool {
 pub(crate) fn ended(ending: Ending, product: Option<Product>, steps: u32, calls: u32) -> Outcome {
     let usage = Usage { model_calls: calls.into(), tool_calls: steps.into(), ..Usage::default() };
     let reason = if ending.is_success() { String::new() } else { format!("{ending:?}") };
-    Outcome { ending, reason, product, last_step: None, steps: Vec::new(), usage, breach: None }
+    Outcome { ending, reason, product, last_step: None, steps: Vec::new(), usage, contract_violation: None }
 }
 
 fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
@@ -149,7 +149,7 @@ fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
         Work::Reflect { .. } => Product::Reflection(Reflection {
             summary: "so it went".into(),
             on_plan: if random.chance(300) { vec!["look twice".into()] } else { Vec::new() },
-            uncovered: if random.chance(200) { vec!["a facet".into()] } else { Vec::new() },
+            uncovered: if random.chance(200) { vec!["a subquestion".into()] } else { Vec::new() },
             refine: random.chance(150).then(|| "there is more".to_owned()),
             ..Reflection::default()
         }),
@@ -179,7 +179,8 @@ fn result(random: &mut Random) -> TaskResult {
         reason: "it is not enough".into(),
         suggestions: Vec::new(),
     });
-    let finding = Finding { text: "it is so".into(), facet: "a facet".into(), ..Finding::default() };
+    let finding =
+        Finding { text: "it is so".into(), subquestion: "a subquestion".into(), ..Finding::default() };
     let conclusion = random.pick(&["so", "so", "otherwise"]).copied().unwrap_or("so").to_owned();
     TaskResult { conclusion, findings: vec![finding], advice, ..TaskResult::default() }
 }

@@ -20,13 +20,13 @@ const LOOK_AGAIN: u64 = 1_000;
 
 /// The folded record of a run, and what was put off.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
+pub(crate) struct RunLog {
     pub(crate) run: Option<RunState>,
     pub(crate) deferred: Vec<Input>,
     read_to: Seq,
 }
 
-impl Book {
+impl RunLog {
     pub(crate) fn read(entries: &[Rc<Entry>]) -> Result<Self, ApplyError> {
         let mut run = None;
         for entry in entries {
@@ -76,7 +76,7 @@ pub(crate) struct Ticket {
 
 /// What came in since the last turn.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum RunMessage {
     Signal(Rc<Entry>),
     Wake(Input),
     /// An agent came or got free that may do what the run waits for another with.
@@ -100,21 +100,21 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn sort(mail: Vec<Mail>) -> Self {
-        let news = mail.iter().any(|mail| !matches!(mail, Mail::Wake(Input::Capacity)));
+    pub(crate) fn sort(messages: Vec<RunMessage>) -> Self {
+        let news = messages.iter().any(|messages| !matches!(messages, RunMessage::Wake(Input::Capacity)));
         let mut turn = Self { news, ..Self::default() };
-        for mail in mail {
-            match mail {
-                Mail::Signal(entry) => turn.signals.push(entry),
-                Mail::Order(input, ticket) => {
+        for messages in messages {
+            match messages {
+                RunMessage::Signal(entry) => turn.signals.push(entry),
+                RunMessage::Order(input, ticket) => {
                     turn.commands.push(input);
                     turn.tickets.push(ticket);
                 }
-                Mail::Wake(input) if turn.wakes.contains(&input) => {}
-                Mail::Wake(input) => turn.wakes.push(input),
-                Mail::Look if turn.wakes.contains(&Input::Capacity) => {}
-                Mail::Look => turn.wakes.push(Input::Capacity),
-                Mail::Reload => turn.reload = true,
+                RunMessage::Wake(input) if turn.wakes.contains(&input) => {}
+                RunMessage::Wake(input) => turn.wakes.push(input),
+                RunMessage::Look if turn.wakes.contains(&Input::Capacity) => {}
+                RunMessage::Look => turn.wakes.push(Input::Capacity),
+                RunMessage::Reload => turn.reload = true,
             }
         }
         turn

@@ -3,11 +3,11 @@
 use muster_shared::run::{AgentKey, Started};
 
 use super::*;
-use crate::react::close::Verdict;
+use crate::react::close::CloseOutcome;
 use crate::react::drive::drive;
 use crate::react::journal::Starter;
 use crate::react::mailbox::Mailbox;
-use crate::react::voice::Voice;
+use crate::react::progress::ProgressStream;
 
 /// The acknowledgement of the first delivery of a task, once it is begun.
 async fn begun(ground: &Ground, offer: &TaskOffered) -> String {
@@ -62,32 +62,33 @@ fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
     in_system(async {
         let ground = Ground::new();
         let model = Scripted::new(|_, _| submits("never"));
-        let kit = ground.chat_kit(Role::Worker, &model);
+        let context = ground.chat_kit(Role::Worker, &model);
         let offer = leaf(Role::Worker);
         let key = AgentKey {
             role: Role::Worker,
-            agent: kit.bus().who().clone(),
+            agent: context.bus().who().clone(),
             task: offer.task.clone(),
             generation: offer.generation,
         };
         let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 1 };
         let (_never, watched) = tokio::sync::watch::channel(None);
-        let voice = Voice::new(kit.bus().live(), Arc::clone(kit.redactor()), Role::Worker, &offer);
+        let progress =
+            ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, &offer);
         let equip = async || {
             // The process stands still between its first word and its first question.
             take_over(&ground, &offer).await;
             tokio::time::sleep(Duration::from_millis(250)).await;
-            kit.equip(&offer).await
+            context.equip(&offer).await
         };
         let verdict = drive(
             &offer,
             &starter,
-            (kit.bus().record(), LIMIT),
+            (context.bus().record(), LIMIT),
             (watched, Mailbox::default(), std::future::pending()),
-            voice,
+            progress,
             equip,
         );
-        assert_eq!(Box::pin(verdict).await, Verdict::Lost);
+        assert_eq!(Box::pin(verdict).await, CloseOutcome::Lost);
         assert_eq!(model.asked.load(Ordering::Relaxed), 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Started]);
     });
@@ -108,14 +109,14 @@ fn a_task_that_somebody_has_at_work_is_left_to_it_however_often_it_is_given_out(
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         // The first has no slot to spare, so that it goes to the second.
-        let kit = Arc::new(ground.chat_kit(Role::Worker, &other));
-        let queue = kit.bus().tasks().join(&offer.queue).await.unwrap();
+        let context = Arc::new(ground.chat_kit(Role::Worker, &other));
+        let queue = context.bus().tasks().join(&offer.queue).await.unwrap();
         let (mut verdicts, wait) = (Vec::new(), Duration::from_millis(100));
         while verdicts.is_empty() {
             ground.bus.tasks().hand_on(&ack).await.unwrap();
             if let Some(task) = queue.take(wait).await.unwrap() {
                 let (_interrupt, watched) = watch::channel(None);
-                verdicts.push(guard::guard(Arc::clone(&kit), task, reach(watched)).await);
+                verdicts.push(guard::guard(Arc::clone(&context), task, reach(watched)).await);
             }
             if ground.kinds(&offer).await.contains(&EventKind::Outcome) {
                 break;
@@ -124,7 +125,7 @@ fn a_task_that_somebody_has_at_work_is_left_to_it_however_often_it_is_given_out(
         let outcome = ground.outcome(&offer).await;
         first.stop().await;
         assert_eq!(conclusion(&outcome), "by whoever began");
-        assert!(verdicts.iter().all(|verdict| *verdict == Verdict::Lost), "{verdicts:?}");
+        assert!(verdicts.iter().all(|verdict| *verdict == CloseOutcome::Lost), "{verdicts:?}");
         assert_eq!(other.asked.load(Ordering::Relaxed), 0, "nobody asks a second time");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Outcome]);
     });
@@ -142,25 +143,37 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
         ground.orphan(&offer, &dead).await;
         let model = Scripted::slow(Duration::from_millis(300), |_, _| submits("once"));
         let kits = [(); 2].map(|()| ground.chat_kit(Role::Worker, &model));
-        let drives = kits.map(|kit| {
+        let drives = kits.map(|context| {
             let offer = offer.clone();
             async move {
                 // It says of itself that it lives, as every agent does.
-                let profile = profile::profile(&kit);
-                let announced = kit.bus().registry().announce(profile).await.unwrap();
+                let profile = profile::profile(&context);
+                let announced = context.bus().registry().announce(profile).await.unwrap();
                 let key = AgentKey {
                     role: Role::Worker,
-                    agent: kit.bus().who().clone(),
+                    agent: context.bus().who().clone(),
                     task: offer.task.clone(),
                     generation: offer.generation,
                 };
                 let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 2 };
                 let (_never, watched) = tokio::sync::watch::channel(None);
-                let voice = Voice::new(kit.bus().live(), Arc::clone(kit.redactor()), Role::Worker, &offer);
-                let equip = async || kit.equip(&offer).await;
+                let progress = ProgressStream::new(
+                    context.bus().live(),
+                    Arc::clone(context.redactor()),
+                    Role::Worker,
+                    &offer,
+                );
+                let equip = async || context.equip(&offer).await;
                 let reach = (watched, Mailbox::default(), std::future::pending());
-                let verdict =
-                    Box::pin(drive(&offer, &starter, (kit.bus().record(), LIMIT), reach, voice, equip)).await;
+                let verdict = Box::pin(drive(
+                    &offer,
+                    &starter,
+                    (context.bus().record(), LIMIT),
+                    reach,
+                    progress,
+                    equip,
+                ))
+                .await;
                 announced.leave().await.unwrap();
                 verdict
             }
@@ -168,7 +181,10 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
         let [one, other] = drives;
         let verdicts = tokio::join!(one, other);
         assert!(
-            matches!(verdicts, (Verdict::Closed, Verdict::Lost) | (Verdict::Lost, Verdict::Closed)),
+            matches!(
+                verdicts,
+                (CloseOutcome::Closed, CloseOutcome::Lost) | (CloseOutcome::Lost, CloseOutcome::Closed)
+            ),
             "{verdicts:?}"
         );
         assert_eq!(model.asked.load(Ordering::Relaxed), 1, "asked once, by whoever was first");

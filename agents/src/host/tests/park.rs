@@ -54,7 +54,8 @@ fn a_task_that_was_put_down_goes_on_from_its_last_step_and_repeats_no_finished_c
     in_system(async {
         let ground = Ground::new();
         let tool = Arc::new(SlowAtFirst { called: AtomicU32::new(0) });
-        let with_tool = |kit: Kit| kit.with_tools([Arc::clone(&tool) as Arc<dyn crate::tools::Tool>]);
+        let with_tool =
+            |context: AgentContext| context.with_tools([Arc::clone(&tool) as Arc<dyn crate::tools::Tool>]);
         let model = Scripted::new(|question, _| match question {
             0 | 1 => compute(question),
             2 => calls("test.slow", json!({})),

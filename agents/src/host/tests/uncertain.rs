@@ -37,15 +37,15 @@ async fn interrupted(ground: &Ground, policy: Uncertain) -> (TaskOffered, Outcom
         0 => calls("test.send", json!({})),
         _ => submits("it went out"),
     });
-    let kit = || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
+    let context = || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
     let offer = leaf(Role::Worker);
     ground.offer(&offer).await;
-    let running = ground.start(kit());
+    let running = ground.start(context());
     while tool.keys.lock().unwrap().is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     running.stop().await;
-    let outcome = ground.done_by(kit(), &offer).await;
+    let outcome = ground.done_by(context(), &offer).await;
     let keys = tool.keys.lock().unwrap().clone();
     (offer, outcome, keys, model.asked.load(Ordering::Relaxed))
 }

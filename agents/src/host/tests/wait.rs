@@ -48,14 +48,14 @@ fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
                 1 => calls("test.ask", json!({})),
                 _ => submits("it was in 2025"),
             });
-            let kit = || {
+            let context = || {
                 ground
                     .chat_kit(Role::Worker, &model)
                     .with_tools([Arc::clone(&tool) as Arc<dyn crate::tools::Tool>])
             };
             let one = leaf(Role::Worker);
             ground.offer(&one).await;
-            let running = ground.start(kit());
+            let running = ground.start(context());
             let released = ground.until(&one, |event| match event {
                 AgentEvent::Released(released) => Some(released),
                 _ => None,
@@ -72,7 +72,7 @@ fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
             // An answer to another step is none of this one's: the tool says again what it waits for.
             let two = going_on(&one, Some(answered(1)));
             ground.offer(&two).await;
-            let running = ground.start(kit());
+            let running = ground.start(context());
             let again = ground.until(&two, |event| match event {
                 AgentEvent::Released(released) => released.wait,
                 _ => None,
@@ -81,7 +81,7 @@ fn a_task_that_waits_gives_its_slot_back_and_goes_on_with_the_answer() {
             running.stop().await;
 
             let three = going_on(&two, Some(answered(2)));
-            let outcome = ground.done(kit(), &three).await;
+            let outcome = ground.done(context(), &three).await;
             assert_eq!(ground.kinds(&three).await, [Started, Step, Outcome]);
             assert_eq!(conclusion(&outcome), "it was in 2025");
             let step = ground.steps(&three).await.swap_remove(0);

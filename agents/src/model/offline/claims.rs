@@ -6,9 +6,9 @@ use muster_shared::conflict::{Subject, read_value};
 use muster_shared::flow::{Citation, Claim, ClaimValue};
 use regex::Regex;
 
-use super::rank::Chosen;
+use super::rank::ChosenStatement;
 use super::researcher::confidence;
-use super::statements::Kind;
+use super::statements::StatementKind;
 
 /// Fewest and most telling words of a subject.
 const WORDS: std::ops::RangeInclusive<usize> = 3..=10;
@@ -23,9 +23,9 @@ static SAYS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^(.{8,120}?) (?:is|was|are|were|amounts to|equals) (.{1,40}?)\.?$").ok());
 
 /// What a statement claims, if it does so clearly.
-pub(super) fn claim(chosen: &Chosen) -> Option<Claim> {
+pub(super) fn claim(chosen: &ChosenStatement) -> Option<Claim> {
     let statement = &chosen.statement;
-    if statement.kind != Kind::Sentence {
+    if statement.kind != StatementKind::Sentence {
         return None;
     }
     let said = SAYS.as_ref()?.captures(statement.text.trim())?;

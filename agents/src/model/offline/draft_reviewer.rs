@@ -64,7 +64,7 @@ fn contribution(leaf: &LeafRef) -> Contribution<'_> {
 
 /// The sentences with a number, or a place, that stands in no result.
 fn unsupported(goal: &str, draft: &Report, results: &[LeafRef]) -> Vec<String> {
-    let known = Known::of(goal, results);
+    let known = ReportFacts::of(goal, results);
     let statements = statements(&draft.body);
     let said = statements.iter().flat_map(|line| sentences(line).into_iter().map(|range| &line[range]));
     let wrong = said.map(normalise_space).filter(|text| !known.bears_out(text));
@@ -93,12 +93,12 @@ fn statements(body: &str) -> Vec<&str> {
 }
 
 /// Numbers and places that may stand in a report.
-struct Known {
+struct ReportFacts {
     numbers: BTreeSet<String>,
     places: BTreeSet<String>,
 }
 
-impl Known {
+impl ReportFacts {
     fn of(goal: &str, results: &[LeafRef]) -> Self {
         let mut numbers: BTreeSet<String> = numbers(goal).collect();
         let mut places = BTreeSet::new();

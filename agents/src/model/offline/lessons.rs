@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use muster_shared::flow::TaskResult;
 
-use super::facets::Asked;
 use super::question::question;
+use super::subquestions::ResearchQuestion;
 use super::text::shorten;
 
 const PAYS: &str = "a wider search is worth one more task for: ";
@@ -18,7 +18,11 @@ const OPEN: &str = "stayed uncovered: ";
 const LONGEST: usize = 160;
 
 /// What a search taught; nothing when the question was answered at once.
-pub(super) fn of_search(asked: &Asked, result: Option<&TaskResult>, wants_more: bool) -> Option<String> {
+pub(super) fn of_search(
+    asked: &ResearchQuestion,
+    result: Option<&TaskResult>,
+    wants_more: bool,
+) -> Option<String> {
     let found_nothing = result.is_none_or(|result| result.findings.is_empty());
     let what = match (asked.widened, found_nothing) {
         (true, true) => IN_VAIN,
@@ -26,20 +30,20 @@ pub(super) fn of_search(asked: &Asked, result: Option<&TaskResult>, wants_more: 
         (false, _) if wants_more => PAYS,
         (false, _) => return None,
     };
-    Some(format!("{what}{}", shorten(&asked.facet, LONGEST)))
+    Some(format!("{what}{}", shorten(&asked.subquestion, LONGEST)))
 }
 
 /// Whether a question should be searched for more widely from the beginning.
-pub(super) fn advise_wider(lessons: &[String], facet: &str) -> bool {
-    let says = |what: &str| lessons.iter().any(|lesson| is_about(lesson, what, facet));
+pub(super) fn advise_wider(lessons: &[String], subquestion: &str) -> bool {
+    let says = |what: &str| lessons.iter().any(|lesson| is_about(lesson, what, subquestion));
     (says(PAYS) || says(OPEN)) && !says(IN_VAIN)
 }
 
 /// Whether a lesson says this of the question. Its telling words count: goals that are alike put them otherwise.
-fn is_about(lesson: &str, what: &str, facet: &str) -> bool {
+fn is_about(lesson: &str, what: &str, subquestion: &str) -> bool {
     let Some(said) = lesson.strip_prefix(what) else { return false };
     let of_lesson = telling(said.split(" — ").next().unwrap_or(said));
-    !of_lesson.is_empty() && of_lesson.is_subset(&telling(facet))
+    !of_lesson.is_empty() && of_lesson.is_subset(&telling(subquestion))
 }
 
 fn telling(text: &str) -> BTreeSet<String> {
@@ -53,10 +57,10 @@ mod tests {
 
     #[test]
     fn a_lesson_is_heeded_for_the_question_that_it_is_about() {
-        let asked = |widened| Asked {
-            facet: "How does a worker survive an outage?".to_owned(),
+        let asked = |widened| ResearchQuestion {
+            subquestion: "How does a worker survive an outage?".to_owned(),
             widened,
-            ..Asked::default()
+            ..ResearchQuestion::default()
         };
         let nothing = TaskResult::default();
         let plain = of_search(&asked(false), Some(&nothing), true).into_iter().collect::<Vec<_>>();

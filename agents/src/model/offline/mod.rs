@@ -14,7 +14,6 @@ mod arithmetic;
 mod by_blueprint;
 mod claims;
 mod draft_reviewer;
-mod facets;
 #[cfg(test)]
 mod large_tests;
 mod lessons;
@@ -27,6 +26,7 @@ mod reflector;
 mod replanner;
 mod researcher;
 mod statements;
+mod subquestions;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -46,7 +46,7 @@ pub const MODEL_NAME: &str = "offline";
 
 /// The offline model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OfflineMind;
+pub struct OfflineModel;
 
 /// One turn of the loop: what is thought, and what is done.
 ///
@@ -59,7 +59,7 @@ pub struct OfflineMove {
     pub action: Action,
 }
 
-impl OfflineMind {
+impl OfflineModel {
     /// Decides the next turn of a task from what was offered and the steps taken so far in it.
     ///
     /// Always submits at or before `offer.limits.max_steps`.

@@ -36,7 +36,7 @@ pub(super) struct Observed {
     /// The headings above the first lines of passages.
     pub(super) trails: BTreeMap<(String, u32), Vec<String>>,
     /// The searches, in order.
-    pub(super) searches: Vec<Search>,
+    pub(super) searches: Vec<SearchHits>,
     /// The places that were read, in order.
     pub(super) reads: Vec<Block>,
     /// Tool calls that failed: the tool and what it said.
@@ -45,7 +45,7 @@ pub(super) struct Observed {
 
 /// One search and its hits, best first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Search {
+pub(super) struct SearchHits {
     /// The words searched for.
     pub(super) query: String,
     /// What was found.
@@ -97,7 +97,7 @@ impl Observed {
         if observation.status != ObservationStatus::Success {
             self.failures.push((tool, observation.content.clone()));
             if step_is_search(step) {
-                self.searches.push(Search { query: query_of(step), hits: Vec::new() });
+                self.searches.push(SearchHits { query: query_of(step), hits: Vec::new() });
             }
             return;
         }
@@ -126,7 +126,7 @@ impl Observed {
             }
         }
         if step_is_search(step) {
-            self.searches.push(Search { query: query_of(step), hits: blocks });
+            self.searches.push(SearchHits { query: query_of(step), hits: blocks });
         } else if tool == READ {
             self.reads.extend(blocks);
         }

@@ -4,8 +4,8 @@
 use muster_shared::flow::{PlanDraft, Product, RunLimits, Specialty, TaskDraft, TaskOffered, Work};
 
 use super::arithmetic::expressions;
-use super::facets::{facets, title_of};
 use super::question::question;
+use super::subquestions::{subquestions, title_of};
 use super::{OfflineMove, thought};
 
 /// The name of the task that looks every citation up.
@@ -17,18 +17,18 @@ pub(super) const COMPUTE: &str = "Compute: ";
 
 pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
     let expressions = expressions(&offer.goal);
-    let facets = questions(&offer.goal, &expressions);
+    let subquestions = questions(&offer.goal, &expressions);
     let mut tasks = if offer.corpus.is_some() {
-        with_documents(&facets, &expressions, &offer.limits)
+        with_documents(&subquestions, &expressions, &offer.limits)
     } else {
-        without_documents(&offer.goal, &facets, &expressions)
+        without_documents(&offer.goal, &subquestions, &expressions)
     };
     if let Work::Plan { specialists, .. } = &offer.work {
         give_to_named(&mut tasks, specialists);
     }
     let text = format!(
         "The goal asks {} and {}.",
-        super::researcher::counted(facets.len(), "question", "questions"),
+        super::researcher::counted(subquestions.len(), "question", "questions"),
         super::researcher::counted(expressions.len(), "computation", "computations"),
     );
     let reasoning = if offer.corpus.is_some() {
@@ -64,12 +64,16 @@ fn spoken(text: &str) -> String {
 
 /// The questions of a goal that are not mere arithmetic.
 fn questions(goal: &str, expressions: &[String]) -> Vec<String> {
-    let is_arithmetic = |facet: &String| {
-        !super::arithmetic::expressions(facet).is_empty()
-            && question(facet, &[]).terms.iter().all(|term| term.light || !is_a_subject(&term.word))
+    let is_arithmetic = |subquestion: &String| {
+        !super::arithmetic::expressions(subquestion).is_empty()
+            && question(subquestion, &[]).terms.iter().all(|term| term.light || !is_a_subject(&term.word))
     };
-    let all = facets(goal);
-    if expressions.is_empty() { all } else { all.into_iter().filter(|facet| !is_arithmetic(facet)).collect() }
+    let all = subquestions(goal);
+    if expressions.is_empty() {
+        all
+    } else {
+        all.into_iter().filter(|subquestion| !is_arithmetic(subquestion)).collect()
+    }
 }
 
 /// Whether a word is about something other than the arithmetic itself.
@@ -100,22 +104,24 @@ fn is_a_subject(word: &str) -> bool {
     !arithmetic.contains(&word.to_lowercase().as_str()) && !word.chars().all(|letter| !letter.is_alphabetic())
 }
 
-fn with_documents(facets: &[String], expressions: &[String], limits: &RunLimits) -> Vec<TaskDraft> {
+fn with_documents(subquestions: &[String], expressions: &[String], limits: &RunLimits) -> Vec<TaskDraft> {
     let others = 1 + usize::from(!expressions.is_empty());
     let width = usize::from(limits.max_width).max(2);
     let room = width.saturating_sub(others).max(1);
     let most = usize::from(limits.max_tasks).saturating_sub(others).max(1);
-    let facets = at_most(facets, most.min(room * width));
+    let subquestions = at_most(subquestions, most.min(room * width));
     // Two places are left free, for a wider search and the check of what it finds.
-    let mut tasks =
-        if facets.is_empty() || facets.len() + 2 <= room || (limits.max_depth < 2 && facets.len() <= room) {
-            facets.iter().map(|facet| research(facet)).collect()
-        } else if limits.max_depth >= 2 {
-            grouped(&facets, room, width)
-        } else {
-            at_most(&facets, room).iter().map(|facet| research(facet)).collect::<Vec<_>>()
-        };
-    if facets.is_empty() {
+    let mut tasks = if subquestions.is_empty()
+        || subquestions.len() + 2 <= room
+        || (limits.max_depth < 2 && subquestions.len() <= room)
+    {
+        subquestions.iter().map(|subquestion| research(subquestion)).collect()
+    } else if limits.max_depth >= 2 {
+        grouped(&subquestions, room, width)
+    } else {
+        at_most(&subquestions, room).iter().map(|subquestion| research(subquestion)).collect::<Vec<_>>()
+    };
+    if subquestions.is_empty() {
         return vec![compute(expressions)];
     }
     let found_by = leaf_indices(&tasks);
@@ -148,12 +154,12 @@ fn checks(found_by: &[String], limits: &RunLimits) -> TaskDraft {
     }
 }
 
-fn without_documents(goal: &str, facets: &[String], expressions: &[String]) -> Vec<TaskDraft> {
+fn without_documents(goal: &str, subquestions: &[String], expressions: &[String]) -> Vec<TaskDraft> {
     let mut tasks = Vec::new();
     if !expressions.is_empty() {
         tasks.push(compute(expressions));
     }
-    if !facets.is_empty() {
+    if !subquestions.is_empty() {
         tasks.push(TaskDraft {
             name: "Say what cannot be answered".to_owned(),
             goal: goal.to_owned(),
@@ -167,28 +173,28 @@ fn without_documents(goal: &str, facets: &[String], expressions: &[String]) -> V
 }
 
 /// At most `most` questions; the last one takes in those that are too many.
-fn at_most(facets: &[String], most: usize) -> Vec<String> {
-    if facets.len() <= most {
-        return facets.to_vec();
+fn at_most(subquestions: &[String], most: usize) -> Vec<String> {
+    if subquestions.len() <= most {
+        return subquestions.to_vec();
     }
-    let (kept, surplus) = facets.split_at(most.saturating_sub(1));
+    let (kept, surplus) = subquestions.split_at(most.saturating_sub(1));
     let mut kept = kept.to_vec();
     kept.push(surplus.join(" "));
     kept
 }
 
 /// More questions than fit side by side, in groups one level deeper.
-fn grouped(facets: &[String], room: usize, width: usize) -> Vec<TaskDraft> {
-    let groups = facets.len().div_ceil(width).clamp(1, room);
-    let size = facets.len().div_ceil(groups).min(width);
-    facets
+fn grouped(subquestions: &[String], room: usize, width: usize) -> Vec<TaskDraft> {
+    let groups = subquestions.len().div_ceil(width).clamp(1, room);
+    let size = subquestions.len().div_ceil(groups).min(width);
+    subquestions
         .chunks(size)
         .enumerate()
         .map(|(number, group)| TaskDraft {
             name: if groups == 1 { "Research".to_owned() } else { format!("Research, part {}", number + 1) },
             goal: group.join(" "),
             expected_output: "What the documents say to each question.".to_owned(),
-            subtasks: group.iter().map(|facet| research(facet)).collect(),
+            subtasks: group.iter().map(|subquestion| research(subquestion)).collect(),
             ..TaskDraft::default()
         })
         .collect()
@@ -205,10 +211,10 @@ fn leaf_indices(tasks: &[TaskDraft]) -> Vec<String> {
     indices
 }
 
-fn research(facet: &str) -> TaskDraft {
+fn research(subquestion: &str) -> TaskDraft {
     TaskDraft {
-        name: title_of(facet),
-        goal: facet.to_owned(),
+        name: title_of(subquestion),
+        goal: subquestion.to_owned(),
         role: Some("researcher".to_owned()),
         criticism: "Words that match need not answer; every statement must stand where it is said to stand."
             .to_owned(),

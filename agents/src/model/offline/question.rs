@@ -30,7 +30,7 @@ pub(super) enum Wanted {
 
 /// A question taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct ParsedQuestion {
     /// The question as asked.
     pub(super) text: String,
     /// The kind of answer wanted.
@@ -55,7 +55,7 @@ pub(super) struct Term {
 }
 
 /// Takes a question apart; `also` are words that may stand for its own.
-pub(super) fn question(text: &str, also: &[String]) -> Question {
+pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
     let mut terms: Vec<Term> = Vec::new();
     for word in words(text) {
         let stem = stem(word.text);
@@ -80,7 +80,7 @@ pub(super) fn question(text: &str, also: &[String]) -> Question {
             widen(&mut terms, word);
         }
     }
-    Question { text: text.to_owned(), wanted: wanted(text), terms }
+    ParsedQuestion { text: text.to_owned(), wanted: wanted(text), terms }
 }
 
 /// Lets a word stand for the term it is a relative of.
@@ -159,7 +159,7 @@ pattern!(
     r"(?i)\b(?:is|are) (?:an?|the|one|any|what)\b|\bmeans?\b|\bstands? for\b|\brefers? to\b|\bconsists? of\b|\bdefined as\b"
 );
 
-impl Question {
+impl ParsedQuestion {
     /// Whether a statement has the form of the answer that is wanted.
     pub(super) fn is_answered_in_form_by(&self, statement: &str) -> bool {
         match self.wanted {

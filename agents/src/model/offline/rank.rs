@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::question::{Question, Term, Wanted};
-use super::statements::{Kind, Statement, begins_with_a_pointer, ends_like_a_sentence};
+use super::question::{ParsedQuestion, Term, Wanted};
+use super::statements::{Statement, StatementKind, begins_with_a_pointer, ends_like_a_sentence};
 use super::text::{phrases, stem, stem_set, words};
 
 /// Most statements chosen for one question.
@@ -32,7 +32,7 @@ const SYNONYM_AROUND: f64 = 0.25;
 
 /// A statement chosen as an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Chosen {
+pub(super) struct ChosenStatement {
     /// The statement.
     pub(super) statement: Statement,
     /// The share of the question's terms it covers, by weight, from 0 to 1.
@@ -41,14 +41,14 @@ pub(super) struct Chosen {
 
 /// What was found for a question.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct FoundAnswer {
     /// The best statements, best first.
-    pub(super) chosen: Vec<Chosen>,
+    pub(super) chosen: Vec<ChosenStatement>,
     /// Words of the question that no chosen statement covers.
     pub(super) missing: Vec<String>,
 }
 
-impl Answer {
+impl FoundAnswer {
     /// Whether the question counts as answered.
     pub(super) fn is_answered(&self) -> bool {
         self.best_coverage() >= ANSWERED
@@ -61,11 +61,11 @@ impl Answer {
 }
 
 /// Chooses the statements that answer a question best.
-pub(super) fn choose(question: &Question, pool: Vec<Statement>) -> Answer {
+pub(super) fn choose(question: &ParsedQuestion, pool: Vec<Statement>) -> FoundAnswer {
     let weights = weights(question, &pool);
     let total: f64 = weights.iter().sum();
     if total <= 0.0 {
-        return Answer::default();
+        return FoundAnswer::default();
     }
     let mut scored: Vec<Scored> = pool
         .into_iter()
@@ -85,9 +85,9 @@ pub(super) fn choose(question: &Question, pool: Vec<Statement>) -> Answer {
     let missing = missing(question, &weights, total, &chosen);
     let chosen = chosen
         .into_iter()
-        .map(|scored| Chosen { statement: scored.statement.clone(), coverage: scored.coverage })
+        .map(|scored| ChosenStatement { statement: scored.statement.clone(), coverage: scored.coverage })
         .collect();
-    Answer { chosen, missing }
+    FoundAnswer { chosen, missing }
 }
 
 struct Scored {
@@ -98,7 +98,7 @@ struct Scored {
 }
 
 impl Scored {
-    fn new(question: &Question, weights: &[f64], total: f64, statement: Statement) -> Self {
+    fn new(question: &ParsedQuestion, weights: &[f64], total: f64, statement: Statement) -> Self {
         let matches: Vec<f64> = question.terms.iter().map(|term| strength(term, &statement)).collect();
         let coverage =
             matches.iter().zip(weights).map(|(strength, weight)| strength * weight).sum::<f64>() / total;
@@ -114,7 +114,7 @@ impl Scored {
 }
 
 /// How telling each term is, judged by how many of the statements seen have it.
-fn weights(question: &Question, pool: &[Statement]) -> Vec<f64> {
+fn weights(question: &ParsedQuestion, pool: &[Statement]) -> Vec<f64> {
     let all = pool.len() as f64;
     let weight = |term: &Term| {
         let with = pool.iter().filter(|statement| own_strength(term, statement) > 0.0).count() as f64;
@@ -140,7 +140,7 @@ fn own_strength(term: &Term, statement: &Statement) -> f64 {
 }
 
 /// Whether the heading right above a statement asks the question: it has all its telling words and few others.
-fn is_titled(question: &Question, statement: &Statement) -> bool {
+fn is_titled(question: &ParsedQuestion, statement: &Statement) -> bool {
     let telling: Vec<&Term> = question.terms.iter().filter(|term| !term.light).collect();
     let title = stem_set(&statement.heading);
     let said = words(&statement.heading).filter(|word| !super::text::is_stop_word(word.text)).count();
@@ -168,7 +168,7 @@ fn strength(term: &Term, statement: &Statement) -> f64 {
 }
 
 /// How well a statement reads as an answer, around 1.
-fn form(question: &Question, statement: &Statement) -> f64 {
+fn form(question: &ParsedQuestion, statement: &Statement) -> f64 {
     let text = statement.text.as_str();
     let count = words(text).count();
     let length = match count {
@@ -179,13 +179,13 @@ fn form(question: &Question, statement: &Statement) -> f64 {
         _ => 0.85,
     };
     let kind = match statement.kind {
-        Kind::Sentence if ends_like_a_sentence(text) => 1.06,
+        StatementKind::Sentence if ends_like_a_sentence(text) => 1.06,
         _ if question.wanted != Wanted::Number && figures(text) > 3 => 0.6,
-        Kind::Row if count > 30 => 0.85,
-        Kind::Sentence | Kind::Row => 1.0,
-        Kind::Item => 0.97,
-        Kind::Code if question.terms.iter().any(|term| term.identifier) => 0.75,
-        Kind::Code => 0.4,
+        StatementKind::Row if count > 30 => 0.85,
+        StatementKind::Sentence | StatementKind::Row => 1.0,
+        StatementKind::Item => 0.97,
+        StatementKind::Code if question.terms.iter().any(|term| term.identifier) => 0.75,
+        StatementKind::Code => 0.4,
     };
     let asks = if text.ends_with('?') { 0.5 } else { 1.0 };
     let pointer = if begins_with_a_pointer(text) { 0.85 } else { 1.0 };
@@ -207,14 +207,14 @@ fn form(question: &Question, statement: &Statement) -> f64 {
 }
 
 /// Whether a statement has hardly a word that the question has not.
-fn says_nothing_new(question: &Question, statement: &Statement) -> bool {
+fn says_nothing_new(question: &ParsedQuestion, statement: &Statement) -> bool {
     let asked = stem_set(&question.text);
     let is_new = |word: &str| !super::text::is_stop_word(word) && !asked.contains(&stem(word));
     words(&statement.text).filter(|word| is_new(word.text)).count() < 2
 }
 
 /// Whether a text only puts the question again, as an example of how to ask it does.
-fn echoes(question: &Question, text: &str) -> bool {
+fn echoes(question: &ParsedQuestion, text: &str) -> bool {
     let asked = question.text.trim_end_matches(['?', '.', ' ']).to_lowercase();
     asked.contains(' ') && text.to_lowercase().contains(&asked)
 }
@@ -271,7 +271,7 @@ fn place(path: &str) -> f64 {
 }
 
 /// Where each telling term of a question, or a word of like meaning, stands in a text, by number of word.
-fn places(question: &Question, text: &str) -> Vec<Vec<usize>> {
+fn places(question: &ParsedQuestion, text: &str) -> Vec<Vec<usize>> {
     let mut found: Vec<(usize, String)> =
         words(text).enumerate().map(|(at, word)| (at, stem(word.text))).collect();
     found.extend(phrases(text));
@@ -314,7 +314,7 @@ fn closeness(places: &[Vec<usize>]) -> f64 {
 }
 
 /// Best first, but nothing twice, and what adds a term before what repeats one.
-fn vary<'a>(question: &Question, scored: &'a [Scored], weights: &[f64], total: f64) -> Vec<&'a Scored> {
+fn vary<'a>(question: &ParsedQuestion, scored: &'a [Scored], weights: &[f64], total: f64) -> Vec<&'a Scored> {
     let Some(best) = scored.first() else { return Vec::new() };
     let mut covered = vec![0.0; weights.len()];
     let mut chosen: Vec<&Scored> = Vec::new();
@@ -378,7 +378,7 @@ fn is_good_enough(best: &Scored, candidate: &Scored, chosen: &[&Scored]) -> bool
 }
 
 /// Beside a definition stands only what is said of its subject from the start.
-fn stays_with_the_subject(question: &Question, best: &Scored, candidate: &Scored) -> bool {
+fn stays_with_the_subject(question: &ParsedQuestion, best: &Scored, candidate: &Scored) -> bool {
     if question.wanted != Wanted::Definition || !question.opens(&best.statement.text) {
         return true;
     }
@@ -408,7 +408,7 @@ pub(super) fn share_in_common(left: &BTreeSet<String>, right: &BTreeSet<String>)
 }
 
 /// The telling words that nothing chosen covers.
-fn missing(question: &Question, weights: &[f64], total: f64, chosen: &[&Scored]) -> Vec<String> {
+fn missing(question: &ParsedQuestion, weights: &[f64], total: f64, chosen: &[&Scored]) -> Vec<String> {
     // Where most of the question is covered, a single word may well be paraphrased.
     let best = chosen.iter().map(|scored| scored.coverage).fold(0.0, f64::max);
     let share = if best >= ANSWERED { 0.3 } else { 0.12 };

@@ -5,9 +5,9 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 
-use super::facets::{Asked, title_of};
 use super::planner::{CHECK_NAME, check};
 use super::researcher::wider_words;
+use super::subquestions::{ResearchQuestion, title_of};
 use super::{OfflineMove, thought};
 
 /// Most questions that are searched for again in one refinement.
@@ -46,9 +46,9 @@ fn exit(reason: &str) -> RefineOperation {
 
 /// The questions for which a reflection asked for more, and which were not searched for twice.
 fn open_questions(plan: &Plan, reflections: &[(TaskIndex, Reflection)], results: &[LeafRef]) -> Vec<String> {
-    let is_wider = |goal: &str, facet: &str| {
-        let asked = Asked::of_goal(goal);
-        asked.widened && asked.facet == facet
+    let is_wider = |goal: &str, subquestion: &str| {
+        let asked = ResearchQuestion::of_goal(goal);
+        asked.widened && asked.subquestion == subquestion
     };
     let mut open: Vec<String> = Vec::new();
     for (index, reflection) in reflections.iter().filter(|(_, reflection)| reflection.refine.is_some()) {
@@ -56,11 +56,11 @@ fn open_questions(plan: &Plan, reflections: &[(TaskIndex, Reflection)], results:
         if reflection.uncovered.is_empty() {
             continue;
         }
-        let asked = Asked::of_goal(&task.goal);
-        let tried = plan.tasks.values().any(|other| is_wider(&other.goal, &asked.facet))
-            || results.iter().any(|other| is_wider(&other.goal, &asked.facet));
-        if !asked.widened && !tried && !open.contains(&asked.facet) {
-            open.push(asked.facet);
+        let asked = ResearchQuestion::of_goal(&task.goal);
+        let tried = plan.tasks.values().any(|other| is_wider(&other.goal, &asked.subquestion))
+            || results.iter().any(|other| is_wider(&other.goal, &asked.subquestion));
+        if !asked.widened && !tried && !open.contains(&asked.subquestion) {
+            open.push(asked.subquestion);
         }
     }
     open.truncate(MAX_QUESTIONS);
@@ -76,7 +76,8 @@ pub(super) fn room(plan: &Plan, limits: &RunLimits) -> usize {
 /// A search for each open question and, when there is room, a check of what they find.
 pub(super) fn wider(plan: &Plan, open: &[String], room: usize) -> Vec<TaskDraft> {
     let searches = open.len().min(if room > 1 { room - 1 } else { 1 });
-    let mut tasks: Vec<TaskDraft> = open.iter().take(searches).map(|facet| search(facet)).collect();
+    let mut tasks: Vec<TaskDraft> =
+        open.iter().take(searches).map(|subquestion| search(subquestion)).collect();
     if room > searches {
         let names = tasks.iter().map(|task| task.name.clone()).collect();
         let earlier = plan.tasks.values().filter(|task| task.name.starts_with(CHECK_NAME)).count();
@@ -90,10 +91,10 @@ pub(super) fn wider(plan: &Plan, open: &[String], room: usize) -> Vec<TaskDraft>
     tasks
 }
 
-pub(super) fn search(facet: &str) -> TaskDraft {
+pub(super) fn search(subquestion: &str) -> TaskDraft {
     TaskDraft {
-        name: format!("Wider: {}", title_of(facet)),
-        goal: Asked::wider_goal(facet, &wider_words(facet)),
+        name: format!("Wider: {}", title_of(subquestion)),
+        goal: ResearchQuestion::wider_goal(subquestion, &wider_words(subquestion)),
         role: Some("researcher".to_owned()),
         criticism: "More hits are not better hits.".to_owned(),
         milestones: vec!["other words tried".to_owned()],

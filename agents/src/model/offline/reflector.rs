@@ -5,11 +5,11 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::Role;
 
-use super::facets::Asked;
 use super::observed::{CALCULATOR, READ, SEARCH};
 use super::planner::CHECK_NAME;
 use super::question::question;
 use super::researcher::{counted, listed, wider_words};
+use super::subquestions::ResearchQuestion;
 use super::text::{shorten, stem_set};
 use super::{OfflineMove, lessons, thought};
 
@@ -24,10 +24,10 @@ pub(super) fn next(
     steps: &[StepDigest],
 ) -> OfflineMove {
     let searched = task.role == Role::Researcher;
-    let asked = Asked::of_goal(&task.goal);
+    let asked = ResearchQuestion::of_goal(&task.goal);
     let uncovered = match result {
         Some(result) => uncovered(result),
-        None if searched => vec![asked.facet.clone()],
+        None if searched => vec![asked.subquestion.clone()],
         None => Vec::new(),
     };
     let bare = result.map(|result| bare_words(&asked, result)).unwrap_or_default();
@@ -54,9 +54,9 @@ fn uncovered(result: &TaskResult) -> Vec<String> {
 }
 
 /// The telling words of the question that stand in no finding.
-fn bare_words(asked: &Asked, result: &TaskResult) -> Vec<String> {
+fn bare_words(asked: &ResearchQuestion, result: &TaskResult) -> Vec<String> {
     let found: Vec<_> = result.findings.iter().map(|finding| stem_set(&finding.text)).collect();
-    question(&asked.facet, &[])
+    question(&asked.subquestion, &[])
         .terms
         .into_iter()
         .filter(|term| !term.light)
@@ -66,18 +66,18 @@ fn bare_words(asked: &Asked, result: &TaskResult) -> Vec<String> {
 }
 
 /// Why another search could help: something is open, and was not searched for twice.
-fn refine(asked: &Asked, result: Option<&TaskResult>, uncovered: &[String]) -> Option<String> {
+fn refine(asked: &ResearchQuestion, result: Option<&TaskResult>, uncovered: &[String]) -> Option<String> {
     let best = result.into_iter().flat_map(|result| &result.findings).map(|finding| finding.confidence).max();
     let is_weak = best.is_none_or(|best| best < WEAK);
     if asked.widened || !is_weak || uncovered.is_empty() {
         return None;
     }
     let state = if best.is_none() { "no finding" } else { "only weak findings" };
-    let how = match wider_words(&asked.facet).as_slice() {
+    let how = match wider_words(&asked.subquestion).as_slice() {
         [] => "a search for each of its words alone".to_owned(),
         words => format!("a search with {}", listed(words)),
     };
-    Some(format!("{state} for “{}”; {how} may find more", shorten(&asked.facet, 160)))
+    Some(format!("{state} for “{}”; {how} may find more", shorten(&asked.subquestion, 160)))
 }
 
 fn summary(
@@ -109,7 +109,7 @@ fn summary(
 
 fn on_plan(
     task: &PlanTask,
-    asked: &Asked,
+    asked: &ResearchQuestion,
     result: Option<&TaskResult>,
     bare: &[String],
     refine: Option<&str>,

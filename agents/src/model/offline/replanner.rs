@@ -9,10 +9,10 @@ use muster_shared::flow::{
 use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::as_draft;
 
-use super::facets::Asked;
 use super::planner::{CHECK_NAME, check};
 use super::reflector::WEAK;
 use super::researcher::counted;
+use super::subquestions::ResearchQuestion;
 use super::{OfflineMove, lessons, refiner, thought};
 
 /// Most questions that are searched for more widely from the beginning.
@@ -21,10 +21,13 @@ const MAX_WIDENED: usize = 2;
 /// Improves a plan before it is carried out: what is known to need a wider search gets one at once, beside the plain one.
 pub(super) fn improve(plan: &Plan, taught: &[String], limits: &RunLimits) -> OfflineMove {
     let searched = plan.leaves().filter(|(_, task)| task.role == Role::Researcher);
-    let asked = searched.map(|(_, task)| Asked::of_goal(&task.goal));
-    let worth = asked.filter(|asked| !asked.widened && lessons::advise_wider(taught, &asked.facet));
-    let open: Vec<String> =
-        worth.map(|asked| asked.facet).filter(|facet| !is_widened(plan, facet)).take(MAX_WIDENED).collect();
+    let asked = searched.map(|(_, task)| ResearchQuestion::of_goal(&task.goal));
+    let worth = asked.filter(|asked| !asked.widened && lessons::advise_wider(taught, &asked.subquestion));
+    let open: Vec<String> = worth
+        .map(|asked| asked.subquestion)
+        .filter(|subquestion| !is_widened(plan, subquestion))
+        .take(MAX_WIDENED)
+        .collect();
     let room = refiner::room(plan, limits);
     let mut draft = as_draft(plan);
     let text = if open.is_empty() || room == 0 {
@@ -67,11 +70,11 @@ fn submit(text: String, reasoning: &str, draft: PlanDraft) -> OfflineMove {
 }
 
 /// Whether the plan has a wider search for a question.
-fn is_widened(plan: &Plan, facet: &str) -> bool {
+fn is_widened(plan: &Plan, subquestion: &str) -> bool {
     plan.tasks
         .values()
-        .map(|task| Asked::of_goal(&task.goal))
-        .any(|other| other.widened && other.facet == facet)
+        .map(|task| ResearchQuestion::of_goal(&task.goal))
+        .any(|other| other.widened && other.subquestion == subquestion)
 }
 
 /// A plan that failed, and what it gave.
@@ -90,13 +93,13 @@ impl Past<'_> {
         let plan = &self.brief.plan;
         let mut found: Vec<TaskDraft> = Vec::new();
         for (index, task) in plan.leaves().filter(|(_, task)| is_search(task)) {
-            let asked = Asked::of_goal(&task.goal);
+            let asked = ResearchQuestion::of_goal(&task.goal);
             let again = match self.result(index) {
                 Some(leaf) if !self.is_weak(leaf) => continue,
                 None if !self.was_tried(index, task) => as_it_was(task, &self.brief.results),
-                Some(_) | None if asked.widened || is_widened(plan, &asked.facet) => continue,
+                Some(_) | None if asked.widened || is_widened(plan, &asked.subquestion) => continue,
                 Some(_) | None => {
-                    TaskDraft { role: Some(task.role.to_string()), ..refiner::search(&asked.facet) }
+                    TaskDraft { role: Some(task.role.to_string()), ..refiner::search(&asked.subquestion) }
                 }
             };
             if found.iter().all(|other| other.name != again.name) {
@@ -211,7 +214,7 @@ mod tests {
     #[test]
     fn a_draft_gets_what_earlier_runs_found_worth_while_and_nothing_else() {
         let before = planned();
-        let asked = Asked::of_goal("How does a worker survive an outage?");
+        let asked = ResearchQuestion::of_goal("How does a worker survive an outage?");
         let lesson = of_search(&asked, None, true).unwrap();
         for (lessons, more) in [(vec![lesson], 2), (vec!["name the roots first".to_owned()], 0)] {
             let improved = with(|work| {

@@ -6,11 +6,11 @@ use muster_shared::flow::{
     Advice, Citation, Claim, Finding, PlanTask, Product, Step, TaskOffered, TaskResult,
 };
 
-use super::facets::Asked;
 use super::observed::{Block, Observed, read_call, search_call};
-use super::question::{Question, Wanted, question};
-use super::rank::{Answer, Chosen, choose};
-use super::statements::{Kind, Statement, begins_with_a_pointer, statements};
+use super::question::{ParsedQuestion, Wanted, question};
+use super::rank::{ChosenStatement, FoundAnswer, choose};
+use super::statements::{Statement, StatementKind, begins_with_a_pointer, statements};
+use super::subquestions::ResearchQuestion;
 use super::text::{capitalise, related, shorten, stem, stem_set};
 use super::{OfflineMove, claims, thought};
 
@@ -27,13 +27,13 @@ const MAX_STEPS: usize = 10;
 const GOOD: f64 = 0.7;
 
 pub(super) fn next(offer: &TaskOffered, task: &PlanTask, steps: &[Step]) -> OfflineMove {
-    let asked = Asked::of_goal(&task.goal);
-    let question = question(&asked.facet, &asked.also);
+    let asked = ResearchQuestion::of_goal(&task.goal);
+    let question = question(&asked.subquestion, &asked.also);
     if offer.corpus.is_none() {
         return without_documents(&asked);
     }
     if question.terms.is_empty() {
-        return submit(&asked, &Answer::default(), &Observed::default());
+        return submit(&asked, &FoundAnswer::default(), &Observed::default());
     }
     let observed = Observed::of(steps);
     let answer = choose(&question, pool(&observed));
@@ -53,10 +53,10 @@ fn pool(observed: &Observed) -> Vec<Statement> {
 
 /// The first search at once, another when what was read after the last one does not answer.
 fn next_search(
-    question: &Question,
-    asked: &Asked,
+    question: &ParsedQuestion,
+    asked: &ResearchQuestion,
     observed: &Observed,
-    answer: &Answer,
+    answer: &FoundAnswer,
 ) -> Option<OfflineMove> {
     let done = observed.searches.len();
     if done == 0 {
@@ -68,7 +68,7 @@ fn next_search(
         }
         return Some(search_call(
             thought(
-                format!("Find what the documents say on: {}", asked.facet),
+                format!("Find what the documents say on: {}", asked.subquestion),
                 "The telling words of the question find the passages that share the rarest of them.",
                 "Search, then read around the best hits.",
             ),
@@ -104,7 +104,7 @@ fn next_search(
 }
 
 /// Other ways to ask: with synonyms of what is missing, then with the two rarest words alone.
-fn variants(question: &Question, asked: &Asked, answer: &Answer) -> Vec<String> {
+fn variants(question: &ParsedQuestion, asked: &ResearchQuestion, answer: &FoundAnswer) -> Vec<String> {
     let telling: Vec<_> = question.terms.iter().filter(|term| !term.light).collect();
     let is_missing = |word: &String| answer.missing.is_empty() || answer.missing.contains(word);
     let mut queries = Vec::new();
@@ -137,7 +137,7 @@ fn variants(question: &Question, asked: &Asked, answer: &Answer) -> Vec<String> 
 }
 
 /// Reads around the best hit that was not seen in full, a few after each search.
-fn next_read(question: &Question, observed: &Observed) -> Option<OfflineMove> {
+fn next_read(question: &ParsedQuestion, observed: &Observed) -> Option<OfflineMove> {
     let searches = observed.searches.len();
     if observed.reads.len() >= READS_PER_SEARCH * searches {
         return None;
@@ -162,7 +162,7 @@ fn next_read(question: &Question, observed: &Observed) -> Option<OfflineMove> {
     ))
 }
 
-fn best_hit<'a>(question: &Question, observed: &Observed, hits: &'a [Block]) -> Option<&'a Block> {
+fn best_hit<'a>(question: &ParsedQuestion, observed: &Observed, hits: &'a [Block]) -> Option<&'a Block> {
     let was_read = |hit: &Block| {
         observed
             .reads
@@ -186,7 +186,7 @@ fn best_hit<'a>(question: &Question, observed: &Observed, hits: &'a [Block]) -> 
         .map(|(_, hit)| hit)
 }
 
-fn shared_words(question: &Question, hit: &Block) -> Vec<String> {
+fn shared_words(question: &ParsedQuestion, hit: &Block) -> Vec<String> {
     let stems: BTreeSet<String> = hit.lines.iter().flat_map(|(_, line)| stem_set(line)).collect();
     question.terms.iter().filter(|term| stems.contains(&term.stem)).map(|term| term.word.clone()).collect()
 }
@@ -195,7 +195,7 @@ fn place_of(block: &Block) -> String {
     format!("{}:{}", block.path, block.first())
 }
 
-fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
+fn submit(asked: &ResearchQuestion, answer: &FoundAnswer, observed: &Observed) -> OfflineMove {
     let findings: Vec<Finding> = answer.chosen.iter().map(|chosen| finding(asked, chosen)).collect();
     let unanswered = unanswered(asked, answer);
     let result = TaskResult {
@@ -212,7 +212,7 @@ fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
         data: None,
     };
     let text = match result.findings.len() {
-        0 => format!("The documents seen do not answer: {}", asked.facet),
+        0 => format!("The documents seen do not answer: {}", asked.subquestion),
         1 => "One statement answers the question.".to_owned(),
         count => format!(
             "{count} statements answer the question, the best covering {} of it.",
@@ -225,16 +225,16 @@ fn submit(asked: &Asked, answer: &Answer, observed: &Observed) -> OfflineMove {
     )
 }
 
-fn without_documents(asked: &Asked) -> OfflineMove {
+fn without_documents(asked: &ResearchQuestion) -> OfflineMove {
     let result = TaskResult {
         conclusion: "There are no documents to search, and no language model to ask.".to_owned(),
-        unanswered: vec![asked.facet.clone()],
+        unanswered: vec![asked.subquestion.clone()],
         ..TaskResult::default()
     };
     OfflineMove::submit(thought(result.conclusion.clone(), "", ""), &Product::Result(result))
 }
 
-fn finding(asked: &Asked, chosen: &Chosen) -> Finding {
+fn finding(asked: &ResearchQuestion, chosen: &ChosenStatement) -> Finding {
     let statement = &chosen.statement;
     Finding {
         text: said(statement),
@@ -243,7 +243,7 @@ fn finding(asked: &Asked, chosen: &Chosen) -> Finding {
             line: statement.line,
             quote: statement.quote.clone(),
         }],
-        facet: asked.facet.clone(),
+        subquestion: asked.subquestion.clone(),
         confidence: confidence(chosen.coverage),
         verified: false,
     }
@@ -255,7 +255,7 @@ fn said(statement: &Statement) -> String {
     let heading = statement.heading.trim_end_matches([':', '.']);
     let heading_is_said = stem_set(heading).is_subset(&statement.stems);
     let names_code = heading.starts_with('`');
-    let is_fragment = matches!(statement.kind, Kind::Item) || begins_with_a_pointer(&statement.text);
+    let is_fragment = matches!(statement.kind, StatementKind::Item) || begins_with_a_pointer(&statement.text);
     if heading.is_empty() || heading_is_said || heading.chars().count() > 60 || !(names_code || is_fragment) {
         return text;
     }
@@ -267,21 +267,21 @@ pub(super) fn confidence(coverage: f64) -> u8 {
     (coverage * 100.0).clamp(5.0, 95.0) as u8
 }
 
-fn conclusion(findings: &[Finding], asked: &Asked) -> String {
+fn conclusion(findings: &[Finding], asked: &ResearchQuestion) -> String {
     if findings.is_empty() {
-        return format!("The documents do not answer: {}", asked.facet);
+        return format!("The documents do not answer: {}", asked.subquestion);
     }
     findings.iter().take(2).map(|finding| finding.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn unanswered(asked: &Asked, answer: &Answer) -> Vec<String> {
+fn unanswered(asked: &ResearchQuestion, answer: &FoundAnswer) -> Vec<String> {
     if !answer.is_answered() {
-        return vec![asked.facet.clone()];
+        return vec![asked.subquestion.clone()];
     }
     if answer.missing.is_empty() {
         return Vec::new();
     }
-    vec![format!("{} — nothing was found on {}", asked.facet, listed(&answer.missing))]
+    vec![format!("{} — nothing was found on {}", asked.subquestion, listed(&answer.missing))]
 }
 
 fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {
@@ -319,9 +319,9 @@ pub(super) fn listed(words: &[String]) -> String {
 }
 
 /// Words that a wider search for a question may use: relatives of its terms.
-pub(super) fn wider_words(facet: &str) -> Vec<String> {
+pub(super) fn wider_words(subquestion: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for term in question(facet, &[]).terms.iter().filter(|term| !term.light) {
+    for term in question(subquestion, &[]).terms.iter().filter(|term| !term.light) {
         for word in related(&term.stem).into_iter().take(4) {
             if !words.iter().any(|known| stem(known) == stem(word)) {
                 words.push(word.to_owned());

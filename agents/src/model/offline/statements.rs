@@ -23,7 +23,7 @@ const MAX_QUOTE: usize = 300;
 
 /// What a statement was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum StatementKind {
     /// A sentence of running text or of a comment.
     Sentence,
     /// A list item that is not a sentence.
@@ -48,7 +48,7 @@ pub(super) struct Statement {
     /// The words as they stand in the document.
     pub(super) quote: String,
     /// What it was made from.
-    pub(super) kind: Kind,
+    pub(super) kind: StatementKind,
     /// The heading, label or name it stands under.
     pub(super) heading: String,
     /// Which sentence of its paragraph it ends with, from 0.
@@ -127,13 +127,13 @@ fn of_block(path: &str, block: &RawBlock) -> Vec<Statement> {
     found
 }
 
-fn kind_of(block: &RawBlock, raw: &str) -> Kind {
+fn kind_of(block: &RawBlock, raw: &str) -> StatementKind {
     match block.kind {
-        RawKind::Text => Kind::Sentence,
-        RawKind::Item if ends_like_a_sentence(raw) => Kind::Sentence,
-        RawKind::Item => Kind::Item,
-        RawKind::Row => Kind::Row,
-        RawKind::Code => Kind::Code,
+        RawKind::Text => StatementKind::Sentence,
+        RawKind::Item if ends_like_a_sentence(raw) => StatementKind::Sentence,
+        RawKind::Item => StatementKind::Item,
+        RawKind::Row => StatementKind::Row,
+        RawKind::Code => StatementKind::Code,
     }
 }
 

@@ -69,7 +69,9 @@ fn comments_of_source_name_what_they_describe() {
         found.iter().any(|statement| statement.line == 5 && statement.text == "Two lines of comment here.")
     );
     assert!(
-        found.iter().any(|statement| statement.kind == Kind::Code && statement.text.contains("max_depth"))
+        found
+            .iter()
+            .any(|statement| statement.kind == StatementKind::Code && statement.text.contains("max_depth"))
     );
 }
 
@@ -99,7 +101,7 @@ fn a_part_that_begins_inside_a_code_block_is_told_from_prose() {
         "src/\n  ids.rs\n```\nNames may improve; the shape should not erode.\n\nEvery run has one record.";
     let lines = (40..).zip(text.lines().map(str::to_owned)).collect();
     let found = statements("a.md", &lines, &BTreeMap::new());
-    assert!(found.iter().any(|found| found.kind == Kind::Sentence && found.line == 43), "{found:?}");
+    assert!(found.iter().any(|found| found.kind == StatementKind::Sentence && found.line == 43), "{found:?}");
 }
 
 proptest! {

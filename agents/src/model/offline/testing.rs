@@ -15,7 +15,7 @@ use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 
-use super::OfflineMind;
+use super::OfflineModel;
 use super::text::stem_set;
 use crate::tools::corpus::{Corpus, CorpusOptions, MemoryBlobs};
 use crate::tools::spec::Permission;
@@ -62,7 +62,7 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
 
 /// The plan made for an offer.
 pub(super) fn plan_of(offer: &TaskOffered) -> PlanDraft {
-    match product(&OfflineMind.next(offer, &[]).action) {
+    match product(&OfflineModel.next(offer, &[]).action) {
         Product::Plan(plan) => plan,
         other => panic!("no plan: {other:?}"),
     }
@@ -212,8 +212,8 @@ pub(super) fn run_task(offer: &TaskOffered, tools: &mut dyn Tools) -> (Product, 
     let mut steps: Vec<Step> = Vec::new();
     loop {
         assert!(steps.len() < offer.limits.max_steps as usize, "does not end: {steps:#?}");
-        let next = OfflineMind.next(offer, &steps);
-        assert_eq!(next, OfflineMind.next(offer, &steps), "the same inputs gave two answers");
+        let next = OfflineModel.next(offer, &steps);
+        assert_eq!(next, OfflineModel.next(offer, &steps), "the same inputs gave two answers");
         if next.action.name == Action::SUBMIT {
             return (product(&next.action), steps);
         }
@@ -331,7 +331,7 @@ fn reflect(
         progress: String::new(),
         brief: false,
     };
-    match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
+    match product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Reflection(reflection) => reflection,
         other => panic!("no reflection: {other:?}"),
     }
@@ -356,7 +356,7 @@ fn refine(
         blueprints: Vec::new(),
     };
     let Product::Refinement(operations) =
-        product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action)
+        product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action)
     else {
         panic!("no refinement");
     };
@@ -386,7 +386,7 @@ fn write(
         conflicts: Vec::new(),
         revision: None,
     };
-    match product(&OfflineMind.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
+    match product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Report(report) => report,
         other => panic!("no report: {other:?}"),
     }

@@ -230,14 +230,14 @@ fn reports_on_a_real_folder() {
 fn told_that_it_goes_in_circles_it_goes_by_what_it_saw_before() {
     use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel, Step, Work};
 
-    use super::OfflineMind;
+    use super::OfflineModel;
     let mut leaf = crate::testing::leaf(muster_shared::ids::Role::Worker);
     if let Work::Execute { task, .. } = &mut leaf.work {
         task.goal = format!("{}1 + 1; 1 + 1", super::planner::COMPUTE);
     }
     let mut steps: Vec<Step> = Vec::new();
     for (number, status) in [(1, ObservationStatus::Success), (2, ObservationStatus::Refused)] {
-        let next = OfflineMind.next(&leaf, &steps);
+        let next = OfflineModel.next(&leaf, &steps);
         let content = if number == 1 { "1 + 1 = 2".to_owned() } else { "You did exactly this".to_owned() };
         let observation = Some(Observation { status, content, millis: 0, truncated: false });
         let spin = Note::Spin { level: SpinLevel::SameAction, times: 1 };
@@ -245,7 +245,7 @@ fn told_that_it_goes_in_circles_it_goes_by_what_it_saw_before() {
         let blank = crate::testing::step(number, "", serde_json::Value::Null, status);
         steps.push(Step { thought: next.thought, action: next.action, observation, notes, ..blank });
     }
-    let end = OfflineMind.next(&leaf, &steps);
+    let end = OfflineModel.next(&leaf, &steps);
     assert_eq!(end.action.name, Action::SUBMIT);
     let said = end.action.arguments.to_string();
     assert!(said.contains("1 + 1 = 2; 1 + 1 = 2") && !said.contains("exactly this"), "{said}");

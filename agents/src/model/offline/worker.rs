@@ -6,17 +6,17 @@ use muster_shared::flow::{
 };
 
 use super::arithmetic::expressions;
-use super::facets::facets;
 use super::observed::{CALCULATOR, Observed, READ, calculator_call, dotted, look_call};
 use super::planner::COMPUTE;
 use super::researcher::{self, counted};
 use super::statements::{is_html, without_signs};
+use super::subquestions::subquestions;
 use super::text::{normalise_space, strip_markup, strip_tags};
 use super::{OfflineMove, thought};
 
 /// What a check calls a finding that it leaves out, before the place.
 pub(super) const DROPPED: &str = "dropped ";
-/// What stands as facet of a computed value.
+/// What stands as subquestion of a computed value.
 pub(super) const COMPUTED: &str = "computed";
 
 /// Lines that one look may span, so that neighbouring citations share it.
@@ -67,7 +67,7 @@ fn submit_computed(wanted: &[String], done: &[&Step]) -> OfflineMove {
             Some(observation) if observation.status == ObservationStatus::Success => {
                 result.findings.push(Finding {
                     text: normalise_space(&observation.content),
-                    facet: COMPUTED.to_owned(),
+                    subquestion: COMPUTED.to_owned(),
                     confidence: 100,
                     ..Finding::default()
                 });
@@ -153,15 +153,15 @@ fn looks(findings: &[Finding]) -> Vec<Look> {
 
 /// What looking a citation up showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum CitationCheck {
     Stands,
     Wrong,
     NotSeen,
 }
 
-fn verdict(citation: &Citation, observed: &Observed) -> Verdict {
-    let Some(page) = observed.pages.get(&citation.path) else { return Verdict::NotSeen };
-    let Some(first) = page.get(&citation.line) else { return Verdict::NotSeen };
+fn verdict(citation: &Citation, observed: &Observed) -> CitationCheck {
+    let Some(page) = observed.pages.get(&citation.path) else { return CitationCheck::NotSeen };
+    let Some(first) = page.get(&citation.line) else { return CitationCheck::NotSeen };
     // Of a very long line only a part was shown: what does not stand in it may stand elsewhere.
     let in_part = first.starts_with('…') || first.ends_with('…');
     let bare = |text: &str| compared(&citation.path, text);
@@ -176,9 +176,9 @@ fn verdict(citation: &Citation, observed: &Observed) -> Verdict {
     let there = bare(&there);
     let quote = bare(&citation.quote);
     match there.find(&quote) {
-        Some(at) if !quote.is_empty() && at < first.len().max(1) => Verdict::Stands,
-        Some(_) | None if in_part => Verdict::NotSeen,
-        Some(_) | None => Verdict::Wrong,
+        Some(at) if !quote.is_empty() && at < first.len().max(1) => CitationCheck::Stands,
+        Some(_) | None if in_part => CitationCheck::NotSeen,
+        Some(_) | None => CitationCheck::Wrong,
     }
 }
 
@@ -196,13 +196,13 @@ fn submit_checked(findings: &[Finding], observed: &Observed) -> OfflineMove {
     let mut dropped = Vec::new();
     let mut open = 0_usize;
     for finding in findings {
-        let verdicts: Vec<Verdict> =
+        let verdicts: Vec<CitationCheck> =
             finding.citations.iter().map(|citation| verdict(citation, observed)).collect();
-        if verdicts.contains(&Verdict::Wrong) {
+        if verdicts.contains(&CitationCheck::Wrong) {
             dropped.extend(finding.citations.iter().map(|place| format!("{}:{}", place.path, place.line)));
             continue;
         }
-        let verified = verdicts.iter().all(|verdict| *verdict == Verdict::Stands);
+        let verified = verdicts.iter().all(|verdict| *verdict == CitationCheck::Stands);
         open += usize::from(!verified);
         kept.push(Finding { verified, ..finding.clone() });
     }
@@ -239,7 +239,7 @@ fn cannot(goal: &str) -> OfflineMove {
         conclusion: "No documents were given, and no language model is set up: this cannot be answered. \
                      Give a folder of documents with --docs, or set up a model."
             .to_owned(),
-        unanswered: facets(goal),
+        unanswered: subquestions(goal),
         ..TaskResult::default()
     };
     OfflineMove::submit(thought(result.conclusion.clone(), "", "Say so."), &Product::Result(result))

@@ -6,10 +6,10 @@ use muster_shared::blueprint::REPORT_PARTS;
 use muster_shared::flow::{Finding, LeafRef, Product, Report, Revision, TaskOffered};
 use muster_shared::ids::TaskIndex;
 
-use super::facets::Asked;
 use super::planner::CHECK_NAME;
 use super::rank::share_in_common;
 use super::researcher::counted;
+use super::subquestions::ResearchQuestion;
 use super::text::{normalise_space, shorten, stem_set};
 use super::worker::{COMPUTED, DROPPED};
 use super::{OfflineMove, thought};
@@ -72,25 +72,25 @@ struct Material {
 /// A question and what was found for it.
 #[derive(Debug, Default)]
 struct Section {
-    facet: String,
+    subquestion: String,
     findings: Vec<Finding>,
     /// Places that answer it too, but whose statements stand under another question.
     also: Vec<String>,
-    /// What stayed open, by the last search for it; the whole question when it equals the facet.
+    /// What stayed open, by the last search for it; the whole question when it equals the subquestion.
     open: Vec<String>,
 }
 
 impl Section {
     fn is_answered(&self) -> bool {
         let has_something = !self.findings.is_empty() || !self.also.is_empty();
-        has_something && !self.open.contains(&self.facet)
+        has_something && !self.open.contains(&self.subquestion)
     }
 }
 
 impl Section {
     /// The question as it is shown.
     fn title(&self) -> &str {
-        self.facet.split(" (about: ").next().unwrap_or(&self.facet)
+        self.subquestion.split(" (about: ").next().unwrap_or(&self.subquestion)
     }
 }
 
@@ -115,8 +115,8 @@ impl Material {
     }
 
     fn take_in(&mut self, leaf: &LeafRef, verdicts: &Verdicts) {
-        let facet = Asked::of_goal(&leaf.goal).facet;
-        let computed = |finding: &&Finding| finding.facet == COMPUTED;
+        let subquestion = ResearchQuestion::of_goal(&leaf.goal).subquestion;
+        let computed = |finding: &&Finding| finding.subquestion == COMPUTED;
         self.computed
             .extend(leaf.result.findings.iter().filter(computed).map(|finding| finding.text.clone()));
         let is_computation = leaf.goal.starts_with(super::planner::COMPUTE);
@@ -128,36 +128,39 @@ impl Material {
             .result
             .findings
             .iter()
-            .filter(|finding| finding.facet != COMPUTED)
-            .filter(|finding| !verdicts.is_dropped(finding) && !self.is_said(finding, &facet))
+            .filter(|finding| finding.subquestion != COMPUTED)
+            .filter(|finding| !verdicts.is_dropped(finding) && !self.is_said(finding, &subquestion))
             .map(|finding| Finding { verified: verdicts.is_verified(finding), ..finding.clone() })
             .collect();
         let said = leaf
             .result
             .findings
             .iter()
-            .filter(|finding| self.is_said(finding, &facet) && !verdicts.is_dropped(finding));
+            .filter(|finding| self.is_said(finding, &subquestion) && !verdicts.is_dropped(finding));
         let also: Vec<String> =
             said.take(2).map(|finding| places(finding).trim_matches([' ', '(', ')']).to_owned()).collect();
         let mut open = leaf.result.unanswered.clone();
         let all_dropped = fresh.is_empty() && also.is_empty() && !leaf.result.findings.is_empty();
         if all_dropped && open.is_empty() {
-            open.push(facet.clone());
+            open.push(subquestion.clone());
         }
-        match self.sections.iter_mut().find(|section| section.facet == facet) {
+        match self.sections.iter_mut().find(|section| section.subquestion == subquestion) {
             Some(section) => {
                 section.findings.extend(fresh);
                 section.open.retain(|text| open.contains(text));
             }
             None if fresh.is_empty() && open.is_empty() && also.is_empty() => {}
-            None => self.sections.push(Section { facet, findings: fresh, also, open }),
+            None => self.sections.push(Section { subquestion, findings: fresh, also, open }),
         }
     }
 
     /// Whether a statement, or one with nearly the same words from the same place, is in the report already.
-    fn is_said(&self, finding: &Finding, facet: &str) -> bool {
+    fn is_said(&self, finding: &Finding, subquestion: &str) -> bool {
         let stems = stem_set(&finding.text);
-        let answered = self.sections.iter().filter(|section| section.is_answered() || section.facet == facet);
+        let answered = self
+            .sections
+            .iter()
+            .filter(|section| section.is_answered() || section.subquestion == subquestion);
         answered.flat_map(|section| &section.findings).any(|other| {
             let same_place = other.citations.first().map(|place| (&place.path, place.line))
                 == finding.citations.first().map(|place| (&place.path, place.line));
@@ -167,12 +170,12 @@ impl Material {
     }
 
     fn add_uncovered(&mut self, text: &str) {
-        let about = |section: &Section| text == section.facet || text.starts_with(&section.facet);
+        let about = |section: &Section| text == section.subquestion || text.starts_with(&section.subquestion);
         if self.sections.iter().any(about) || self.not_computed.iter().any(|open| open == text) {
             return;
         }
         self.sections.push(Section {
-            facet: text.to_owned(),
+            subquestion: text.to_owned(),
             open: vec![text.to_owned()],
             ..Section::default()
         });
@@ -183,7 +186,7 @@ impl Material {
             if section.is_answered() || section.findings.is_empty() && !section.open.is_empty() {
                 section.open.clone()
             } else {
-                vec![section.facet.clone()]
+                vec![section.subquestion.clone()]
             }
         });
         open.chain(self.not_computed.iter().cloned()).collect()
@@ -304,7 +307,7 @@ fn section(section: &Section) -> String {
 
 /// What stayed open of a question, without the question.
 fn open_point(section: &Section, open: &str) -> String {
-    let rest = open.strip_prefix(&section.facet).unwrap_or(open);
+    let rest = open.strip_prefix(&section.subquestion).unwrap_or(open);
     super::text::capitalise(&ended(rest.trim_start_matches([' ', '—'])))
 }
 

@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn retry_after_in_all_its_forms() {
-        type Case = (&'static [(&'static str, &'static str)], Option<f64>);
+        type StepContext = (&'static [(&'static str, &'static str)], Option<f64>);
         const DATE: &str = "Wed, 21 Oct 2026 07:28:00 GMT";
         const LATER: &str = "Wed, 21 Oct 2026 07:28:09 GMT";
-        let cases: &[Case] = &[
+        let cases: &[StepContext] = &[
             (&[], None),
             (&[("retry-after", "3")], Some(3.0)),
             (&[("retry-after", " 0.5 ")], Some(0.5)),

@@ -14,11 +14,11 @@ const KEEP_IDLE: Duration = Duration::from_secs(30);
 
 /// A handle to the shared client. Cloning is cheap; nothing is built until a call is made.
 #[derive(Clone, Default)]
-pub struct ModelClient {
+pub struct ProviderClient {
     built: Arc<OnceLock<Result<genai::Client, String>>>,
 }
 
-impl ModelClient {
+impl ProviderClient {
     /// The client, built now if need be.
     pub(super) fn get(&self) -> Result<&genai::Client, &str> {
         self.built.get_or_init(build).as_ref().map_err(String::as_str)

@@ -16,7 +16,7 @@ use genai::ServiceTarget;
 use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
 use serde::{Deserialize, Serialize};
 
-pub use client::ModelClient;
+pub use client::ProviderClient;
 
 use super::chat::{
     ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind, ToolCall,
@@ -58,7 +58,7 @@ impl Default for CallLimits {
 pub struct Provider {
     target: ModelTarget,
     limits: CallLimits,
-    client: ModelClient,
+    client: ProviderClient,
     /// Set once the server has shown that it answers whole only.
     unstreamed: AtomicBool,
     /// Set once the server has refused an answer format.
@@ -70,7 +70,7 @@ impl Provider {
     ///
     /// `None` for the offline target, which is no HTTP provider.
     #[must_use]
-    pub fn new(target: ModelTarget, limits: CallLimits, client: ModelClient) -> Option<Self> {
+    pub fn new(target: ModelTarget, limits: CallLimits, client: ProviderClient) -> Option<Self> {
         (target.provider != ModelProvider::Offline).then(|| Self {
             target,
             limits,

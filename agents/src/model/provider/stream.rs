@@ -25,11 +25,11 @@ pub(super) enum Gathered {
 /// Looks at raw frames for what genai does not report. Cheap on purpose: no frame is parsed twice.
 #[derive(Clone, Default)]
 pub(super) struct FrameWatch {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<FrameSummary>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct FrameSummary {
     /// Blocks that arrived, of which `data` held an event.
     blocks: usize,
     data: usize,
@@ -42,7 +42,7 @@ struct Seen {
     model: Option<String>,
 }
 
-impl Seen {
+impl FrameSummary {
     /// The refusal in it, if it is one.
     fn withheld(&self, target: &ModelTarget) -> Option<ModelError> {
         let said = match &self.blocked {
@@ -55,7 +55,7 @@ impl Seen {
 }
 
 impl FrameWatch {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, FrameSummary> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -174,7 +174,7 @@ impl Parts {
 fn conclude(
     parts: Parts,
     end: Option<g::StreamEnd>,
-    seen: &Seen,
+    seen: &FrameSummary,
     target: &ModelTarget,
 ) -> Result<Gathered, ModelError> {
     let cut_off = || {
@@ -219,7 +219,7 @@ fn conclude(
     Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))))
 }
 
-fn assemble(parts: Parts, end: g::StreamEnd, seen: &Seen, target: &ModelTarget) -> ChatAnswer {
+fn assemble(parts: Parts, end: g::StreamEnd, seen: &FrameSummary, target: &ModelTarget) -> ChatAnswer {
     let usage = end.captured_usage.as_ref().map(convert::usage).unwrap_or_default();
     let finish = convert::finish(end.captured_stop_reason.as_ref());
     let mut calls = parts.calls;

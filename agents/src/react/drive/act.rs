@@ -7,12 +7,12 @@ use muster_shared::flow::{
 };
 use muster_shared::run::{AgentEvent, ToolStarted};
 
-use super::super::decide::Chosen;
-use super::super::equipment::Equipment;
+use super::super::decide::ChosenAction;
 use super::super::interrupt::unless_handed_over;
 use super::super::journal::Journal;
+use super::super::resources::TaskResources;
 use super::super::uncertain::{Resumption, resume};
-use super::{Bench, Clock, Course, End, Failure};
+use super::{Clock, End, Failure, TaskSession, Toolbox};
 use crate::tools::{ToolResult, ToolStatus};
 
 /// What came of a call.
@@ -23,34 +23,34 @@ pub(super) enum Acted {
     Waits(Box<Wait>),
 }
 
-impl Course<'_> {
+impl TaskSession<'_> {
     /// Ends the step whose tool was begun and not ended, as the tool has it; gives the end if that ends the task.
     pub(super) async fn finish_begun(
         &mut self,
         journal: &mut Journal,
-        bench: &mut Bench,
+        toolbox: &mut Toolbox,
     ) -> Result<Option<End>, Failure> {
         let Some(ToolStarted { step, idempotency_key }) = self.history.begun().cloned() else {
             return Ok(None);
         };
         if let Some(answered) = self.offer.answered.as_deref().filter(|answered| answered.step == step.number)
         {
-            return self.take_answer(journal, step, answered, &bench.equipment).await;
+            return self.take_answer(journal, step, answered, &toolbox.resources).await;
         }
         if idempotency_key.is_empty() {
-            return self.go_on_from(journal, bench, step).await;
+            return self.go_on_from(journal, toolbox, step).await;
         }
-        let equipment = &bench.equipment;
+        let resources = &toolbox.resources;
         let (name, mut clock) = (step.action.name.clone(), Clock::start());
-        let (observation, end) = match resume(&step, equipment.when_uncertain(&name)) {
+        let (observation, end) = match resume(&step, resources.when_uncertain(&name)) {
             Resumption::Tell(observation) => (observation, None),
             Resumption::Fail(observation, submission) => {
                 (observation, Some(End { submission: *submission, chosen: None, clock }))
             }
             Resumption::Repeat => {
                 let Step { thought, action, notes, .. } = step.clone();
-                let chosen = Chosen { thought, action, left_out: 0, notes };
-                let acting = self.act(&chosen, &idempotency_key, equipment, &mut clock);
+                let chosen = ChosenAction { thought, action, left_out: 0, notes };
+                let acting = self.act(&chosen, &idempotency_key, resources, &mut clock);
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
                     Acted::Observed(observation) => (observation, None),
                     Acted::Waits(wait) => return Err(self.waits(*wait)),
@@ -58,7 +58,7 @@ impl Course<'_> {
             }
         };
         let step = Step { observation: Some(observation), ..step };
-        self.journal_step(journal, step, !equipment.is_pure(&name)).await?;
+        self.journal_step(journal, step, !resources.is_pure(&name)).await?;
         Ok(end)
     }
 
@@ -68,11 +68,11 @@ impl Course<'_> {
         journal: &mut Journal,
         step: Step,
         answered: &Answered,
-        equipment: &Equipment,
+        resources: &TaskResources,
     ) -> Result<Option<End>, Failure> {
         let mut observation = answered.observation.clone();
-        observation.content = equipment.redactor.redact(&observation.content).into_owned();
-        let lasting = !equipment.is_pure(&step.action.name);
+        observation.content = resources.redactor.redact(&observation.content).into_owned();
+        let lasting = !resources.is_pure(&step.action.name);
         let step = Step { observation: Some(observation), ..step };
         self.journal_step(journal, step, lasting).await?;
         Ok(None)
@@ -87,7 +87,7 @@ impl Course<'_> {
     pub(super) async fn keep(
         &self,
         journal: &mut Journal,
-        chosen: &Chosen,
+        chosen: &ChosenAction,
         clock: Clock,
     ) -> Result<(), Failure> {
         let step = self.make_step(chosen.clone(), None, clock);
@@ -99,7 +99,7 @@ impl Course<'_> {
     pub(super) async fn announce(
         &self,
         journal: &mut Journal,
-        chosen: &Chosen,
+        chosen: &ChosenAction,
         clock: Clock,
     ) -> Result<(), Failure> {
         let step = self.make_step(chosen.clone(), None, clock);
@@ -110,15 +110,15 @@ impl Course<'_> {
     /// Calls a tool. A call with side effects goes by this key.
     pub(super) async fn act(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenAction,
         key: &str,
-        equipment: &Equipment,
+        resources: &TaskResources,
         clock: &mut Clock,
     ) -> Acted {
         let begun = Instant::now();
         let Action { name, arguments } = &chosen.action;
-        let context = equipment.context_for(name, key);
-        let result = equipment.engine.call(name, arguments.clone(), &context).await;
+        let context = resources.context_for(name, key);
+        let result = resources.engine.call(name, arguments.clone(), &context).await;
         clock.outside += begun.elapsed();
         let mut observation = match result.wait {
             Some(wait) => return Acted::Waits(wait),
@@ -129,7 +129,7 @@ impl Course<'_> {
                 .content
                 .push_str("\n(Only the first action of your answer was done: one action per step.)");
         }
-        observation.content = equipment.redactor.redact(&observation.content).into_owned();
+        observation.content = resources.redactor.redact(&observation.content).into_owned();
         Acted::Observed(observation)
     }
 

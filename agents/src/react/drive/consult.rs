@@ -6,39 +6,39 @@ use muster_shared::flow::{Note, Step, Unchecked};
 use serde_json::Value;
 
 use super::super::consult::{
-    Asked, MAX_ASKED, NO_ANSWER, Question, ask, consulted, goal_checked, goal_is_due, goal_unchecked,
-    said_before,
+    ConsultQuestion, ConsultRequest, MAX_ASKED, NO_ANSWER, ask, consulted, goal_checked, goal_is_due,
+    goal_unchecked, said_before,
 };
-use super::super::decide::{Chosen, NextStep, resumed};
-use super::super::equipment::Equipment;
+use super::super::decide::{ChosenAction, NextStep, resumed};
 use super::super::interrupt::{HandedOver, unless_handed_over};
 use super::super::journal::Journal;
-use super::super::mind::Mind;
+use super::super::model::ModelClient;
 use super::super::parse::{ask_again_for_document, parse_whole_document};
 use super::super::prompt::EMPTY;
-use super::{Bench, Clock, Course, End, Failure};
+use super::super::resources::TaskResources;
+use super::{Clock, End, Failure, TaskSession, Toolbox};
 use crate::model::chat::{ChatMessage, ChatRequest};
 
-impl Course<'_> {
+impl TaskSession<'_> {
     /// Asks what a decision wants to know, until it is settled. The answer that led to the question is journaled
     /// before, so that it is not asked for again.
     pub(super) async fn consult(
         &mut self,
         journal: &mut Journal,
-        equipment: &Equipment,
+        resources: &TaskResources,
         mut next: NextStep,
         clock: &mut Clock,
     ) -> Result<NextStep, Failure> {
         while let NextStep::Consult { chosen, question } = next {
             self.keep(journal, &chosen, *clock).await?;
-            let said = match self.ask_apart(equipment, question, Some(&chosen), clock).await {
+            let said = match self.ask_apart(resources, question, Some(&chosen), clock).await {
                 Ok(said) => said,
                 Err(handed_over) => {
                     self.pending.clear();
                     return Err(handed_over.into());
                 }
             };
-            next = consulted(&self.history, chosen, question, said, &equipment.case(self.offer));
+            next = consulted(&self.history, chosen, question, said, &resources.case(self.offer));
         }
         Ok(next)
     }
@@ -47,7 +47,7 @@ impl Course<'_> {
     pub(super) async fn go_on_from(
         &mut self,
         journal: &mut Journal,
-        bench: &mut Bench,
+        toolbox: &mut Toolbox,
         step: Step,
     ) -> Result<Option<End>, Failure> {
         let Step { thought, action, mut notes, heard, calls, .. } = step;
@@ -55,22 +55,26 @@ impl Course<'_> {
         notes.retain(|note| {
             !matches!(note, Note::Verified { .. } | Note::NotChecked { what: Unchecked::Result, .. })
         });
-        let chosen = Chosen { thought, action, left_out: 0, notes };
+        let chosen = ChosenAction { thought, action, left_out: 0, notes };
         (self.pending, self.told) = (calls, heard);
-        let next = resumed(&self.history, chosen, &bench.equipment.case(self.offer));
-        self.settle(journal, bench, next, Clock::start()).await
+        let next = resumed(&self.history, chosen, &toolbox.resources.case(self.offer));
+        self.settle(journal, toolbox, next, Clock::start()).await
     }
 
     /// Has the model look whether the goal is reached, where settings want that, and tells it.
-    pub(super) async fn check_goal(&mut self, bench: &mut Bench, clock: &mut Clock) -> Result<(), Failure> {
-        let case = bench.equipment.case(self.offer);
+    pub(super) async fn check_goal(
+        &mut self,
+        toolbox: &mut Toolbox,
+        clock: &mut Clock,
+    ) -> Result<(), Failure> {
+        let case = toolbox.resources.case(self.offer);
         let known = self.notes.iter().any(|note| {
             matches!(note, Note::GoalChecked { .. } | Note::NotChecked { what: Unchecked::Goal, .. })
         });
         if known || !goal_is_due(&self.history, &case) {
             return Ok(());
         }
-        let said = self.ask_apart(&bench.equipment, Question::Goal, None, clock).await?;
+        let said = self.ask_apart(&toolbox.resources, ConsultQuestion::Goal, None, clock).await?;
         let (note, word) = match said {
             Ok(said) => goal_checked(&said),
             // Without a verdict the task goes on as it would have, and its record says that there was none.
@@ -80,7 +84,7 @@ impl Course<'_> {
             }
         };
         self.remark(vec![note]);
-        if let Some(conversation) = &mut bench.conversation {
+        if let Some(conversation) = &mut toolbox.conversation {
             conversation.urge(&word);
         }
         Ok(())
@@ -88,32 +92,32 @@ impl Course<'_> {
 
     async fn ask_apart(
         &mut self,
-        equipment: &Equipment,
-        question: Question,
-        chosen: Option<&Chosen>,
+        resources: &TaskResources,
+        question: ConsultQuestion,
+        chosen: Option<&ChosenAction>,
         clock: &mut Clock,
     ) -> Result<Result<Value, String>, HandedOver> {
-        let asked = ask(question, &self.history, chosen, &equipment.case(self.offer));
+        let asked = ask(question, &self.history, chosen, &resources.case(self.offer));
         let begun = Instant::now();
-        let said = self.put(equipment, &asked).await;
+        let said = self.put(resources, &asked).await;
         clock.outside += begun.elapsed();
         said
     }
 
     async fn put(
         &mut self,
-        equipment: &Equipment,
-        asked: &Asked,
+        resources: &TaskResources,
+        asked: &ConsultRequest,
     ) -> Result<Result<Value, String>, HandedOver> {
-        let Mind::Chat(mind) = &equipment.mind else {
+        let ModelClient::Chat(model) = &resources.model else {
             return Ok(Err("no language model is set up".to_owned()));
         };
-        let redacted = |text: &str| equipment.redactor.redact(text).into_owned();
+        let redacted = |text: &str| resources.redactor.redact(text).into_owned();
         let mut request = ChatRequest {
             system: redacted(&asked.system),
             messages: vec![ChatMessage::user(redacted(&asked.text))],
-            temperature: equipment.sampling.temperature,
-            max_tokens: equipment.sampling.max_tokens,
+            temperature: resources.sampling.temperature,
+            max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()
         };
         for _ in 0..MAX_ASKED {
@@ -121,7 +125,7 @@ impl Course<'_> {
                 return Ok(said);
             }
             let gate = &mut self.gate;
-            let asking = mind.ask_apart(&request, asked.purpose, &equipment.redactor, gate);
+            let asking = model.ask_apart(&request, asked.purpose, &resources.redactor, gate);
             match unless_handed_over(self.handing_over.clone(), asking).await? {
                 Ok(call) => {
                     if let Err(failure) = parse_whole_document::<Value>(&call.answer, &asked.schema, call.cut)

@@ -30,7 +30,7 @@ static THOUGHT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?i)^\s*[*_#]*(?:thoughts?|thinking)[*_]*\s*[:：][*_]*\s*").unwrap());
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Thought,
     Reasoning,
     Plan,
@@ -56,25 +56,26 @@ pub(super) fn without_label(text: &str) -> &str {
 fn read_lines(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     let (before, sections) = sections(text);
     // What follows an observation was imagined.
-    let real: Vec<_> = sections.iter().take_while(|(kind, _)| *kind != Kind::Observation).copied().collect();
-    let mut fields = match real.iter().position(|(kind, _)| *kind == Kind::Action) {
+    let real: Vec<_> =
+        sections.iter().take_while(|(kind, _)| *kind != LineKind::Observation).copied().collect();
+    let mut fields = match real.iter().position(|(kind, _)| *kind == LineKind::Action) {
         Some(at) => act(
             real[at].1,
-            real.get(at + 1).filter(|(kind, _)| *kind == Kind::Input).map(|(_, text)| *text),
+            real.get(at + 1).filter(|(kind, _)| *kind == LineKind::Input).map(|(_, text)| *text),
             tools,
         )?,
         None => submit(&real, tools)?,
     };
-    let said = |wanted: Kind| {
+    let said = |wanted: LineKind| {
         real.iter()
             .find(|(kind, text)| *kind == wanted && !text.trim().is_empty())
             .and_then(|(_, text)| super::shown(text))
     };
     let thoughts = Fields {
-        thought: said(Kind::Thought).or_else(|| super::prose(before)),
-        reasoning: said(Kind::Reasoning),
-        plan: said(Kind::Plan),
-        criticism: said(Kind::Criticism),
+        thought: said(LineKind::Thought).or_else(|| super::prose(before)),
+        reasoning: said(LineKind::Reasoning),
+        plan: said(LineKind::Plan),
+        criticism: said(LineKind::Criticism),
         actions: Vec::new(),
     };
     fields.borrow_thoughts(&thoughts);
@@ -83,7 +84,7 @@ fn read_lines(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     Some(Reading { fields, form: AnswerForm::ActionLines, repaired: false, open_ended, torn })
 }
 
-fn sections(text: &str) -> (&str, Vec<(Kind, &str)>) {
+fn sections(text: &str) -> (&str, Vec<(LineKind, &str)>) {
     let labels: Vec<_> =
         LABEL.captures_iter(text).filter_map(|found| Some((found.get(0)?, kind(&found[1])))).collect();
     let before = labels.first().map_or(text, |(label, _)| &text[..label.start()]);
@@ -98,18 +99,18 @@ fn sections(text: &str) -> (&str, Vec<(Kind, &str)>) {
     (before, sections)
 }
 
-fn kind(label: &str) -> Kind {
+fn kind(label: &str) -> LineKind {
     let plain: String =
         label.chars().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect();
     match plain.as_str() {
-        "thought" | "thoughts" | "thinking" => Kind::Thought,
-        "reasoning" => Kind::Reasoning,
-        "plan" => Kind::Plan,
-        "criticism" | "reflection" => Kind::Criticism,
-        "action" | "actionname" | "tool" | "toolname" | "function" => Kind::Action,
-        "observation" => Kind::Observation,
-        "finalanswer" => Kind::Final,
-        _ => Kind::Input,
+        "thought" | "thoughts" | "thinking" => LineKind::Thought,
+        "reasoning" => LineKind::Reasoning,
+        "plan" => LineKind::Plan,
+        "criticism" | "reflection" => LineKind::Criticism,
+        "action" | "actionname" | "tool" | "toolname" | "function" => LineKind::Action,
+        "observation" => LineKind::Observation,
+        "finalanswer" => LineKind::Final,
+        _ => LineKind::Input,
     }
 }
 
@@ -172,8 +173,9 @@ fn arguments(input: &str, tool: &str, tools: &KnownTools<'_>) -> Value {
 }
 
 /// `Final Answer:` ends the task.
-fn submit(sections: &[(Kind, &str)], tools: &KnownTools<'_>) -> Option<Fields> {
-    let (_, text) = sections.iter().find(|(kind, text)| *kind == Kind::Final && !text.trim().is_empty())?;
+fn submit(sections: &[(LineKind, &str)], tools: &KnownTools<'_>) -> Option<Fields> {
+    let (_, text) =
+        sections.iter().find(|(kind, text)| *kind == LineKind::Final && !text.trim().is_empty())?;
     let name = [SUBMIT, "give_answer", "final_answer", "finish"]
         .into_iter()
         .find(|name| tools.knows(name))

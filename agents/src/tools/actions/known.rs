@@ -17,7 +17,7 @@ const LIGHT: [&str; 44] = [
 
 /// A statement and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Statement {
+pub(super) struct CitedStatement {
     /// `task 1-2`, or `path:line`.
     pub(super) source: String,
     /// The words.
@@ -27,7 +27,11 @@ pub(super) struct Statement {
 }
 
 /// The statements that share most words with `asked`, best first; those that share none are left out.
-pub(super) async fn look(ctx: &ToolContext, asked: &str, most: usize) -> Result<Vec<Statement>, ToolFailure> {
+pub(super) async fn look(
+    ctx: &ToolContext,
+    asked: &str,
+    most: usize,
+) -> Result<Vec<CitedStatement>, ToolFailure> {
     let mut all = in_results(ctx);
     if let Some(corpus) = &ctx.corpus {
         for hit in corpus.search(asked, HITS).await? {
@@ -56,11 +60,11 @@ fn in_results(ctx: &ToolContext) -> Vec<(String, String)> {
     all
 }
 
-fn best(asked: &str, all: Vec<(String, String)>, most: usize) -> Vec<Statement> {
+fn best(asked: &str, all: Vec<(String, String)>, most: usize) -> Vec<CitedStatement> {
     let wanted = words(asked);
-    let mut found: Vec<Statement> = all
+    let mut found: Vec<CitedStatement> = all
         .into_iter()
-        .map(|(source, text)| Statement { share: share(&wanted, &words(&text)), source, text })
+        .map(|(source, text)| CitedStatement { share: share(&wanted, &words(&text)), source, text })
         .filter(|statement| statement.share > 0.0)
         .collect();
     found.sort_by(|one, other| other.share.total_cmp(&one.share));

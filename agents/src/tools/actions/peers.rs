@@ -4,8 +4,8 @@
 
 use async_trait::async_trait;
 use muster_shared::flow::{
-    CapabilityQuery, ContextRead, ContextRequest, ContextWrite, Gate, HelpRequest, InformationShare, Peer,
-    PeerRequest, Wait,
+    CapabilityQuery, ContextRead, ContextRequest, ContextWrite, HelpRequest, InformationShare, Peer,
+    PeerRequest, RolePermission, Wait,
 };
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn spec(name: &str, what: &str, parameters: Value) -> ToolSpec {
     ToolSpec::new(name, what, parameters)
         .with_side_effects()
         .when_uncertain(Uncertain::Repeat)
-        .behind(Gate::Peers)
+        .behind(RolePermission::Peers)
 }
 
 fn waiting(request: PeerRequest) -> ToolOutput {

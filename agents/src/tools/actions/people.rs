@@ -2,7 +2,7 @@
 //! slot; what came of it is the observation.
 
 use async_trait::async_trait;
-use muster_shared::flow::{Gate, Question, TaskDraft, Wait};
+use muster_shared::flow::{Question, RolePermission, TaskDraft, Wait};
 use serde_json::{Value, json};
 
 use super::known::look;
@@ -58,7 +58,7 @@ impl Tool for RequestInfo {
                 )));
             }
         }
-        if !ctx.gates.is_open(Gate::People) {
+        if !ctx.permissions.is_open(RolePermission::People) {
             return Err(ToolFailure::Refused(
                 "Neither results nor documents answer it, and your role may not ask people. Go on without, and name it in \
                  `unanswered`."
@@ -89,7 +89,7 @@ impl Tool for Escalate {
                 "additionalProperties": false
             }),
         );
-        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(Gate::People)
+        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::People)
     }
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {
@@ -142,7 +142,7 @@ impl Tool for Delegate {
                 "additionalProperties": false
             }),
         );
-        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(Gate::Delegate)
+        spec.with_side_effects().when_uncertain(Uncertain::Repeat).behind(RolePermission::Delegate)
     }
 
     async fn call(&self, _: &ToolContext, arguments: Value) -> Result<ToolOutput, ToolFailure> {

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::sync::Arc;
 
-use muster_shared::flow::{Citation, Finding, Gates, LeafRef, TaskResult, Wait};
+use muster_shared::flow::{Citation, Finding, LeafRef, RolePermissions, TaskResult, Wait};
 use muster_shared::ids::TaskIndex;
 
 use super::*;
@@ -88,7 +88,10 @@ async fn a_person_is_asked_only_for_what_is_not_known() {
     );
 
     let engine = ToolEngine::new(Arc::new(standard_registry().unwrap()));
-    let alone = ToolContext { gates: Gates { people: false, ..Gates::OPEN }, ..self::known() };
+    let alone = ToolContext {
+        permissions: RolePermissions { people: false, ..RolePermissions::OPEN },
+        ..self::known()
+    };
     let refused = engine.call("request_info", json!({"question": "Which zebra?"}), &alone).await;
     assert_eq!(refused.status, ToolStatus::Refused, "{refused:?}");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::known::{Statement, look};
+use super::known::{CitedStatement, look};
 use super::text_of;
 use crate::tools::calculator::calculate;
 use crate::tools::spec::{Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
@@ -48,7 +48,7 @@ impl Tool for Validate {
             (None, false) => quoted(ctx, assertion, path, arguments["line"].as_u64().unwrap_or(1)).await?,
             (None, true) => against(assertion, &look(ctx, assertion, NEAREST).await?),
         };
-        let Verdict { word, evidence } = verdict;
+        let ValidationResult { word, evidence } = verdict;
         let data = json!({"verdict": word, "evidence": evidence});
         let mut text = format!("Verdict: {word}.");
         evidence.iter().for_each(|line| text.push_str(&format!("\n- {line}")));
@@ -56,13 +56,13 @@ impl Tool for Validate {
     }
 }
 
-struct Verdict {
+struct ValidationResult {
     word: &'static str,
     evidence: Vec<String>,
 }
 
 /// An equation of two expressions without letters.
-fn computed(assertion: &str) -> Option<Verdict> {
+fn computed(assertion: &str) -> Option<ValidationResult> {
     let (left, right) = assertion.trim_end_matches('.').split_once('=')?;
     let (left, right) = (left.trim_end_matches('=').trim(), right.trim_start_matches('=').trim());
     let (one, other) = (calculate(left).ok()?, calculate(right).ok()?);
@@ -72,10 +72,15 @@ fn computed(assertion: &str) -> Option<Verdict> {
         (true, true) => "holds, as far as it was computed",
         (false, _) => "does not hold",
     };
-    Some(Verdict { word, evidence })
+    Some(ValidationResult { word, evidence })
 }
 
-async fn quoted(ctx: &ToolContext, words: &str, path: &str, line: u64) -> Result<Verdict, ToolFailure> {
+async fn quoted(
+    ctx: &ToolContext,
+    words: &str,
+    path: &str,
+    line: u64,
+) -> Result<ValidationResult, ToolFailure> {
     let corpus = ctx.corpus.as_ref().ok_or_else(|| {
         ToolFailure::NotFound(
             "no documents were given with this goal: leave out `path` and `line`".to_owned(),
@@ -88,33 +93,34 @@ async fn quoted(ctx: &ToolContext, words: &str, path: &str, line: u64) -> Result
     let stands = bare(&lines.lines.join(" ")).contains(&bare(words));
     let first = lines.lines.first().cloned().unwrap_or_default();
     let word = if stands { "holds" } else { "does not hold" };
-    Ok(Verdict { word, evidence: vec![format!("{path}:{line} begins: {first}")] })
+    Ok(ValidationResult { word, evidence: vec![format!("{path}:{line} begins: {first}")] })
 }
 
 /// By the nearest statements. Shared words make a statement be about the same thing; then its numbers, and whether it says
 /// yes or no, decide.
-fn against(assertion: &str, nearest: &[Statement]) -> Verdict {
-    let same: Vec<&Statement> = nearest.iter().filter(|statement| statement.share >= SAME_THING).collect();
-    let agrees = |statement: &&&Statement| {
+fn against(assertion: &str, nearest: &[CitedStatement]) -> ValidationResult {
+    let same: Vec<&CitedStatement> =
+        nearest.iter().filter(|statement| statement.share >= SAME_THING).collect();
+    let agrees = |statement: &&&CitedStatement| {
         numbers(assertion).is_subset(&numbers(&statement.text))
             && denies(assertion) == denies(&statement.text)
     };
-    let said = |statements: &[&Statement]| -> Vec<String> {
+    let said = |statements: &[&CitedStatement]| -> Vec<String> {
         statements.iter().map(|one| format!("{} [{}]", one.text, one.source)).collect()
     };
-    let (agreeing, differing): (Vec<&Statement>, Vec<&Statement>) =
+    let (agreeing, differing): (Vec<&CitedStatement>, Vec<&CitedStatement>) =
         same.iter().copied().partition(|one| agrees(&one));
     match (agreeing.is_empty(), differing.is_empty()) {
-        (false, true) => Verdict { word: "supported", evidence: said(&agreeing) },
-        (false, false) => Verdict {
+        (false, true) => ValidationResult { word: "supported", evidence: said(&agreeing) },
+        (false, false) => ValidationResult {
             word: "disputed: sources differ",
             evidence: said(&agreeing).into_iter().chain(said(&differing)).collect(),
         },
-        (true, false) => Verdict { word: "contradicted", evidence: said(&differing) },
+        (true, false) => ValidationResult { word: "contradicted", evidence: said(&differing) },
         (true, true) if nearest.is_empty() => {
-            Verdict { word: "not decided: nothing is known of it", evidence: Vec::new() }
+            ValidationResult { word: "not decided: nothing is known of it", evidence: Vec::new() }
         }
-        (true, true) => Verdict {
+        (true, true) => ValidationResult {
             word: "not decided: nothing says it, this comes nearest",
             evidence: said(&nearest.iter().collect::<Vec<_>>()),
         },
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_nearest_statements_decide() {
-        let one = |text: &str, share| Statement { source: "a.md:1".into(), text: text.into(), share };
+        let one = |text: &str, share| CitedStatement { source: "a.md:1".into(), text: text.into(), share };
         let table = [
             (vec![one("The depth limit is 20 levels.", 1.0)], "supported"),
             (vec![one("The depth limit is 30 levels.", 0.8)], "contradicted"),

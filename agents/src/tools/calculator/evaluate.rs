@@ -59,10 +59,10 @@ pub enum EvaluationError {
     Limit,
 }
 
-type Outcome = Result<Number, EvaluationError>;
+type Evaluation = Result<Number, EvaluationError>;
 
 /// The value of a function for these arguments.
-pub(super) fn call(name: &str, arguments: &[Number]) -> Outcome {
+pub(super) fn call(name: &str, arguments: &[Number]) -> Evaluation {
     if let ([x], Some(function)) = (arguments, of_float(name)) {
         return checked(function(x.float())).map(Number::tidy);
     }
@@ -116,7 +116,7 @@ fn of_float(name: &str) -> Option<fn(f64) -> f64> {
 }
 
 /// The value of a name.
-pub(super) fn constant(name: &str) -> Outcome {
+pub(super) fn constant(name: &str) -> Evaluation {
     match name {
         "pi" => Ok(Number::Float(std::f64::consts::PI)),
         "e" => Ok(Number::Float(std::f64::consts::E)),
@@ -126,26 +126,26 @@ pub(super) fn constant(name: &str) -> Outcome {
     }
 }
 
-fn extreme(all: &[Number], better: fn(f64, f64) -> bool) -> Outcome {
+fn extreme(all: &[Number], better: fn(f64, f64) -> bool) -> Evaluation {
     all.iter()
         .copied()
         .reduce(|best, next| if better(next.float(), best.float()) { next } else { best })
         .ok_or(EvaluationError::Empty)
 }
 
-fn sum(all: &[Number]) -> Outcome {
+fn sum(all: &[Number]) -> Evaluation {
     all.iter().try_fold(Number::Whole(0), |total, next| total.add(*next))
 }
 
-fn mean(all: &[Number]) -> Outcome {
+fn mean(all: &[Number]) -> Evaluation {
     sum(all)?.divide(Number::Whole(all.len() as i128))
 }
 
-fn logarithm(x: f64, function: fn(f64) -> f64) -> Outcome {
+fn logarithm(x: f64, function: fn(f64) -> f64) -> Evaluation {
     if x > 0.0 { checked(function(x)) } else { Err(EvaluationError::Logarithm) }
 }
 
-fn logarithm_to_base(x: Number, base: Number) -> Outcome {
+fn logarithm_to_base(x: Number, base: Number) -> Evaluation {
     let (x, base) = (x.float(), base.float());
     if x > 0.0 && base > 0.0 && base != 1.0 {
         checked(x.ln() / base.ln())
@@ -154,12 +154,12 @@ fn logarithm_to_base(x: Number, base: Number) -> Outcome {
     }
 }
 
-fn factorial(x: Number) -> Outcome {
+fn factorial(x: Number) -> Evaluation {
     let n = x.whole().filter(|n| (0..=170).contains(n)).ok_or(EvaluationError::Factorial)?;
     (2..=n).try_fold(Number::Whole(1), |product, next| product.multiply(Number::Whole(next)))
 }
 
-fn gcd(a: Number, b: Number) -> Outcome {
+fn gcd(a: Number, b: Number) -> Evaluation {
     let (mut a, mut b) = both_whole(a, b)?;
     while b != 0 {
         (a, b) = (b, a.checked_rem(b).unwrap_or(0));
@@ -167,7 +167,7 @@ fn gcd(a: Number, b: Number) -> Outcome {
     Number::Whole(a).absolute()
 }
 
-fn lcm(a: Number, b: Number) -> Outcome {
+fn lcm(a: Number, b: Number) -> Evaluation {
     let divisor = gcd(a, b)?;
     if divisor.float() == 0.0 { Ok(Number::Whole(0)) } else { a.divide(divisor)?.multiply(b)?.absolute() }
 }

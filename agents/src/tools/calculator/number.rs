@@ -13,7 +13,7 @@ pub(super) enum Number {
 
 use Number::{Float, Whole};
 
-type Outcome = Result<Number, EvaluationError>;
+type Evaluation = Result<Number, EvaluationError>;
 
 impl Number {
     #[expect(clippy::cast_precision_loss, reason = "the loss is what the caller asks for")]
@@ -34,19 +34,19 @@ impl Number {
         }
     }
 
-    pub(super) fn add(self, other: Self) -> Outcome {
+    pub(super) fn add(self, other: Self) -> Evaluation {
         either(self, other, i128::checked_add, |a, b| a + b)
     }
 
-    pub(super) fn subtract(self, other: Self) -> Outcome {
+    pub(super) fn subtract(self, other: Self) -> Evaluation {
         either(self, other, i128::checked_sub, |a, b| a - b)
     }
 
-    pub(super) fn multiply(self, other: Self) -> Outcome {
+    pub(super) fn multiply(self, other: Self) -> Evaluation {
         either(self, other, i128::checked_mul, |a, b| a * b)
     }
 
-    pub(super) fn divide(self, other: Self) -> Outcome {
+    pub(super) fn divide(self, other: Self) -> Evaluation {
         other.nonzero()?;
         let exact = |a: i128, b: i128| {
             if a.checked_rem(b)? == 0 { a.checked_div(b) } else { None }
@@ -55,13 +55,13 @@ impl Number {
     }
 
     /// The rest, with the sign of the dividend.
-    pub(super) fn remainder(self, other: Self) -> Outcome {
+    pub(super) fn remainder(self, other: Self) -> Evaluation {
         other.nonzero()?;
         either(self, other, i128::checked_rem, |a, b| a % b)
     }
 
     /// The rest, with the sign of the divisor, as in mathematics.
-    pub(super) fn modulo(self, other: Self) -> Outcome {
+    pub(super) fn modulo(self, other: Self) -> Evaluation {
         let rest = self.remainder(other)?;
         if rest.float() != 0.0 && (rest.float() < 0.0) != (other.float() < 0.0) {
             rest.add(other)
@@ -70,7 +70,7 @@ impl Number {
         }
     }
 
-    pub(super) fn power(self, exponent: Self) -> Outcome {
+    pub(super) fn power(self, exponent: Self) -> Evaluation {
         if self.float() == 0.0 && exponent.float() < 0.0 {
             return Err(EvaluationError::DivisionByZero);
         }
@@ -78,16 +78,16 @@ impl Number {
         either(self, exponent, exact, f64::powf)
     }
 
-    pub(super) fn negate(self) -> Outcome {
+    pub(super) fn negate(self) -> Evaluation {
         Whole(0).subtract(self)
     }
 
-    pub(super) fn absolute(self) -> Outcome {
+    pub(super) fn absolute(self) -> Evaluation {
         if self.float() < 0.0 { self.negate() } else { Ok(self) }
     }
 
     /// Rounds half away from zero to so many decimal places.
-    pub(super) fn round(self, places: Self) -> Outcome {
+    pub(super) fn round(self, places: Self) -> Evaluation {
         let places = places
             .whole()
             .and_then(|places| i32::try_from(places).ok())
@@ -125,7 +125,7 @@ impl Number {
 }
 
 /// A float as an outcome, if it is a number.
-pub(super) fn checked(value: f64) -> Outcome {
+pub(super) fn checked(value: f64) -> Evaluation {
     if value.is_nan() {
         Err(EvaluationError::NotReal)
     } else if value.is_infinite() {
@@ -141,7 +141,7 @@ fn either(
     b: Number,
     whole: impl Fn(i128, i128) -> Option<i128>,
     float: impl Fn(f64, f64) -> f64,
-) -> Outcome {
+) -> Evaluation {
     if let (Whole(a), Whole(b)) = (a, b)
         && let Some(exact) = whole(a, b)
     {

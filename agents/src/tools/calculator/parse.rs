@@ -8,10 +8,10 @@ use super::number::{Number, checked};
 /// Deepest nesting of parentheses, signs and powers.
 const MAX_DEPTH: usize = 64;
 
-type Outcome = Result<Number, EvaluationError>;
+type Evaluation = Result<Number, EvaluationError>;
 
 /// The value of an expression.
-pub(super) fn evaluate(expression: &str) -> Outcome {
+pub(super) fn evaluate(expression: &str) -> Evaluation {
     let text = normalise(expression)?;
     let mut reader = Reader { text: &text, at: 0, depth: 0 };
     let value = reader.sum()?;
@@ -31,7 +31,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn sum(&mut self) -> Outcome {
+    fn sum(&mut self) -> Evaluation {
         let mut value = self.product()?;
         loop {
             value = match self.take(&["+", "-"]) {
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn product(&mut self) -> Outcome {
+    fn product(&mut self) -> Evaluation {
         let mut value = self.signed()?;
         loop {
             value = match self.take(&["*", "/", "%"]) {
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A sign binds less tightly than a power: `-2^2` is -4.
-    fn signed(&mut self) -> Outcome {
+    fn signed(&mut self) -> Evaluation {
         self.nested(|reader| match reader.take(&["-", "+"]) {
             Some("-") => reader.signed()?.negate(),
             Some(_) => reader.signed(),
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn power(&mut self) -> Outcome {
+    fn power(&mut self) -> Evaluation {
         let base = self.atom()?;
         match self.take(&["**"]) {
             Some(_) => base.power(self.signed()?),
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn atom(&mut self) -> Outcome {
+    fn atom(&mut self) -> Evaluation {
         match self.next() {
             Some('(') => {
                 self.at += 1;
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self) -> Outcome {
+    fn number(&mut self) -> Evaluation {
         let bytes = self.rest().as_bytes();
         let digits = |from: usize| {
             let digit = |byte: &&u8| byte.is_ascii_digit() || **byte == b'_';
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A constant, or a function with its arguments.
-    fn named(&mut self) -> Outcome {
+    fn named(&mut self) -> Evaluation {
         let rest: &'a str = self.rest();
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let name = &rest[..rest.find(|letter| !is_part(letter)).unwrap_or(rest.len())];
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         call(name, &arguments)
     }
 
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Evaluation) -> Evaluation {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(EvaluationError::Limit);

@@ -14,7 +14,7 @@ use super::{
     error::CorpusError,
     index::{self, Index},
     manifest::{CorpusId, Manifest},
-    pack::{self, PackFolder, Sent},
+    pack::{self, PackFolder, SentPack},
     scan::{self, Redact, ScanLimits, Skipped},
 };
 
@@ -61,7 +61,7 @@ pub struct Opened {
     /// What was left out.
     pub skipped: Skipped,
     /// What had to be sent.
-    pub sent: Sent,
+    pub sent: SentPack,
 }
 
 /// Tells nobody.

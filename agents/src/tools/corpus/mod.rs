@@ -23,7 +23,7 @@ pub use self::{
     cache::{CacheLimits, prune},
     error::CorpusError,
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
-    pack::Sent,
+    pack::SentPack,
     query::is_stop_word,
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
     tools::corpus_tools,

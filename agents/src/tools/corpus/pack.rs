@@ -183,7 +183,7 @@ fn without_unused_packs(mut manifest: Manifest) -> Manifest {
 
 /// What was sent to the store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Sent {
+pub struct SentPack {
     /// How many packs.
     pub packs: u64,
     /// How many bytes, the manifest left out.
@@ -196,8 +196,8 @@ pub(super) async fn send(
     folder: &PackFolder,
     store: &dyn BlobStore,
     progress: &ProgressSink,
-) -> Result<Sent, CorpusError> {
-    let mut sent = Sent::default();
+) -> Result<SentPack, CorpusError> {
+    let mut sent = SentPack::default();
     let total = manifest.packs.len() as u64;
     for (done, pack) in (1u64..).zip(&manifest.packs) {
         let key = pack_key(pack);

@@ -172,13 +172,13 @@ async fn unchanged_files_are_not_sent_again() {
     let first = place.open().await;
     assert_eq!(first.sent.packs, 1);
     let same = place.open().await;
-    assert_eq!((same.sent, same.corpus.id()), (Sent::default(), first.corpus.id()));
+    assert_eq!((same.sent, same.corpus.id()), (SentPack::default(), first.corpus.id()));
 
     place.write("7.md", b"# Part 7\nall new\n");
     fs::rename(place.docs().join("8.md"), place.docs().join("eight.md")).unwrap();
     let changed = place.open().await;
     assert_ne!(changed.corpus.id(), first.corpus.id());
-    assert_eq!(changed.sent, Sent { packs: 1, bytes: "# Part 7\nall new\n".len() as u64 });
+    assert_eq!(changed.sent, SentPack { packs: 1, bytes: "# Part 7\nall new\n".len() as u64 });
     assert_eq!(changed.corpus.manifest().await.unwrap().packs.len(), 2);
 
     let there =
@@ -517,7 +517,7 @@ async fn five_thousand_files_of_100_mb_are_ready_within_30_seconds() {
     let opened = place.open().await;
     let built = begun.elapsed();
     let begun = Instant::now();
-    assert_eq!(place.open().await.sent, Sent::default());
+    assert_eq!(place.open().await.sent, SentPack::default());
     let again = begun.elapsed();
     let begun = Instant::now();
     assert_eq!(

@@ -20,14 +20,14 @@ const DEFAULT_LINES: u64 = 80;
 /// The two tools over documents.
 #[must_use]
 pub fn corpus_tools() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Search), Arc::new(Read)]
+    vec![Arc::new(SearchTool), Arc::new(ReadTool)]
 }
 
-struct Search;
-struct Read;
+struct SearchTool;
+struct ReadTool;
 
 #[async_trait]
-impl Tool for Search {
+impl Tool for SearchTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "corpus.search",
@@ -67,7 +67,7 @@ impl Tool for Search {
 }
 
 #[async_trait]
-impl Tool for Read {
+impl Tool for ReadTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "corpus.read",

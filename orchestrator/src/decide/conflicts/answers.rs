@@ -12,7 +12,7 @@ use super::ask::LEAVE_OPEN;
 use super::{near, wording};
 
 /// What came of asking.
-pub(super) enum Asked<T> {
+pub(super) enum AskedSides<T> {
     Not,
     Pending,
     Answered(T),
@@ -33,9 +33,9 @@ pub(super) fn answers(
     let mut answers = BTreeMap::new();
     for (step, asked) in asked {
         match asked {
-            Asked::Pending => return None,
-            Asked::Answered(answer) => drop(answers.insert(step, answer)),
-            Asked::Not => {}
+            AskedSides::Pending => return None,
+            AskedSides::Answered(answer) => drop(answers.insert(step, answer)),
+            AskedSides::Not => {}
         }
     }
     Some(answers)
@@ -78,20 +78,20 @@ pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
 }
 
 /// Whether a model says that claims contradict each other; why not, where it gave no word that can be read.
-pub(super) fn compared(run: &RunState, id: u32) -> Asked<Result<bool, String>> {
+pub(super) fn compared(run: &RunState, id: u32) -> AskedSides<Result<bool, String>> {
     let asks = |settling: &Settling| match &settling.purpose {
         SettlingFor::Compare | SettlingFor::Near(_) => true,
         SettlingFor::Method(_) | SettlingFor::Arbiter => false,
     };
     let Some((task, settling)) = settling(run, id).find(|(_, settling)| asks(settling)) else {
-        return Asked::Not;
+        return AskedSides::Not;
     };
     if !has_ended(run, &task) {
-        return Asked::Pending;
+        return AskedSides::Pending;
     }
     let Some(result) = given(run, &task) else {
         let why = run.tasks.get(&task).and_then(|state| state.reasons.last()).map(String::as_str);
-        return Asked::Answered(Err(why.unwrap_or("nobody could be asked").to_owned()));
+        return AskedSides::Answered(Err(why.unwrap_or("nobody could be asked").to_owned()));
     };
     let said = match settling.purpose {
         SettlingFor::Near(_) => {
@@ -104,7 +104,7 @@ pub(super) fn compared(run: &RunState, id: u32) -> Asked<Result<bool, String>> {
             claimed.chain(concluded).find_map(|value| verdict(&value))
         }
     };
-    Asked::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
+    AskedSides::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
 }
 
 const fn verdict(value: &ClaimValue) -> Option<bool> {
@@ -116,15 +116,15 @@ const fn verdict(value: &ClaimValue) -> Option<bool> {
     }
 }
 
-fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
+fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Methods) {
-        return Asked::Not;
+        return AskedSides::Not;
     }
     let mut words: BTreeMap<TaskIndex, Word> = BTreeMap::new();
     for (task, settling) in settling(run, id) {
         let SettlingFor::Method(side) = &settling.purpose else { continue };
         if !has_ended(run, &task) {
-            return Asked::Pending;
+            return AskedSides::Pending;
         }
         if let Some(result) = given(run, &task) {
             let claim = claim_on(conflict, result, wording(run));
@@ -132,33 +132,33 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
     }
-    Asked::Answered(Answer::Words(words))
+    AskedSides::Answered(Answer::Words(words))
 }
 
-fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> Asked<Answer> {
+fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Arbiter) {
-        return Asked::Not;
+        return AskedSides::Not;
     }
     let asked = settling(run, id).find(|(_, settling)| settling.purpose == SettlingFor::Arbiter);
-    let Some((task, _)) = asked else { return Asked::Answered(Answer::Value(None)) };
+    let Some((task, _)) = asked else { return AskedSides::Answered(Answer::Value(None)) };
     if !has_ended(run, &task) {
-        return Asked::Pending;
+        return AskedSides::Pending;
     }
-    Asked::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(run, conflict, result))))
+    AskedSides::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(run, conflict, result))))
 }
 
-fn verified(run: &RunState, conflict: &ConflictState) -> Asked<Answer> {
+fn verified(run: &RunState, conflict: &ConflictState) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Verify) {
-        return Asked::Not;
+        return AskedSides::Not;
     }
-    let Some(task) = &conflict.verified_by else { return Asked::Answered(Answer::Value(None)) };
+    let Some(task) = &conflict.verified_by else { return AskedSides::Answered(Answer::Value(None)) };
     let leaves = || run.plan.iter().flat_map(|plan| plan.leaves_of(task));
     let ended = |leaf: &TaskIndex| run.planned(leaf).is_none_or(|state| state.status.is_ended());
     if !leaves().all(ended) {
-        return Asked::Pending;
+        return AskedSides::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    Asked::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, result))))
+    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, result))))
 }
 
 fn value_in(run: &RunState, conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
@@ -166,11 +166,11 @@ fn value_in(run: &RunState, conflict: &ConflictState, result: &TaskResult) -> Op
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 
-fn said(run: &RunState, id: u32) -> Asked<Answer> {
+fn said(run: &RunState, id: u32) -> AskedSides<Answer> {
     let asked = run.questions.values().rev().find(|asked| asked.about == About::Conflict(id));
-    let Some(asked) = asked else { return Asked::Not };
+    let Some(asked) = asked else { return AskedSides::Not };
     let answer = match &asked.end {
-        None => return Asked::Pending,
+        None => return AskedSides::Pending,
         Some(QuestionEnd::Withdrawn(_)) => None,
         Some(QuestionEnd::Answered(reply)) => reply.by.as_ref().zip(reply.text.as_deref()),
     };
@@ -179,5 +179,5 @@ fn said(run: &RunState, id: u32) -> Asked<Answer> {
         let value = text.rsplit_once(" (").map_or(text, |(value, _)| value);
         Some((read_value(value, "")?, format!("{by} says so")))
     });
-    Asked::Answered(Answer::Value(value))
+    AskedSides::Answered(Answer::Value(value))
 }

@@ -10,7 +10,7 @@ use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::{self, Refined};
 use muster_shared::run::{ConflictState, RunEvent, RunState, Settling, SettlingFor};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
 use super::{answers, tolerance, wording};
 
@@ -24,26 +24,26 @@ const MOST_STEPS: u32 = 6;
 const LONGEST: usize = 300;
 
 /// Takes a step that asks somebody; whether another may follow at once.
-pub(super) fn ask(draft: &mut Draft<'_>, id: u32, step: ConflictStep) -> bool {
+pub(super) fn ask(decision: &mut DecisionBuilder<'_>, id: u32, step: ConflictStep) -> bool {
     match step {
-        ConflictStep::Methods => methods(draft, id),
-        ConflictStep::Arbiter => arbiter(draft, id),
-        ConflictStep::Verify => return verify(draft, id),
-        ConflictStep::Person => return person(draft, id),
+        ConflictStep::Methods => methods(decision, id),
+        ConflictStep::Arbiter => arbiter(decision, id),
+        ConflictStep::Verify => return verify(decision, id),
+        ConflictStep::Person => return person(decision, id),
         // These ask nobody.
         ConflictStep::Majority | ConflictStep::Confidence | ConflictStep::Authority => {}
     }
     false
 }
 
-fn conflict<'a>(draft: &'a Draft<'_>, id: u32) -> Option<(&'a RunState, &'a ConflictState)> {
-    let run = draft.open()?;
+fn conflict<'a>(decision: &'a DecisionBuilder<'_>, id: u32) -> Option<(&'a RunState, &'a ConflictState)> {
+    let run = decision.open()?;
     Some((run, run.conflicts.get(&id)?))
 }
 
 /// Has a model say whether claims that are words contradict each other.
-pub(super) fn compare(draft: &mut Draft<'_>, id: u32) -> bool {
-    let Some((run, conflict)) = conflict(draft, id) else { return false };
+pub(super) fn compare(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
+    let Some((run, conflict)) = conflict(decision, id) else { return false };
     let goal = format!(
         "Do these statements on {:?} contradict each other, so that they cannot all be true?\n{}\nSubmit one claim \
          with the subject \"they contradict each other\" and the value yes or no, and say in its `method` why.",
@@ -51,17 +51,17 @@ pub(super) fn compare(draft: &mut Draft<'_>, id: u32) -> bool {
         listed(&conflict.sides)
     );
     let task = small("compare what is claimed", goal, run.limits.conflicts.arbiter.clone());
-    begin(draft, id, None, vec![(SettlingFor::Compare, task)]);
+    begin(decision, id, None, vec![(SettlingFor::Compare, task)]);
     false
 }
 
 /// Has each side that has not told it show how it came to its value.
-fn methods(draft: &mut Draft<'_>, id: u32) {
-    let Some((_, conflict)) = conflict(draft, id) else { return };
+fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
+    let Some((_, conflict)) = conflict(decision, id) else { return };
     let asked = conflict.sides.iter().filter(|side| side.claim.method.is_empty());
     let tasks =
         asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(conflict, side))).collect();
-    begin(draft, id, Some(ConflictStep::Methods), tasks);
+    begin(decision, id, Some(ConflictStep::Methods), tasks);
 }
 
 fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
@@ -79,8 +79,8 @@ fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
     small(&format!("show how {task} came to its value"), goal, side.role.clone().unwrap_or(Role::Worker))
 }
 
-fn arbiter(draft: &mut Draft<'_>, id: u32) {
-    let Some((run, conflict)) = conflict(draft, id) else { return };
+fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
+    let Some((run, conflict)) = conflict(decision, id) else { return };
     let goal = format!(
         "Results of this run contradict each other on {:?}:\n{}\nJudge which of these values holds, by sources and \
          methods. Submit one claim with exactly that subject and the value that holds, and say in its `method` why. \
@@ -89,7 +89,7 @@ fn arbiter(draft: &mut Draft<'_>, id: u32) {
         listed(&with_methods(run, id, conflict))
     );
     let task = small("judge which value holds", goal, run.limits.conflicts.arbiter.clone());
-    begin(draft, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
+    begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
 }
 
 /// The sides with the methods that they showed.
@@ -106,19 +106,19 @@ fn with_methods(run: &RunState, id: u32, conflict: &ConflictState) -> Vec<Side> 
 }
 
 /// Adds a task to the plan. Where the plan takes no more, nothing comes of the step, and the next follows.
-fn verify(draft: &mut Draft<'_>, id: u32) -> bool {
-    let Some((run, conflict)) = conflict(draft, id) else { return false };
-    let added = add(draft, run, (id, conflict));
+fn verify(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
+    let Some((run, conflict)) = conflict(decision, id) else { return false };
+    let added = add(decision, run, (id, conflict));
     let is_full = added.is_none();
     match added {
-        Some((task, plan)) => draft.emit(RunEvent::VerificationAdded { id, task, plan }),
-        None => begin(draft, id, Some(ConflictStep::Verify), Vec::new()),
+        Some((task, plan)) => decision.emit(RunEvent::VerificationAdded { id, task, plan }),
+        None => begin(decision, id, Some(ConflictStep::Verify), Vec::new()),
     }
     is_full
 }
 
 fn add(
-    draft: &Draft<'_>,
+    decision: &DecisionBuilder<'_>,
     run: &RunState,
     (id, conflict): (u32, &ConflictState),
 ) -> Option<(TaskIndex, Plan)> {
@@ -140,7 +140,7 @@ fn add(
     };
     let operations = [RefineOperation::Add { after: last.task.clone(), tasks: vec![new] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
-    let roles = survey::leaf_roles(draft.situation().capacity);
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let Refined { plan, refused, .. } =
         plan::refine(before, &survey::statuses_to_refine(run), &operations, &limits, &roles, None);
     let task = plan.tasks.keys().find(|index| !before.tasks.contains_key(*index)).cloned();
@@ -148,8 +148,8 @@ fn add(
 }
 
 /// Asks a person; whether that was answered at once, because no more questions are allowed.
-fn person(draft: &mut Draft<'_>, id: u32) -> bool {
-    let Some((run, conflict)) = conflict(draft, id) else { return false };
+fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
+    let Some((run, conflict)) = conflict(decision, id) else { return false };
     let choice = |position: &Position| {
         let tasks: Vec<String> = position.tasks().iter().map(TaskIndex::to_string).collect();
         format!("{} ({})", position.value, tasks.join(", "))
@@ -161,23 +161,23 @@ fn person(draft: &mut Draft<'_>, id: u32) -> bool {
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))
     };
-    questions::ask(draft, About::Conflict(id), question);
-    draft.open().is_some_and(|run| {
+    questions::ask(decision, About::Conflict(id), question);
+    decision.open().is_some_and(|run| {
         run.questions.values().any(|asked| asked.about == About::Conflict(id) && !asked.is_open())
     })
 }
 
 pub(super) fn begin(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     id: u32,
     step: Option<ConflictStep>,
     tasks: Vec<(SettlingFor, PlanTask)>,
 ) {
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let first = run.settling.last_key_value().map_or(0, |(number, _)| *number).saturating_add(1);
     let settling = |(purpose, task)| Settling { conflict: id, purpose, task: Box::new(task) };
     let tasks: BTreeMap<u32, Settling> = (first..).zip(tasks.into_iter().map(settling)).collect();
-    draft.emit(RunEvent::ConflictExamined { id, step, tasks });
+    decision.emit(RunEvent::ConflictExamined { id, step, tasks });
 }
 
 pub(super) fn small(name: &str, goal: String, role: Role) -> PlanTask {

@@ -5,26 +5,26 @@ use muster_shared::flow::{Claim, Plan, TaskStatus};
 use muster_shared::ids::{Generation, TaskIndex};
 use muster_shared::run::{ConflictState, Phase, RunEvent, RunState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::survey;
 use super::{is_on, tolerance, until, wording};
 
 /// Looks for contradictions to what a leaf claims that has just ended well.
-pub(in crate::decide) fn after_leaf(draft: &mut Draft<'_>, index: &TaskIndex) {
-    let Some(run) = draft.open().filter(|run| is_on(run) && run.phase == Phase::Executing) else { return };
+pub(in crate::decide) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &TaskIndex) {
+    let Some(run) = decision.open().filter(|run| is_on(run) && run.phase == Phase::Executing) else { return };
     if survey::result_of(run, index).is_none_or(|result| result.claims.is_empty()) {
         return;
     }
     let compares_texts = run.limits.conflicts.compare_texts;
-    let found = detect(&standing(run), tolerance(run));
+    let found = detect(&track_record(run), tolerance(run));
     for found in found.into_iter().filter(|found| found.certain || compares_texts) {
-        record(draft, found);
+        record(decision, found);
     }
 }
 
-fn record(draft: &mut Draft<'_>, found: Found) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+fn record(decision: &mut DecisionBuilder<'_>, found: Found) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let wording = wording(run);
     let same = |conflict: &ConflictState| conflict.subject(wording).as_ref() == Some(&found.subject);
     let mut known = run.conflicts.values().filter(|conflict| same(conflict));
@@ -41,7 +41,7 @@ fn record(draft: &mut Draft<'_>, found: Found) {
     let until = until(run, now);
     let subject = found.in_words(wording);
     let Found { sides, certain, .. } = found;
-    draft.emit(RunEvent::ConflictFound { id, subject, sides, certain, until });
+    decision.emit(RunEvent::ConflictFound { id, subject, sides, certain, until });
 }
 
 /// Which generations of which tasks take part.
@@ -50,7 +50,7 @@ fn takes_part(sides: &[Side]) -> Vec<(&TaskIndex, Generation)> {
 }
 
 /// All that may contradict each other: what is claimed, but for what was found out to settle it.
-pub(super) fn standing(run: &RunState) -> Vec<Side> {
+pub(super) fn track_record(run: &RunState) -> Vec<Side> {
     let mut sides = claimed_now(run);
     sides.retain(|side| !is_verifier(run, &side.task));
     sides

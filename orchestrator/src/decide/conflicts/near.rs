@@ -5,7 +5,7 @@ use muster_shared::conflict::{Near, Side, near};
 use muster_shared::flow::{Claim, PlanTask};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, SettlingFor};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::{budget, deadline};
 use super::{ask, found, tolerance, until};
 
@@ -19,9 +19,10 @@ const MOST_LOOKS: usize = 3;
 const LONGEST: usize = 200;
 
 /// Has a model say which of the claims that are near each other contradict each other. Tells whether one is asked.
-pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
-    let now = draft.now();
-    let Some(run) = draft.open().filter(|run| may_ask(run) && !deadline::takes_nothing_up(run, now)) else {
+pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
+    let now = decision.now();
+    let Some(run) = decision.open().filter(|run| may_ask(run) && !deadline::takes_nothing_up(run, now))
+    else {
         return false;
     };
     let open = run
@@ -29,7 +30,7 @@ pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
         .conflicts
         .max_conflicts
         .saturating_sub(u32::try_from(run.conflicts.len()).unwrap_or(u32::MAX));
-    let mut pairs = near(&found::standing(run), tolerance(run), |pair| was_asked(run, pair));
+    let mut pairs = near(&found::track_record(run), tolerance(run), |pair| was_asked(run, pair));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
     let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
     let (role, until) = (run.limits.conflicts.arbiter.clone(), until(run, now));
@@ -38,14 +39,14 @@ pub(in crate::decide) fn look(draft: &mut Draft<'_>) -> bool {
         let subject = format!("{} / {}", one.claim.subject, other.claim.subject);
         let subject = subject.chars().take(Claim::MAX_TEXT).collect();
         let sides = vec![one.clone(), other.clone()];
-        draft.emit(RunEvent::ConflictFound { id: *id, subject, sides, certain: false, until });
+        decision.emit(RunEvent::ConflictFound { id: *id, subject, sides, certain: false, until });
     }
     let task = PlanTask {
         max_steps: Some(MOST_STEPS),
         ..ask::small("compare what is claimed", goal(&numbered), role)
     };
     let ids = numbered.iter().map(|(id, _)| *id).collect();
-    ask::begin(draft, first, None, vec![(SettlingFor::Near(ids), task)]);
+    ask::begin(decision, first, None, vec![(SettlingFor::Near(ids), task)]);
     true
 }
 

@@ -1,6 +1,6 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{Comparison, Side, Subject, Verdict, Wording, compare, detect};
+use muster_shared::conflict::{Comparison, ConflictVerdict, Side, Subject, Wording, compare, detect};
 use muster_shared::flow::ConflictBrief;
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
@@ -102,7 +102,7 @@ fn is_mended(run: &RunState, conflict: &ConflictState) -> bool {
 }
 
 /// Who did its task again and still claims what does not hold, in words.
-fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) -> String {
+fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict) -> String {
     let is_again = |task: &&TaskIndex| {
         conflict.side(task).is_some_and(|side| !found::stands(run, side))
             && insists(run, conflict, verdict, task)
@@ -116,7 +116,7 @@ fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &Verdict) ->
 }
 
 /// Whether a task that was done again still claims what does not hold.
-fn insists(run: &RunState, conflict: &ConflictState, verdict: &Verdict, task: &TaskIndex) -> bool {
+fn insists(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict, task: &TaskIndex) -> bool {
     let (wording, tolerance) = (wording(run), tolerance(run));
     let claims = survey::result_of(run, task).map(|result| result.claims.as_slice()).unwrap_or_default();
     claims.iter().any(|claim| {

@@ -6,39 +6,44 @@ use muster_shared::plan::check::MAX_TEXT_BYTES;
 use muster_shared::plan::{goal_with_indices, reference, unknown_task};
 use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::{groups, survey};
 use super::redo::{begin_again, begun_below, can_be_paid_for};
 use super::{asked_by, plan_of, reopen, stop_review, stop_writing};
 
 /// Changes the goal of a task, or that of the run.
 pub(in crate::decide) fn edit(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     task: Option<&TaskIndex>,
     goal: &str,
 ) -> Result<(), String> {
     match task {
-        Some(task) => of_task(draft, request, task, goal.trim()),
-        None => of_run(draft, request, goal.trim()),
+        Some(task) => of_task(decision, request, task, goal.trim()),
+        None => of_run(decision, request, goal.trim()),
     }
 }
 
 /// A task that was begun is done again.
-fn of_task(draft: &mut Draft<'_>, request: &Request, task: &TaskIndex, goal: &str) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+fn of_task(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    task: &TaskIndex,
+    goal: &str,
+) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     let goal = &named(run, task, goal)?;
     check(run, task, goal)?;
     let begun = begun_below(run, plan_of(run)?, task);
     can_be_paid_for(run, &begun)?;
     let reason = asked_by(request);
-    draft.emit(RunEvent::GoalEdited {
+    decision.emit(RunEvent::GoalEdited {
         task: Some(task.clone()),
         goal: goal.to_owned(),
         reason: reason.clone(),
     });
     if !begun.is_empty() {
-        begin_again(draft, &begun, &format!("the goal of {task} was changed: {reason}"));
+        begin_again(decision, &begun, &format!("the goal of {task} was changed: {reason}"));
     }
     Ok(())
 }
@@ -88,19 +93,19 @@ fn check_values(run: &RunState, plan: &Plan, task: &TaskIndex, goal: &str) -> Re
 
 /// The plan was made for the old goal. One that is being made is made anew; one that stands is refined, even if the
 /// limit of refinements is reached: that limit is for what agents wish, not for what people decide.
-fn of_run(draft: &mut Draft<'_>, request: &Request, goal: &str) -> Result<(), String> {
+fn of_run(decision: &mut DecisionBuilder<'_>, request: &Request, goal: &str) -> Result<(), String> {
     Goal::new(goal).check().map_err(|wrong| wrong.to_string())?;
     let reason = asked_by(request);
-    stop_review(draft, &reason);
-    draft.emit(RunEvent::GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
-    let Some(run) = draft.open() else { return Ok(()) };
+    stop_review(decision, &reason);
+    decision.emit(RunEvent::GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
+    let Some(run) = decision.open() else { return Ok(()) };
     let why = format!("the goal of the run was changed: {reason}");
     match run.phase {
-        Phase::Planning => reopen(draft, &TaskId::Plan, &why),
+        Phase::Planning => reopen(decision, &TaskId::Plan, &why),
         Phase::Executing | Phase::Writing => {
-            stop_writing(draft, &why);
-            let number = draft.open().map_or(1, survey::next_refinement);
-            draft.emit(RunEvent::RefinementWanted { number, reason: why });
+            stop_writing(decision, &why);
+            let number = decision.open().map_or(1, survey::next_refinement);
+            decision.emit(RunEvent::RefinementWanted { number, reason: why });
         }
         Phase::Ended => {}
     }

@@ -10,7 +10,7 @@ use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
 use muster_shared::run::{Group, Request, RunEvent, RunState, StopReason, TaskState};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::effect::Effect;
 use super::{draft_review, groups, partial, survey};
 
@@ -20,25 +20,25 @@ pub(super) use redo::{begin_again, catch_up, redo};
 pub(super) use skip::skip;
 
 /// Stops the run. A run that has ended stays as it is.
-pub(super) fn cancel(draft: &mut Draft<'_>, reason: &str, by: &str) {
+pub(super) fn cancel(decision: &mut DecisionBuilder<'_>, reason: &str, by: &str) {
     let by = if by.is_empty() { "somebody" } else { by };
     let reason =
         if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
-    abort(draft, StopReason::Cancelled, reason);
+    abort(decision, StopReason::Cancelled, reason);
 }
 
 /// Stops the run, whatever is in work. What there is to report is kept unless nobody wants it.
-pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
+pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason: String) {
     match why {
         StopReason::Cancelled | StopReason::Refused => {}
-        StopReason::DeadlinePassed | StopReason::BudgetExhausted => groups::conclude(draft, &reason),
+        StopReason::DeadlinePassed | StopReason::BudgetExhausted => groups::conclude(decision, &reason),
     }
     if matches!(why, StopReason::DeadlinePassed | StopReason::BudgetExhausted)
-        && draft_review::rescue(draft, &reason)
+        && draft_review::rescue(decision, &reason)
     {
         return;
     }
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let report = match why {
         // Who cancels wants no answer any more; what was refused has none.
         StopReason::Cancelled | StopReason::Refused => None,
@@ -46,22 +46,22 @@ pub(super) fn abort(draft: &mut Draft<'_>, why: StopReason, reason: String) {
             partial::report(run, &reason).map(Box::new)
         }
     };
-    draft.effect(Effect::CancelRun { reason: reason.clone() });
-    draft.emit(RunEvent::RunAborted { why, reason, report });
+    decision.effect(Effect::CancelRun { reason: reason.clone() });
+    decision.emit(RunEvent::RunAborted { why, reason, report });
 }
 
 /// Does what is asked, once; what cannot be done is refused.
 pub(super) fn obey(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
-    act: impl FnOnce(&mut Draft<'_>, &Request) -> Result<(), String>,
+    act: impl FnOnce(&mut DecisionBuilder<'_>, &Request) -> Result<(), String>,
 ) {
     let is_done = |run: &RunState| run.requests.contains(&request.id);
-    if draft.open().is_none_or(is_done) || !draft.takes_up(request.id) {
+    if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
     }
-    if let Err(reason) = act(draft, request) {
-        draft.emit(RunEvent::RequestRefused { id: request.id, reason });
+    if let Err(reason) = act(decision, request) {
+        decision.emit(RunEvent::RequestRefused { id: request.id, reason });
     }
 }
 
@@ -81,40 +81,40 @@ fn plan_of(run: &RunState) -> Result<&Plan, String> {
 }
 
 /// Interrupts whoever has the newest generation of a task in hand.
-pub(super) fn interrupt(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    let group = draft.open().zip(task.as_leaf()).and_then(|(run, index)| run.group_in_work(index));
+pub(super) fn interrupt(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
+    let group = decision.open().zip(task.as_leaf()).and_then(|(run, index)| run.group_in_work(index));
     let members = group.into_iter().flat_map(Group::everybody);
     let members: Vec<TaskId> = members.map(|member| TaskId::Leaf(member.clone())).collect();
     for held in members.iter().chain([task]) {
-        interrupt_one(draft, held, reason);
+        interrupt_one(decision, held, reason);
     }
 }
 
-fn interrupt_one(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    let held = draft.open().and_then(|run| run.tasks.get(task));
+fn interrupt_one(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
+    let held = decision.open().and_then(|run| run.tasks.get(task));
     let Some(state) = held.filter(|state| survey::is_offered(state)) else { return };
     let (generation, agent) = (state.generation, state.agent.clone());
-    draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
+    decision.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: reason.to_owned() });
 }
 
 /// Stops the writing of the report: what it is to be made of changes.
-fn stop_writing(draft: &mut Draft<'_>, reason: &str) {
-    stop_review(draft, reason);
-    reopen(draft, &TaskId::Write, reason);
+fn stop_writing(decision: &mut DecisionBuilder<'_>, reason: &str) {
+    stop_review(decision, reason);
+    reopen(decision, &TaskId::Write, reason);
 }
 
 /// Whoever reviews the draft of a report that is not to be delivered is told so.
-fn stop_review(draft: &mut Draft<'_>, reason: &str) {
-    if let Some((number, _)) = draft.open().and_then(|run| run.drafts.open()) {
-        interrupt(draft, &TaskId::DraftReview(number), reason);
+fn stop_review(decision: &mut DecisionBuilder<'_>, reason: &str) {
+    if let Some((number, _)) = decision.open().and_then(|run| run.drafts.open()) {
+        interrupt(decision, &TaskId::DraftReview(number), reason);
     }
 }
 
 /// Opens a task again if it was begun.
-fn reopen(draft: &mut Draft<'_>, task: &TaskId, reason: &str) {
-    if draft.open().and_then(|run| run.tasks.get(task)).is_some_and(TaskState::was_begun) {
-        interrupt(draft, task, reason);
-        stop_review(draft, reason);
-        draft.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
+fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
+    if decision.open().and_then(|run| run.tasks.get(task)).is_some_and(TaskState::was_begun) {
+        interrupt(decision, task, reason);
+        stop_review(decision, reason);
+        decision.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
     }
 }

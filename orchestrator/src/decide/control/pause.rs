@@ -11,52 +11,52 @@ use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::{Request, RunEvent, RunState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
 use super::asked_by;
 
 /// Offers nothing more, and has what is in work put down.
-pub(in crate::decide) fn pause(draft: &mut Draft<'_>, request: &Request) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+pub(in crate::decide) fn pause(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     if run.paused.is_some() {
         return Err("it is paused already: `muster resume` lets it go on".to_owned());
     }
     let reason = asked_by(request);
     let waiting = queued(run);
-    draft.emit(RunEvent::RunPaused { reason: reason.clone() });
+    decision.emit(RunEvent::RunPaused { reason: reason.clone() });
     for (task, generation) in waiting {
-        draft.emit(RunEvent::TaskParked { task, generation });
+        decision.emit(RunEvent::TaskParked { task, generation });
     }
-    draft.effect(Effect::ParkRun { reason });
+    decision.effect(Effect::ParkRun { reason });
     Ok(())
 }
 
 /// Lets the run go on.
 pub(in crate::decide) fn resume(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     deadline_ms: Option<u64>,
 ) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+    let Some(run) = decision.open() else { return Ok(()) };
     if run.paused.is_none() {
         return Err("it is not paused".to_owned());
     }
-    let deadline = deadline_ms.map(|span| draft.now().after(Duration::from_millis(span)));
-    draft.emit(RunEvent::RunResumed { reason: asked_by(request), deadline });
+    let deadline = deadline_ms.map(|span| decision.now().after(Duration::from_millis(span)));
+    decision.emit(RunEvent::RunResumed { reason: asked_by(request), deadline });
     Ok(())
 }
 
 /// An agent put a task down. It is offered again as soon as the run may offer anything.
-pub(in crate::decide) fn put_down(draft: &mut Draft<'_>, task: TaskId, generation: Generation) {
-    draft.emit(RunEvent::TaskParked { task, generation });
+pub(in crate::decide) fn put_down(decision: &mut DecisionBuilder<'_>, task: TaskId, generation: Generation) {
+    decision.emit(RunEvent::TaskParked { task, generation });
 }
 
 /// An agent began a task of a run that is paused: it is to put it down.
-pub(in crate::decide) fn stop_early_bird(draft: &mut Draft<'_>, task: &TaskId) {
-    let Some(run) = draft.open() else { return };
+pub(in crate::decide) fn stop_early_bird(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
+    let Some(run) = decision.open() else { return };
     let (Some(paused), Some(state)) = (&run.paused, run.tasks.get(task)) else { return };
     let (reason, generation, agent) = (paused.reason.clone(), state.generation, state.agent.clone());
-    draft.effect(Effect::ParkTask { task: task.clone(), generation, agent, reason });
+    decision.effect(Effect::ParkTask { task: task.clone(), generation, agent, reason });
 }
 
 fn queued(run: &RunState) -> Vec<(TaskId, Generation)> {

@@ -7,20 +7,20 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
 use muster_shared::run::{Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::{budget, groups};
 use super::{asked_by, plan_of, reopen, stop_writing};
 
 /// Has a task and all below it done again, with everything that used what it gave.
 pub(in crate::decide) fn redo(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     task: &TaskIndex,
 ) -> Result<(), String> {
     if task.is_member() {
-        return groups::redo(draft, request, task);
+        return groups::redo(decision, request, task);
     }
-    let Some(run) = draft.open() else { return Ok(()) };
+    let Some(run) = decision.open() else { return Ok(()) };
     let plan = plan_of(run)?;
     if !plan.tasks.contains_key(task) {
         return Err(unknown_task(plan, task));
@@ -30,7 +30,7 @@ pub(in crate::decide) fn redo(
         return Err(format!("{task} has not begun: there is nothing to do again"));
     }
     can_be_paid_for(run, &begun)?;
-    begin_again(draft, &begun, &format!("it is to be done again: {}", asked_by(request)));
+    begin_again(decision, &begun, &format!("it is to be done again: {}", asked_by(request)));
     Ok(())
 }
 
@@ -50,39 +50,43 @@ pub(super) fn begun_below(run: &RunState, plan: &Plan, task: &TaskIndex) -> BTre
 }
 
 /// Opens these leaves again, what used their results, the reflections on both, and the report.
-pub(in crate::decide) fn begin_again(draft: &mut Draft<'_>, leaves: &BTreeSet<TaskIndex>, reason: &str) {
-    let users = draft.open().map(|run| users(run, leaves)).unwrap_or_default();
+pub(in crate::decide) fn begin_again(
+    decision: &mut DecisionBuilder<'_>,
+    leaves: &BTreeSet<TaskIndex>,
+    reason: &str,
+) {
+    let users = decision.open().map(|run| users(run, leaves)).unwrap_or_default();
     let named: Vec<String> = leaves.iter().map(TaskIndex::to_string).collect();
     let follows = format!("what it used is done again ({}): {reason}", named.join(", "));
     for leaf in leaves {
-        again(draft, leaf, reason);
+        again(decision, leaf, reason);
     }
     for leaf in &users {
-        out_of_date(draft, leaf, &follows);
+        out_of_date(decision, leaf, &follows);
     }
-    stop_writing(draft, reason);
+    stop_writing(decision, reason);
 }
 
-fn again(draft: &mut Draft<'_>, leaf: &TaskIndex, reason: &str) {
-    reopen(draft, &TaskId::Leaf(leaf.clone()), reason);
-    reopen(draft, &TaskId::Reflect(leaf.clone()), reason);
+fn again(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
+    reopen(decision, &TaskId::Leaf(leaf.clone()), reason);
+    reopen(decision, &TaskId::Reflect(leaf.clone()), reason);
 }
 
 /// What becomes of a leaf that used a result that changes (R12). One that has no result yet is begun anew in any case.
-fn out_of_date(draft: &mut Draft<'_>, leaf: &TaskIndex, reason: &str) {
-    let Some(run) = draft.open() else { return };
+fn out_of_date(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &str) {
+    let Some(run) = decision.open() else { return };
     let has_ended = run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
     match run.limits.when_stale {
         WhenStale::Mark if has_ended => {
-            draft.emit(RunEvent::TaskStale { task: leaf.clone(), reason: reason.to_owned() });
+            decision.emit(RunEvent::TaskStale { task: leaf.clone(), reason: reason.to_owned() });
         }
-        WhenStale::Mark | WhenStale::Redo => again(draft, leaf, reason),
+        WhenStale::Mark | WhenStale::Redo => again(decision, leaf, reason),
     }
 }
 
 /// Deals with the leaves that were begun before the plan gave them more to build on, and with what used their results.
-pub(in crate::decide) fn catch_up(draft: &mut Draft<'_>, before: &Plan) {
-    let Some(run) = draft.open() else { return };
+pub(in crate::decide) fn catch_up(decision: &mut DecisionBuilder<'_>, before: &Plan) {
+    let Some(run) = decision.open() else { return };
     let Some(plan) = &run.plan else { return };
     let skipped =
         |leaf: &TaskIndex| run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Skipped);
@@ -92,7 +96,7 @@ pub(in crate::decide) fn catch_up(draft: &mut Draft<'_>, before: &Plan) {
     let late: BTreeSet<TaskIndex> = begun.filter(|leaf| builds_on_more(leaf)).cloned().collect();
     let users = users(run, &late);
     for leaf in late.iter().chain(&users) {
-        out_of_date(draft, leaf, "what it builds on was split after it had begun");
+        out_of_date(decision, leaf, "what it builds on was split after it had begun");
     }
 }
 

@@ -5,25 +5,25 @@ use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
 use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::groups;
 use super::{asked_by, interrupt, plan_of};
 
 /// Leaves out a task and all below it. What depends on it goes on without it.
 pub(in crate::decide) fn skip(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     task: &TaskIndex,
 ) -> Result<(), String> {
     if task.is_member() {
-        return groups::skip(draft, request, task);
+        return groups::skip(decision, request, task);
     }
-    let Some(run) = draft.open() else { return Ok(()) };
+    let Some(run) = decision.open() else { return Ok(()) };
     let leaves = skippable(run, plan_of(run)?, task)?;
     let (reason, by_person) = (asked_by(request), run.event_version >= REPAIRS_SINCE);
     for leaf in leaves {
-        interrupt(draft, &TaskId::Leaf(leaf.clone()), &reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone(), by_person });
+        interrupt(decision, &TaskId::Leaf(leaf.clone()), &reason);
+        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone(), by_person });
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{Phase, RunEvent, RunState, StopReason};
 use muster_shared::time::Millis;
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
 use super::super::{conflicts, control, groups, questions, survey};
 use super::{GRACE, in_words};
@@ -62,23 +62,23 @@ pub(in crate::decide) fn takes_nothing_up(run: &RunState, now: Millis) -> bool {
 }
 
 /// Goes over to writing with what there is, or stops the run where that is of no use.
-pub(super) fn end(draft: &mut Draft<'_>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
+    let Some(run) = decision.open() else { return };
     let own = |span: Option<u64>| in_words(Duration::from_millis(span.unwrap_or_default()));
     let limits = &run.limits;
     match run.phase {
         Phase::Planning => {
             let span = own(limits.planning_deadline_ms);
             stop(
-                draft,
+                decision,
                 format!("there was no plan within {span}; raise limits.planning_deadline and ask again"),
             );
         }
-        Phase::Executing => conclude(draft),
+        Phase::Executing => conclude(decision),
         Phase::Writing => {
             let span = own(limits.writing_deadline_ms);
             stop(
-                draft,
+                decision,
                 format!(
                     "the report was not written within {span}; raise limits.writing_deadline and ask again"
                 ),
@@ -88,33 +88,39 @@ pub(super) fn end(draft: &mut Draft<'_>) {
     }
 }
 
-fn stop(draft: &mut Draft<'_>, reason: String) {
-    control::abort(draft, StopReason::DeadlinePassed, reason);
+fn stop(decision: &mut DecisionBuilder<'_>, reason: String) {
+    control::abort(decision, StopReason::DeadlinePassed, reason);
 }
 
-fn conclude(draft: &mut Draft<'_>) {
-    groups::conclude(draft, OVER);
-    let Some(run) = draft.open() else { return };
+fn conclude(decision: &mut DecisionBuilder<'_>) {
+    groups::conclude(decision, OVER);
+    let Some(run) = decision.open() else { return };
     if survey::results(run).is_empty() {
-        let span = in_words(draft.now().since(run.phase_since));
+        let span = in_words(decision.now().since(run.phase_since));
         return stop(
-            draft,
+            decision,
             format!("no task gave a result within {span}; ask for less, or raise limits.executing_deadline"),
         );
     }
-    conflicts::give_up(draft, OVER);
-    let Some(run) = draft.open() else { return };
+    conflicts::give_up(decision, OVER);
+    let Some(run) = decision.open() else { return };
     let (held, waiting) = (in_hand(run), never_done(run));
     for (task, generation) in held {
-        let agent = draft.open().and_then(|run| run.tasks.get(&task)).and_then(|state| state.agent.clone());
-        draft.effect(Effect::CancelTask { task: task.clone(), generation, agent, reason: OVER.to_owned() });
-        draft.emit(RunEvent::TaskAborted { task, reason: OVER.to_owned() });
+        let agent =
+            decision.open().and_then(|run| run.tasks.get(&task)).and_then(|state| state.agent.clone());
+        decision.effect(Effect::CancelTask {
+            task: task.clone(),
+            generation,
+            agent,
+            reason: OVER.to_owned(),
+        });
+        decision.emit(RunEvent::TaskAborted { task, reason: OVER.to_owned() });
     }
     for task in waiting {
-        draft.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
+        decision.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
     }
-    questions::withdraw_all(draft, OVER);
-    draft.emit(RunEvent::WritingBegan);
+    questions::withdraw_all(decision, OVER);
+    decision.emit(RunEvent::WritingBegan);
 }
 
 /// What is in a queue or in an agent's hands. A parent only reflects its leaves.

@@ -9,16 +9,16 @@ mod verdict;
 use std::time::Duration;
 
 use muster_shared::flow::{
-    Chair, DecidedBy, Ending, FailureKind, Membership, Outcome, Pattern, PlanTask, TaskStatus, Temperament,
-    Verdict, View,
+    Chair, DecidedBy, Ending, FailureKind, GroupVerdict, Membership, Outcome, Pattern, PlanTask, TaskStatus,
+    Temperament, View,
 };
 use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
 use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
+use super::builder::DecisionBuilder;
 use super::conflicts::tolerance;
 use super::control::{asked_by, interrupt};
-use super::draft::Draft;
 use super::failure::{self, Failure};
 use super::{outcome, survey};
 
@@ -47,22 +47,22 @@ pub(super) fn is_for_members(run: &RunState, task: &TaskId) -> bool {
 
 /// Has members begin what is due and for them, as soon as there is room for one of them.
 pub(super) fn begin(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     due: &[TaskId],
     queue: impl Fn(&RunState, &TaskId) -> Option<Queue>,
 ) {
     for task in due {
-        let Some(run) = draft.open().filter(|run| is_for_members(run, task)) else { continue };
+        let Some(run) = decision.open().filter(|run| is_for_members(run, task)) else { continue };
         let (Some(queue), TaskId::Leaf(index)) = (queue(run, task), task) else { continue };
         let pattern = pattern(run, index);
         let members: Vec<TaskIndex> =
             ('a'..).take(usize::from(pattern.members())).filter_map(|letter| index.member(letter)).collect();
-        if draft.room(&queue) == 0 {
-            members.iter().for_each(|_| draft.want(queue.clone()));
+        if decision.room(&queue) == 0 {
+            members.iter().for_each(|_| decision.want(queue.clone()));
             continue;
         }
         let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
-        draft.emit(RunEvent::MembersBegun { task: index.clone(), generation, pattern, members });
+        decision.emit(RunEvent::MembersBegun { task: index.clone(), generation, pattern, members });
     }
 }
 
@@ -118,19 +118,20 @@ pub(super) fn tries(run: &RunState, task: &TaskId) -> Option<u32> {
 }
 
 /// A member ended well: the first of a redundant group counts.
-pub(super) fn member_done(draft: &mut Draft<'_>, member: &TaskIndex) {
+pub(super) fn member_done(decision: &mut DecisionBuilder<'_>, member: &TaskIndex) {
     let task = member.planned();
-    let group = draft.open().and_then(|run| run.group_in_work(&task));
+    let group = decision.open().and_then(|run| run.group_in_work(&task));
     if group.is_some_and(|group| matches!(group.pattern, Pattern::Redundant { .. })) {
         let (counts, agree) = (member.clone(), vec![member.clone()]);
-        end(draft, &task, Verdict { counts, by: DecidedBy::First, agree, dissent: Vec::new() });
+        end(decision, &task, GroupVerdict { counts, by: DecidedBy::First, agree, dissent: Vec::new() });
     }
 }
 
 /// Settles what the members have come to an end with. Tells whether anything was decided.
-pub(super) fn settle(draft: &mut Draft<'_>) -> bool {
-    let now = draft.now();
-    let Some(run) = draft.open().filter(|run| run.phase == Phase::Executing && run.paused.is_none()) else {
+pub(super) fn settle(decision: &mut DecisionBuilder<'_>) -> bool {
+    let now = decision.now();
+    let Some(run) = decision.open().filter(|run| run.phase == Phase::Executing && run.paused.is_none())
+    else {
         return false;
     };
     let at_end = |(task, group): &(&TaskIndex, &Group)| {
@@ -138,7 +139,7 @@ pub(super) fn settle(draft: &mut Draft<'_>) -> bool {
     };
     let ready: Vec<TaskIndex> = run.groups.iter().filter(at_end).map(|(task, _)| task.clone()).collect();
     for task in &ready {
-        proceed(draft, task);
+        proceed(decision, task);
     }
     !ready.is_empty()
 }
@@ -182,31 +183,31 @@ fn views(run: &RunState, group: &Group) -> Vec<View> {
 }
 
 /// Goes on with a group whose members are at their end: another round, the chair, the verdict, or failure.
-fn proceed(draft: &mut Draft<'_>, task: &TaskIndex) {
-    stop_members(draft, task, "a quorum has given its results");
-    let Some(run) = draft.open() else { return };
+fn proceed(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
+    stop_members(decision, task, "a quorum has given its results");
+    let Some(run) = decision.open() else { return };
     let Some(group) = run.group_in_work(task) else { return };
     let found = views(run, group);
     if found.len() < quorum(run, group) {
-        return fail(draft, task);
+        return fail(decision, task);
     }
     let by_chair =
         group.chair.as_ref().map(|chair| survey::result_of(run, chair).map(|r| verdict::view(chair, r)));
-    let Some(voted) = verdict::verdict(&found, tolerance(run)) else { return fail(draft, task) };
+    let Some(voted) = verdict::verdict(&found, tolerance(run)) else { return fail(decision, task) };
     let (generation, round) = (generation(run, task), group.round + 1);
     let open = voted.by != DecidedBy::Unanimity;
     match (by_chair, group.pattern) {
-        (Some(Some(chair)), _) => end(draft, task, verdict::of_chair(&chair, &found, tolerance(run))),
+        (Some(Some(chair)), _) => end(decision, task, verdict::of_chair(&chair, &found, tolerance(run))),
         // A chair that failed is done without.
-        (Some(None), _) => end(draft, task, voted),
+        (Some(None), _) => end(decision, task, voted),
         (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
-            draft.emit(RunEvent::MembersDiscuss { task: task.clone(), generation, round, views: found });
+            decision.emit(RunEvent::MembersDiscuss { task: task.clone(), generation, round, views: found });
         }
         (None, _) => match task.member(CHAIR).filter(|_| wants_chair(run, voted.by)) {
             Some(chair) => {
-                draft.emit(RunEvent::ChairCalled { task: task.clone(), generation, chair, views: found });
+                decision.emit(RunEvent::ChairCalled { task: task.clone(), generation, chair, views: found });
             }
-            None => end(draft, task, voted),
+            None => end(decision, task, voted),
         },
     }
 }
@@ -224,37 +225,37 @@ fn generation(run: &RunState, task: &TaskIndex) -> Generation {
 }
 
 /// Cuts off the members that have not ended.
-fn stop_members(draft: &mut Draft<'_>, task: &TaskIndex, reason: &str) {
-    for member in members_open(draft, task) {
-        interrupt(draft, &member, reason);
-        draft.emit(RunEvent::TaskAborted { task: member, reason: reason.to_owned() });
+fn stop_members(decision: &mut DecisionBuilder<'_>, task: &TaskIndex, reason: &str) {
+    for member in members_open(decision, task) {
+        interrupt(decision, &member, reason);
+        decision.emit(RunEvent::TaskAborted { task: member, reason: reason.to_owned() });
     }
 }
 
-fn members_open(draft: &Draft<'_>, task: &TaskIndex) -> Vec<TaskId> {
-    let Some(run) = draft.open() else { return Vec::new() };
+fn members_open(decision: &DecisionBuilder<'_>, task: &TaskIndex) -> Vec<TaskId> {
+    let Some(run) = decision.open() else { return Vec::new() };
     let members = run.group_in_work(task).into_iter().flat_map(Group::everybody);
     let open = members.filter(|member| run.planned(member).is_some_and(|state| !state.status.is_ended()));
     open.map(|member| TaskId::Leaf(member.clone())).collect()
 }
 
 /// Ends the task with a verdict, and whoever is still at it.
-fn end(draft: &mut Draft<'_>, task: &TaskIndex, verdict: Verdict) {
-    for member in members_open(draft, task) {
-        interrupt(draft, &member, "another member's result counts");
+fn end(decision: &mut DecisionBuilder<'_>, task: &TaskIndex, verdict: GroupVerdict) {
+    for member in members_open(decision, task) {
+        interrupt(decision, &member, "another member's result counts");
     }
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let generation = generation(run, task);
-    draft.emit(RunEvent::MembersSettled { task: task.clone(), generation, verdict });
-    let result = draft.open().and_then(|run| survey::result_of(run, task)).cloned();
+    decision.emit(RunEvent::MembersSettled { task: task.clone(), generation, verdict });
+    let result = decision.open().and_then(|run| survey::result_of(run, task)).cloned();
     if let Some(result) = result {
-        outcome::after_result(draft, task, &result);
+        outcome::after_result(decision, task, &result);
     }
 }
 
 /// Too few members gave a result: the task failed, and is tried again where that is of use.
-fn fail(draft: &mut Draft<'_>, task: &TaskIndex) {
-    let Some(run) = draft.open() else { return };
+fn fail(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
+    let Some(run) = decision.open() else { return };
     let Some(group) = run.group_in_work(task) else { return };
     let states: Vec<(&TaskIndex, &TaskState)> =
         group.everybody().filter_map(|member| Some((member, run.planned(member)?))).collect();
@@ -281,53 +282,61 @@ fn fail(draft: &mut Draft<'_>, task: &TaskIndex) {
         why.join("; ")
     );
     failure::failed(
-        draft,
+        decision,
         &TaskId::Leaf(task.clone()),
         Failure { kind, ending, outcome: None, part: None, reason },
     );
 }
 
 /// There is no time left for members: what they gave so far counts.
-pub(super) fn conclude(draft: &mut Draft<'_>, reason: &str) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn conclude(decision: &mut DecisionBuilder<'_>, reason: &str) {
+    let Some(run) = decision.open() else { return };
     let tasks = run.groups.keys().filter(|task| run.group_in_work(task).is_some());
     for task in tasks.cloned().collect::<Vec<_>>() {
-        stop_members(draft, &task, reason);
-        let Some(run) = draft.open() else { return };
+        stop_members(decision, &task, reason);
+        let Some(run) = decision.open() else { return };
         let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
         let generation = generation(run, &task);
         match verdict::verdict(&found, tolerance(run)) {
-            Some(verdict) => draft.emit(RunEvent::MembersSettled { task, generation, verdict }),
+            Some(verdict) => decision.emit(RunEvent::MembersSettled { task, generation, verdict }),
             None => {
-                draft.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });
+                decision.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });
             }
         }
     }
 }
 
 /// Leaves out one member; the others go on.
-pub(super) fn skip(draft: &mut Draft<'_>, request: &Request, member: &TaskIndex) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+pub(super) fn skip(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    member: &TaskIndex,
+) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     let id = known(run, member)?;
     if run.tasks.get(&id).is_some_and(|state| state.status.is_ended()) {
         return Err(format!("{member} has ended: what it gave is counted with its task"));
     }
     let reason = asked_by(request);
-    interrupt(draft, &id, &reason);
-    draft.emit(RunEvent::TaskSkipped { task: member.clone(), reason, by_person: false });
+    interrupt(decision, &id, &reason);
+    decision.emit(RunEvent::TaskSkipped { task: member.clone(), reason, by_person: false });
     Ok(())
 }
 
 /// Has one member begin anew while its task is in work.
-pub(super) fn redo(draft: &mut Draft<'_>, request: &Request, member: &TaskIndex) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+pub(super) fn redo(
+    decision: &mut DecisionBuilder<'_>,
+    request: &Request,
+    member: &TaskIndex,
+) -> Result<(), String> {
+    let Some(run) = decision.open() else { return Ok(()) };
     let id = known(run, member)?;
     if !run.tasks.get(&id).is_some_and(TaskState::was_begun) {
         return Err(format!("{member} has not begun: there is nothing to do again"));
     }
     let reason = asked_by(request);
-    interrupt(draft, &id, &reason);
-    draft.emit(RunEvent::TaskReopened { task: id, reason });
+    interrupt(decision, &id, &reason);
+    decision.emit(RunEvent::TaskReopened { task: id, reason });
     Ok(())
 }
 

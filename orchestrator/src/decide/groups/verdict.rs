@@ -1,7 +1,7 @@
 //! Which result of a committee counts. The same results give the same verdict, in whatever order they came.
 
 use muster_shared::conflict::{Comparison, Tolerance, Wording, agreement, same_statement};
-use muster_shared::flow::{DecidedBy, Dissent, TaskResult, Verdict, View};
+use muster_shared::flow::{DecidedBy, Dissent, GroupVerdict, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 
 /// Longest view of a dissenter that is told, in characters.
@@ -35,7 +35,7 @@ fn confidence(result: &TaskResult) -> u8 {
 }
 
 /// The verdict on these views; nothing when there are none.
-pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<Verdict> {
+pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<GroupVerdict> {
     let camps = camps(views, tolerance);
     let most = camps.iter().map(|camp| camp.len()).max()?;
     let largest = camps.iter().find(|camp| camp.len() == most)?;
@@ -53,12 +53,12 @@ pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<Verdict> {
 }
 
 /// The verdict when the chair has spoken: who agrees with it is told from who does not.
-pub(super) fn of_chair(chair: &View, views: &[View], tolerance: Tolerance) -> Verdict {
+pub(super) fn of_chair(chair: &View, views: &[View], tolerance: Tolerance) -> GroupVerdict {
     let (agree, others): (Vec<&View>, Vec<&View>) =
         views.iter().partition(|view| agree(chair, view, tolerance));
     let agree = std::iter::once(chair).chain(agree).map(|view| view.member.clone()).collect();
     let dissent = others.into_iter().map(dissent).collect();
-    Verdict { counts: chair.member.clone(), by: DecidedBy::Chair, agree, dissent }
+    GroupVerdict { counts: chair.member.clone(), by: DecidedBy::Chair, agree, dissent }
 }
 
 /// Those who agree, by letter of their first. Within a tolerance, to agree is not handed on from one to the next: each
@@ -119,13 +119,13 @@ fn weight(camp: &[&View]) -> u32 {
 }
 
 /// Of those who agree, the result of the surest counts; the first by letter of equally sure ones.
-fn told(camp: &[&View], views: &[View], by: DecidedBy) -> Verdict {
+fn told(camp: &[&View], views: &[View], by: DecidedBy) -> GroupVerdict {
     let surest = camp.iter().map(|view| view.confidence).max().unwrap_or(0);
     let counts = camp.iter().find(|view| view.confidence == surest);
     let agree: Vec<TaskIndex> = camp.iter().map(|view| view.member.clone()).collect();
     let mut others: Vec<&View> = views.iter().filter(|view| !agree.contains(&view.member)).collect();
     others.sort_by(|one, other| one.member.cmp(&other.member));
-    Verdict {
+    GroupVerdict {
         counts: counts.map_or_else(|| TaskIndex::top(1), |view| view.member.clone()),
         by,
         agree,

@@ -9,13 +9,13 @@ use muster_shared::plan::progress;
 use muster_shared::run::RunState;
 
 use super::super::survey;
-use super::{Found, named};
+use super::{FoundAnswer, named};
 
 /// Longest answer of an earlier run that is told, in characters.
 const TURN: usize = 400;
 
 /// What is known of the tasks that are named, or of the run.
-pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<Found, String> {
+pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<FoundAnswer, String> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     let whole = wanted.tasks.is_empty();
     let named = named(run, &wanted.tasks)?;
@@ -40,7 +40,7 @@ pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<Found, Str
         words.push_str(&of_run(run));
     }
     let tasks = leaves.into_iter().cloned().collect();
-    Ok(Found { words: words.trim_end().to_owned(), answer: PeerAnswer::ContextGiven { tasks } })
+    Ok(FoundAnswer { words: words.trim_end().to_owned(), answer: PeerAnswer::ContextGiven { tasks } })
 }
 
 /// What a task gave, or how it stands.

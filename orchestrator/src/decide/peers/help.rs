@@ -9,20 +9,24 @@ use muster_shared::plan::matching;
 use muster_shared::run::{RunEvent, RunState, Waiting};
 use muster_shared::time::Millis;
 
+use super::super::builder::DecisionBuilder;
 use super::super::delegate::Refusal;
-use super::super::draft::Draft;
 use super::super::{control, delegate, survey, waits};
 
 /// Longest part of a question that names its task, in characters.
 const NAME: usize = 60;
 
 /// Asks: the plan has a task more, for whose end the asker waits.
-pub(super) fn ask(draft: &mut Draft<'_>, asker: &TaskIndex, wanted: &HelpRequest) -> Result<(), Refusal> {
+pub(super) fn ask(
+    decision: &mut DecisionBuilder<'_>,
+    asker: &TaskIndex,
+    wanted: &HelpRequest,
+) -> Result<(), Refusal> {
     let question = wanted.question.trim();
     if question.is_empty() {
         return Err("nothing is asked".into());
     }
-    let role = role_of(draft, &wanted.to)?;
+    let role = role_of(decision, &wanted.to)?;
     let short: String = question.chars().take(NAME).collect();
     let why = match wanted.why.trim() {
         "" => String::new(),
@@ -35,15 +39,15 @@ pub(super) fn ask(draft: &mut Draft<'_>, asker: &TaskIndex, wanted: &HelpRequest
         expected_output: "An answer to the question, and what it rests on.".to_owned(),
         ..TaskDraft::default()
     };
-    let Some(run) = draft.open() else { return Ok(()) };
-    let event = delegate::add(draft, run, asker, &part)?;
-    draft.emit(event);
+    let Some(run) = decision.open() else { return Ok(()) };
+    let event = delegate::add(decision, run, asker, &part)?;
+    decision.emit(event);
     Ok(())
 }
 
 /// The role that is asked: of those that can take tasks in this fleet.
-fn role_of(draft: &mut Draft<'_>, to: &Peer) -> Result<Role, String> {
-    let roles = survey::leaf_roles(draft.situation().capacity);
+fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String> {
+    let roles = survey::leaf_roles(decision.situation().capacity);
     let list = || roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
     let known = |name: &str| {
         let role = name.trim().to_lowercase().parse::<Role>().ok().filter(|role| roles.contains(role));
@@ -55,7 +59,7 @@ fn role_of(draft: &mut Draft<'_>, to: &Peer) -> Result<Role, String> {
         Peer::Role(name) => known(name),
         Peer::Agent(name) => known(name.rsplit_once('-').map_or(name, |(role, _)| role)),
         Peer::Capability(name) => {
-            let able = matching::capable(std::slice::from_ref(name), &roles, draft.specialists());
+            let able = matching::capable(std::slice::from_ref(name), &roles, decision.specialists());
             let best = able.into_iter().next().map(|peer| peer.role);
             best.ok_or_else(|| {
                 format!("nobody in this fleet says that they can do {:?}: there are {}", name.trim(), list())
@@ -81,9 +85,9 @@ pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Mi
 }
 
 /// Lets tasks go on without help that did not come in time. What was to give it is left out.
-pub(in crate::decide) fn enforce(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open().filter(|run| run.paused.is_none()) else { return };
+pub(in crate::decide) fn enforce(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
     let late = run.tasks.iter().filter_map(|(task, state)| {
         let waiting = state.waiting.as_ref()?;
         let is_late = expires(run, waiting).is_some_and(|at| at <= now);
@@ -94,21 +98,21 @@ pub(in crate::decide) fn enforce(draft: &mut Draft<'_>) {
         let content =
             format!("No help came in time from task {part}. Do it in another way, or go on without it.");
         let status = ObservationStatus::Timeout;
-        waits::answer(draft, &task, Observation { status, content, millis: 0, truncated: false });
-        leave_out(draft, &part);
+        waits::answer(decision, &task, Observation { status, content, millis: 0, truncated: false });
+        leave_out(decision, &part);
     }
 }
 
-fn leave_out(draft: &mut Draft<'_>, part: &TaskIndex) {
+fn leave_out(decision: &mut DecisionBuilder<'_>, part: &TaskIndex) {
     let reason = "its help did not come in time";
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     let statuses = run.statuses();
     let open = |leaf: &&TaskIndex| !statuses.get(*leaf).copied().unwrap_or(TaskStatus::Created).is_ended();
     let leaves: Vec<TaskIndex> =
         run.plan.iter().flat_map(|plan| plan.leaves_of(part)).filter(open).cloned().collect();
     for leaf in leaves {
-        control::interrupt(draft, &TaskId::Leaf(leaf.clone()), reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
+        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
+        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }
 

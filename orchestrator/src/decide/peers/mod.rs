@@ -12,8 +12,8 @@ use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::matching;
 use muster_shared::run::{PEERS_SINCE, RunState};
 
+use super::builder::DecisionBuilder;
 use super::delegate::{self, Refusal};
-use super::draft::Draft;
 use super::{survey, waits};
 
 pub(super) use help::{enforce, expires, given};
@@ -24,7 +24,7 @@ pub(super) use values::set;
 const CUT: &str = "\n(More is left out: ask for single tasks.)";
 
 /// An answer in words and for programs.
-struct Found {
+struct FoundAnswer {
     words: String,
     answer: PeerAnswer,
 }
@@ -38,24 +38,29 @@ pub(super) const fn is_known_to(run: &RunState, wait: &Wait) -> bool {
 }
 
 /// Sees to a request of a task that waits for its answer. What cannot be done is answered with the reason.
-pub(super) fn begin(draft: &mut Draft<'_>, task: &TaskId, request: &PeerRequest, agent: Option<AgentId>) {
-    let Some(run) = draft.open() else { return };
+pub(super) fn begin(
+    decision: &mut DecisionBuilder<'_>,
+    task: &TaskId,
+    request: &PeerRequest,
+    agent: Option<AgentId>,
+) {
+    let Some(run) = decision.open() else { return };
     let asker = match task.as_leaf() {
         Some(asker) => within_limits(run, request).map(|()| asker),
         None => Err("only a task of the plan can ask its peers".to_owned()),
     };
     let found = match asker {
-        Ok(asker) => see_to(draft, asker, request, agent.as_ref()),
+        Ok(asker) => see_to(decision, asker, request, agent.as_ref()),
         Err(why) => Err(why.into()),
     };
     match found {
-        Ok(Some(found)) => give(draft, task, found),
+        Ok(Some(found)) => give(decision, task, found),
         // Somebody works on it.
         Ok(None) => {}
         Err(refusal) => {
-            delegate::place_anew(draft, task, agent, &refusal);
+            delegate::place_anew(decision, task, agent, &refusal);
             let why = refusal.why;
-            waits::refuse(draft, task, &format!("The {} is refused: {why}.", request.name()));
+            waits::refuse(decision, task, &format!("The {} is refused: {why}.", request.name()));
         }
     }
 }
@@ -73,27 +78,27 @@ fn within_limits(run: &RunState, request: &PeerRequest) -> Result<(), String> {
 }
 
 fn see_to(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     asker: &TaskIndex,
     request: &PeerRequest,
     agent: Option<&AgentId>,
-) -> Result<Option<Found>, Refusal> {
+) -> Result<Option<FoundAnswer>, Refusal> {
     match request {
-        PeerRequest::HelpRequest(wanted) => help::ask(draft, asker, wanted).map(|()| None),
-        PeerRequest::InformationShare(told) => Ok(Some(share::share(draft, asker, told)?)),
+        PeerRequest::HelpRequest(wanted) => help::ask(decision, asker, wanted).map(|()| None),
+        PeerRequest::InformationShare(told) => Ok(Some(share::share(decision, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
-            let Some(run) = draft.open() else { return Ok(None) };
+            let Some(run) = decision.open() else { return Ok(None) };
             Ok(Some(context::find(run, wanted)?))
         }
-        PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(draft, (asker, agent), wanted)?)),
+        PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(decision, (asker, agent), wanted)?)),
         PeerRequest::ContextRead(wanted) => {
-            let Some(run) = draft.open() else { return Ok(None) };
+            let Some(run) = decision.open() else { return Ok(None) };
             Ok(Some(values::read(run, wanted)))
         }
         PeerRequest::CapabilityQuery(query) => {
-            let roles = survey::leaf_roles(draft.situation().capacity);
-            let peers = matching::capable(&query.needs, &roles, draft.specialists());
-            Ok(Some(Found {
+            let roles = survey::leaf_roles(decision.situation().capacity);
+            let peers = matching::capable(&query.needs, &roles, decision.specialists());
+            Ok(Some(FoundAnswer {
                 words: in_words(&query.needs, &peers),
                 answer: PeerAnswer::CapabilityFound { peers },
             }))
@@ -116,14 +121,14 @@ fn in_words(needs: &[String], peers: &[muster_shared::flow::Capable]) -> String 
 }
 
 /// Gives an answer, cut to its limit.
-fn give(draft: &mut Draft<'_>, task: &TaskId, found: Found) {
-    let Some(most) = draft.open().map(most_bytes) else { return };
-    let Found { words, answer } = found;
+fn give(decision: &mut DecisionBuilder<'_>, task: &TaskId, found: FoundAnswer) {
+    let Some(most) = decision.open().map(most_bytes) else { return };
+    let FoundAnswer { words, answer } = found;
     let truncated = words.len() > most;
     let content =
         if truncated { format!("{}{CUT}", &words[..words.floor_char_boundary(most)]) } else { words };
     let observation = Observation { status: ObservationStatus::Success, content, millis: 0, truncated };
-    waits::answer_with(draft, task, observation, Some(Box::new(answer)));
+    waits::answer_with(decision, task, observation, Some(Box::new(answer)));
 }
 
 fn most_bytes(run: &RunState) -> usize {

@@ -9,27 +9,27 @@ use muster_shared::plan::order;
 use muster_shared::run::{RunEvent, RunState};
 use muster_shared::time::Millis;
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
-use super::{Found, named};
+use super::{FoundAnswer, named};
 
 /// Shares something with the tasks that are named, or with those that it concerns.
 pub(super) fn share(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     from: &TaskIndex,
     told: &InformationShare,
-) -> Result<Found, String> {
-    let Some(run) = draft.open() else { return Err("the run has ended".to_owned()) };
+) -> Result<FoundAnswer, String> {
+    let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
     let text = told.text.trim();
     if text.is_empty() {
         return Err("there is nothing to share".to_owned());
     }
     let to = if told.tasks.is_empty() { concerned(run, from)? } else { open_of(run, from, &told.tasks)? };
-    let number = publish(draft, Teller::Task(from), &to, text.to_owned(), None);
+    let number = publish(decision, Teller::Task(from), &to, text.to_owned(), None);
     let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
     let words =
         format!("It is told to: {}. Who works on it hears of it with the next step.", list.join(", "));
-    Ok(Found { words, answer: PeerAnswer::InformationShared { number, to } })
+    Ok(FoundAnswer { words, answer: PeerAnswer::InformationShared { number, to } })
 }
 
 /// Who tells something.
@@ -41,20 +41,20 @@ pub(super) enum Teller<'a> {
 
 /// Notes what these are told, perhaps of a value, and tells those who are at work.
 pub(super) fn publish(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     teller: Teller<'_>,
     to: &[TaskIndex],
     text: String,
     key: Option<String>,
 ) -> u32 {
-    let number = draft.open().map_or(1, |run| run.peers.next_number());
+    let number = decision.open().map_or(1, |run| run.peers.next_number());
     let (from, person) = match teller {
         Teller::Task(task) => (Some(task.clone()), String::new()),
         Teller::Person(name) => (None, name.to_owned()),
     };
-    draft.emit(RunEvent::InformationShared { number, from, person, key, to: to.to_vec(), text });
+    decision.emit(RunEvent::InformationShared { number, from, person, key, to: to.to_vec(), text });
     for task in to {
-        tell(draft, &TaskId::Leaf(task.clone()), number);
+        tell(decision, &TaskId::Leaf(task.clone()), number);
     }
     number
 }
@@ -110,10 +110,10 @@ pub(super) fn is_open(run: &RunState, leaf: &TaskIndex) -> bool {
 }
 
 /// Tells whoever works on a task of one thing.
-fn tell(draft: &mut Draft<'_>, task: &TaskId, number: u32) {
-    let told = draft.open().and_then(|run| telling(run, task, |one| one.number == number));
+fn tell(decision: &mut DecisionBuilder<'_>, task: &TaskId, number: u32) {
+    let told = decision.open().and_then(|run| telling(run, task, |one| one.number == number));
     if let Some(effect) = told {
-        draft.effect(effect);
+        decision.effect(effect);
     }
 }
 

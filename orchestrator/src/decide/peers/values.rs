@@ -9,37 +9,37 @@ use muster_shared::plan::{order, reference, values};
 use muster_shared::run::{PEERS_SINCE, Request, RunEvent, RunState};
 use serde_json::Value;
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
-use super::Found;
+use super::FoundAnswer;
 use super::share::{self, Teller};
 
 /// A task writes a value.
 pub(super) fn write(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     (task, agent): (&TaskIndex, Option<&AgentId>),
     wanted: &ContextWrite,
-) -> Result<Found, String> {
-    let Some(run) = draft.open() else { return Err("the run has ended".to_owned()) };
+) -> Result<FoundAnswer, String> {
+    let Some(run) = decision.open() else { return Err("the run has ended".to_owned()) };
     let ContextWrite { key, value, version } = wanted;
     let version = run.peers.check_write(&run.limits.context, key, value, *version)?;
     let by = ContextAuthor::Task { task: task.clone(), agent: agent.cloned() };
-    let to = written(draft, (key, value, version), by, Teller::Task(task));
+    let to = written(decision, (key, value, version), by, Teller::Task(task));
     let mut words = format!("{key} is written, as version {version}.");
     if !to.is_empty() {
         let list: Vec<String> = to.iter().map(TaskIndex::to_string).collect();
         words.push_str(&format!(" It is told to: {}.", list.join(", ")));
     }
-    Ok(Found { words, answer: PeerAnswer::ContextWritten { key: key.clone(), version } })
+    Ok(FoundAnswer { words, answer: PeerAnswer::ContextWritten { key: key.clone(), version } })
 }
 
 /// A person writes a value. Whoever reads it, or begins with its key in the goal, has it from now on.
 pub(in crate::decide) fn set(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     request: &Request,
     (key, value, version): (&str, &Value, u32),
 ) -> Result<(), String> {
-    let Some(run) = draft.open() else { return Ok(()) };
+    let Some(run) = decision.open() else { return Ok(()) };
     if run.event_version < PEERS_SINCE {
         return Err(
             "this run has no shared context: it was begun while an older orchestrator was at work".into()
@@ -48,30 +48,35 @@ pub(in crate::decide) fn set(
     let version = run.peers.check_write(&run.limits.context, key, value, version)?;
     let name = if request.by.is_empty() { "somebody" } else { &request.by };
     let by = ContextAuthor::Person(name.to_owned());
-    written(draft, (key, value, version), by, Teller::Person(name));
+    written(decision, (key, value, version), by, Teller::Person(name));
     Ok(())
 }
 
 /// Notes a value, shows it to observers, and tells whom it concerns; gives who that is.
 fn written(
-    draft: &mut Draft<'_>,
+    decision: &mut DecisionBuilder<'_>,
     (key, value, version): (&str, &Value, u32),
     by: ContextAuthor,
     teller: Teller<'_>,
 ) -> Vec<TaskIndex> {
-    let to = draft.open().map(|run| concerned(run, teller, key)).unwrap_or_default();
+    let to = decision.open().map(|run| concerned(run, teller, key)).unwrap_or_default();
     let (value, name) = (value.clone(), key.to_owned());
-    draft.emit(RunEvent::ContextWritten { key: name.clone(), value: value.clone(), version, by: by.clone() });
+    decision.emit(RunEvent::ContextWritten {
+        key: name.clone(),
+        value: value.clone(),
+        version,
+        by: by.clone(),
+    });
     if !to.is_empty() {
         let text = format!("context.{key} is now (version {version}): {}", in_text(&value));
-        share::publish(draft, teller, &to, text, Some(name.clone()));
+        share::publish(decision, teller, &to, text, Some(name.clone()));
     }
-    draft.effect(Effect::ShowContext { key: name, value, version, by });
+    decision.effect(Effect::ShowContext { key: name, value, version, by });
     to
 }
 
 /// What there is of a key, or of all that begin so.
-pub(super) fn read(run: &RunState, wanted: &ContextRead) -> Found {
+pub(super) fn read(run: &RunState, wanted: &ContextRead) -> FoundAnswer {
     let entries = run.peers.find(&wanted.key, wanted.prefix || wanted.key.is_empty());
     let line = |(key, entry): (&String, &muster_shared::flow::ContextEntry)| {
         format!("{key} (version {}, by {}): {}", entry.version, entry.by, entry.text())
@@ -81,7 +86,7 @@ pub(super) fn read(run: &RunState, wanted: &ContextRead) -> Found {
     } else {
         entries.iter().map(line).collect::<Vec<_>>().join("\n")
     };
-    Found { words, answer: PeerAnswer::ContextFound { entries } }
+    FoundAnswer { words, answer: PeerAnswer::ContextFound { entries } }
 }
 
 /// The open leaves that a new value concerns: those that depend on the task that wrote it, name its key in their goal, asked

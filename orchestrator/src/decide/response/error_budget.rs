@@ -5,7 +5,7 @@ use muster_shared::flow::{About, Plan, Question};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{Phase, REPAIRS_SINCE, RunEvent, RunState};
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
 
 /// Why tasks are left out.
@@ -24,8 +24,8 @@ pub(super) fn allows_another_try(run: &RunState, task: &TaskId) -> bool {
 }
 
 /// Looks whether the failure just recorded was the last one that the run may have.
-pub(in crate::decide) fn spend(draft: &mut Draft<'_>, task: &TaskId) {
-    let Some(run) = draft.open() else { return };
+pub(in crate::decide) fn spend(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
+    let Some(run) = decision.open() else { return };
     let (failures, most) = (run.responses.failures, run.limits.responses.error_budget);
     let is_up = (most > 0 && failures >= most) || no_model_answers(run);
     if !is_up || run.responses.used_up || run.phase != Phase::Executing {
@@ -34,9 +34,9 @@ pub(in crate::decide) fn spend(draft: &mut Draft<'_>, task: &TaskId) {
     let asked = run.questions.len() < usize::try_from(run.limits.people.max_questions).unwrap_or(usize::MAX)
         && survey::somebody_is_there(run);
     let about = task.leaf().filter(|_| asked).cloned();
-    draft.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: about.is_some() });
+    decision.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: about.is_some() });
     if let Some(index) = about {
-        ask(draft, index, failures);
+        ask(decision, index, failures);
     }
 }
 
@@ -56,20 +56,20 @@ fn no_model_answers(run: &RunState) -> bool {
     run.event_version >= REPAIRS_SINCE && most > 0 && run.responses.model_failures >= most
 }
 
-fn ask(draft: &mut Draft<'_>, index: TaskIndex, failures: u32) {
+fn ask(decision: &mut DecisionBuilder<'_>, index: TaskIndex, failures: u32) {
     let text = format!("{failures} failures in this run, the last of them of {index}. Is it to go on?");
     let default = Some("approve".to_owned());
     let question = Question { reason: USED_UP.to_owned(), default, ..Question::new(text) };
-    questions::ask(draft, About::Failure(index), question);
+    questions::ask(decision, About::Failure(index), question);
 }
 
 /// Leaves out what was not begun, once nothing more is to be begun.
-pub(in crate::decide) fn wind_up(draft: &mut Draft<'_>) {
-    if draft.open().is_some_and(is_out_of_calls) {
-        let failures = draft.open().map_or(0, |run| run.responses.failures);
-        draft.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: false });
+pub(in crate::decide) fn wind_up(decision: &mut DecisionBuilder<'_>) {
+    if decision.open().is_some_and(is_out_of_calls) {
+        let failures = decision.open().map_or(0, |run| run.responses.failures);
+        decision.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: false });
     }
-    let Some(run) = draft.open() else { return };
+    let Some(run) = decision.open() else { return };
     if !run.responses.used_up || run.phase != Phase::Executing || run.paused.is_some() {
         return;
     }
@@ -77,7 +77,7 @@ pub(in crate::decide) fn wind_up(draft: &mut Draft<'_>) {
     let open: Vec<TaskIndex> =
         leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
     for task in open {
-        draft.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
+        decision.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 

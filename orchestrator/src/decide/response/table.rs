@@ -56,7 +56,7 @@ const fn row(failure: FailureKind) -> &'static [(Response, u32)] {
         // The planner is told what is wrong with its plan.
         FailureKind::PlanRefused => &[(Retry, 1), (OtherModel, ANY), (Retry, ANY)],
         // The same model would decline again, or turn in the same circle.
-        FailureKind::ModelDeclined | FailureKind::WentInCircles => {
+        FailureKind::ModelDeclined | FailureKind::LoopDetected => {
             &[(OtherModel, ANY), (Person, ANY), (Replan, ANY)]
         }
         // A larger window, else smaller parts.

@@ -9,13 +9,13 @@ use muster_shared::plan::order;
 use muster_shared::run::{Phase, RunEvent, RunState};
 use muster_shared::time::Millis;
 
-use super::super::draft::Draft;
+use super::super::builder::DecisionBuilder;
 use super::super::survey;
 
 /// Lets tasks go on that wait for one that was begun too long ago.
-pub(in crate::decide) fn let_go(draft: &mut Draft<'_>) {
-    let now = draft.now();
-    let Some(run) = draft.open() else { return };
+pub(in crate::decide) fn let_go(decision: &mut DecisionBuilder<'_>) {
+    let now = decision.now();
+    let Some(run) = decision.open() else { return };
     let Some(most) = limit(run).filter(|_| run.paused.is_none()) else { return };
     let overdue: Vec<(TaskIndex, TaskIndex)> = kept_waiting(run)
         .into_iter()
@@ -25,7 +25,7 @@ pub(in crate::decide) fn let_go(draft: &mut Draft<'_>) {
     for (task, without) in overdue {
         let reason =
             format!("it had not ended after {} s; it is not waited for any longer", most.as_secs_f64());
-        draft.emit(RunEvent::DependencyLeft { task, without, reason });
+        decision.emit(RunEvent::DependencyLeft { task, without, reason });
     }
 }
 

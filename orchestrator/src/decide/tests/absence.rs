@@ -8,7 +8,7 @@ use muster_shared::wire::Profile;
 
 use super::fleet::{Fleet, good, leaf, queue};
 use super::tables::status;
-use crate::decide::{Crew, WaitsFor, next_review, waits_for};
+use crate::decide::{AgentsByRole, WaitsFor, next_review, waits_for};
 use crate::replay::replay;
 
 fn locksmith() -> Queue {
@@ -76,7 +76,7 @@ fn roles_that_come_with_muster_are_waited_for_as_long_as_the_run_lasts() {
     assert_eq!((fleet.status(), status(&fleet, "plan")), (RunStatus::Processing, TaskStatus::Queued));
 }
 
-fn crew(roles: &[&str]) -> Crew {
+fn pool(roles: &[&str]) -> AgentsByRole {
     let profile = |role: &&str| -> Profile {
         serde_json::from_value(serde_json::json!({ "agent": format!("{role}-1"), "role": role })).unwrap()
     };
@@ -89,19 +89,19 @@ fn what_a_run_waits_for_follows_from_its_state_and_from_who_is_there() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     let plan: TaskId = "plan".parse().unwrap();
     let planner = || WaitsFor::Role { role: Role::Planner, tasks: vec![plan.clone()] };
-    assert_eq!(waits_for(fleet.run(), &crew(&["orchestrator"])), [planner()]);
-    assert_eq!(waits_for(fleet.run(), &crew(&[])), [WaitsFor::Orchestrator, planner()]);
+    assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator"])), [planner()]);
+    assert_eq!(waits_for(fleet.run(), &pool(&[])), [WaitsFor::Orchestrator, planner()]);
     let words = planner().to_string();
     assert!(words.contains("`muster agent planner`") && words.contains("plan"), "{words}");
     let free = WaitsFor::Place { role: Role::Planner, tasks: vec![plan.clone()] };
-    assert_eq!(waits_for(fleet.run(), &crew(&["orchestrator", "planner"])), std::slice::from_ref(&free));
+    assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator", "planner"])), std::slice::from_ref(&free));
     assert!(planner().is_lacking() && WaitsFor::Orchestrator.is_lacking() && !free.is_lacking());
 
     let offer = fleet.find("plan");
     fleet.start(&offer);
-    assert_eq!(waits_for(fleet.run(), &crew(&["orchestrator"])), [], "somebody works on it");
+    assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator"])), [], "somebody works on it");
     fleet.ask(1, |request| Input::Pause { request });
-    assert!(matches!(&waits_for(fleet.run(), &crew(&["orchestrator"]))[..], [WaitsFor::Resume { .. }]));
+    assert!(matches!(&waits_for(fleet.run(), &pool(&["orchestrator"]))[..], [WaitsFor::Resume { .. }]));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_task_that_is_due_and_has_no_place_in_the_queue_is_named_too() {
     fleet.slots.remove(&queue(Role::Planner));
     fleet.submit("Which limits are there?", RunLimits::default());
     assert!(fleet.open.is_empty());
-    let waits = waits_for(fleet.run(), &crew(&["orchestrator", "worker"]));
+    let waits = waits_for(fleet.run(), &pool(&["orchestrator", "worker"]));
     assert!(matches!(&waits[..], [WaitsFor::Role { role: Role::Planner, .. }]), "{waits:?}");
 }
 
@@ -119,5 +119,5 @@ fn a_task_that_is_due_and_has_no_place_in_the_queue_is_named_too() {
 fn nothing_is_waited_for_in_the_end() {
     let mut fleet = Fleet::submitted(RunLimits::default());
     fleet.work(|offer| good(offer, &super::tables::tasks()));
-    assert_eq!(waits_for(fleet.run(), &crew(&[])), []);
+    assert_eq!(waits_for(fleet.run(), &pool(&[])), []);
 }

@@ -71,7 +71,7 @@ fn bid(number: u32, task: &str, auction: u32, millis: u64) -> Bid {
 
 fn bring(fleet: &mut Fleet, task: &str, auction: u32, bids: Vec<Bid>) {
     let index: TaskIndex = task.parse().unwrap();
-    fleet.turn(vec![Input::Bids { task: index, number: auction, bids, standings: BTreeMap::new() }]);
+    fleet.turn(vec![Input::Bids { task: index, number: auction, bids, track_records: BTreeMap::new() }]);
 }
 
 fn key(fleet: &Fleet, number: u32, task: &str) -> AgentKey {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::blueprint::{Fate, Filled, fill, parse};
+use muster_shared::blueprint::{Filled, StepOutcome, fill, parse};
 use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
 use muster_shared::run::{EVENT_VERSION, Input, REPAIRS_SINCE, RunEvent, RunStatus};
 use serde_json::json;
@@ -83,7 +83,7 @@ fn steps_come_as_it_becomes_known_what_is_to_be_done() {
 fn a_condition_that_does_not_hold_leaves_the_step_out() {
     let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| good(offer, &[]));
-    assert!(matches!(fleet.run().unfolding["dig"], Fate::LeftOut { .. }));
+    assert!(matches!(fleet.run().expansion["dig"], StepOutcome::LeftOut { .. }));
     assert!(goals(&fleet).last().unwrap().contains("was left out"), "{:?}", goals(&fleet));
     assert_eq!(fleet.status(), RunStatus::Completed);
 }

@@ -16,7 +16,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-use crate::decide::{Anybody, Decision, Effect, Place, Situation, decide, in_work};
+use crate::decide::{AnyAgent, Decision, Effect, Place, Situation, decide, in_work};
 
 pub(super) struct Fleet {
     pub(super) run: Option<RunState>,
@@ -57,7 +57,7 @@ impl Fleet {
             now: Millis(1_000_000),
             slots,
             specialists: Vec::new(),
-            placing: Box::new(Anybody),
+            placing: Box::new(AnyAgent),
             open: Vec::new(),
             effects: Vec::new(),
             deferred: Vec::new(),
@@ -341,7 +341,7 @@ pub(super) fn done(product: Product) -> Outcome {
         last_step: None,
         steps: Vec::new(),
         usage: muster_shared::flow::Usage { model_calls: 1, ..Default::default() },
-        breach: None,
+        contract_violation: None,
     }
 }
 

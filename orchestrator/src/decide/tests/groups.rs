@@ -1,8 +1,8 @@
 //! Tasks that several members do.
 
 use muster_shared::flow::{
-    Budget, Chair, Committees, DecidedBy, Ending, Outcome, Pattern, RunLimits, TaskDraft, TaskOffered,
-    TaskStatus, Verdict, Work,
+    Budget, Chair, Committees, DecidedBy, Ending, GroupVerdict, Outcome, Pattern, RunLimits, TaskDraft,
+    TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{Input, RunEvent, RunState, RunStatus};
@@ -41,7 +41,7 @@ fn open(fleet: &Fleet) -> Vec<String> {
     fleet.open.iter().map(|offer| offer.task.to_string()).collect()
 }
 
-fn verdict(run: &RunState) -> &Verdict {
+fn verdict(run: &RunState) -> &GroupVerdict {
     run.groups[&index("1")].verdict.as_ref().unwrap()
 }
 

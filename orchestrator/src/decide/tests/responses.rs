@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Acceptance, Breach, Ending, FailureKind, ObservationStatus, Outcome, People, Product, Response,
-    Responses, RunLimits, StepDigest, TaskDraft, TaskResult, TaskStatus, Work,
+    Acceptance, ContractViolation, Ending, FailureKind, ObservationStatus, Outcome, People, Product,
+    Response, Responses, RunLimits, StepDigest, TaskDraft, TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
@@ -63,7 +63,7 @@ fn every_failure_has_a_row_that_begins_with_what_helps_most_and_ends_with_less()
         (FailureKind::ModelDeclined, &[OtherModel, Person, Replan, Degrade]),
         (FailureKind::AnswersUnusable, &[Retry, OtherModel, Replan, Degrade]),
         (FailureKind::QuestionTooLong, &[OtherModel, Replan, Retry, Degrade]),
-        (FailureKind::WentInCircles, &[OtherModel, Person, Replan, Degrade]),
+        (FailureKind::LoopDetected, &[OtherModel, Person, Replan, Degrade]),
         (FailureKind::OutOfSteps, &[Retry, OtherModel, Replan, Degrade]),
         (FailureKind::GaveUp, &[Retry, OtherModel, Replan, Degrade]),
         // Tools.
@@ -106,13 +106,13 @@ fn an_outcome_tells_what_kind_of_failure_it_was() {
         steps: last.into_iter().map(step).collect(),
         ..failed(ending, reason)
     };
-    let breach = |side| Some(Breach { side, faults: vec!["no".into()] });
+    let contract_violation = |side| Some(ContractViolation { side, faults: vec!["no".into()] });
     let table = [
         (with(Ending::ModelFailed, "429", None), FailureKind::ModelUnavailable),
         (with(Ending::ModelFailed, words::NO_ANSWER_USABLE, None), FailureKind::AnswersUnusable),
         (with(Ending::ModelFailed, words::TOO_LONG, None), FailureKind::QuestionTooLong),
         (with(Ending::Escalate, words::DECLINED, None), FailureKind::ModelDeclined),
-        (with(Ending::Escalate, words::IN_CIRCLES, None), FailureKind::WentInCircles),
+        (with(Ending::Escalate, words::LOOP_DETECTED, None), FailureKind::LoopDetected),
         (with(Ending::Escalate, words::EFFECT_UNKNOWN, None), FailureKind::EffectUnknown),
         (with(Ending::Escalate, "which of them?", None), FailureKind::NeedsPerson),
         (with(Ending::GaveUp, words::BEFORE_A_RESULT, None), FailureKind::OutOfSteps),
@@ -121,8 +121,14 @@ fn an_outcome_tells_what_kind_of_failure_it_was() {
         (with(Ending::Blocked, "no", Some(ObservationStatus::Timeout)), FailureKind::ToolTimedOut),
         (with(Ending::Blocked, "no", Some(ObservationStatus::Refused)), FailureKind::ToolRefused),
         (with(Ending::Blocked, "no", None), FailureKind::Blocked),
-        (Outcome { breach: breach(Asked), ..failed(Ending::Blocked, "no") }, FailureKind::InputUnfit),
-        (Outcome { breach: breach(Given), ..failed(Ending::GaveUp, "no") }, FailureKind::ContractBroken),
+        (
+            Outcome { contract_violation: contract_violation(Asked), ..failed(Ending::Blocked, "no") },
+            FailureKind::InputUnfit,
+        ),
+        (
+            Outcome { contract_violation: contract_violation(Given), ..failed(Ending::GaveUp, "no") },
+            FailureKind::ContractBroken,
+        ),
         (with(Ending::Delegate, "", None), FailureKind::HandedBack),
         (with(Ending::AgentFailed, "", None), FailureKind::AgentFault),
         (with(Ending::DeadlinePassed, "", None), FailureKind::TimeUp),

@@ -108,8 +108,10 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     let last = fleet.offered().last().copied().cloned().unwrap();
     let Work::Write { results, failed, .. } = last.work else { panic!("{:?}", last.work) };
     assert_eq!((results.len(), failed.len()), (3, 0));
-    let [.., Effect::ClearTimer, Effect::KeepStanding { standing }] = &fleet.effects[..] else { panic!() };
-    let done: u64 = standing.agents.iter().map(|agent| agent.tally.done).sum();
+    let [.., Effect::ClearTimer, Effect::KeepTrackRecord { track_record }] = &fleet.effects[..] else {
+        panic!()
+    };
+    let done: u64 = track_record.agents.iter().map(|agent| agent.tally.done).sum();
     assert_eq!(done, 8, "a plan, three leaves, as many reflections, and the report");
 }
 

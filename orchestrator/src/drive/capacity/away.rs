@@ -18,14 +18,14 @@ const MOST_AWAY: usize = 1024;
 /// Specialists of which the last one left lately.
 #[derive(Debug)]
 pub(super) struct Away {
-    left: HashMap<Role, Left>,
+    left: HashMap<Role, EmptiedRole>,
     /// When this orchestrator began to look who is there.
     began: Instant,
 }
 
 /// A role of which nobody is there any more.
 #[derive(Debug)]
-struct Left {
+struct EmptiedRole {
     since: Instant,
     specialty: Specialty,
 }
@@ -42,7 +42,7 @@ impl Away {
         self.left.retain(|_, left| left.since.elapsed() < LONGEST_REMEMBERED);
         if self.left.len() < MOST_AWAY {
             let role = specialty.role.clone();
-            self.left.insert(role, Left { since: Instant::now(), specialty });
+            self.left.insert(role, EmptiedRole { since: Instant::now(), specialty });
         }
     }
 

@@ -21,8 +21,8 @@ use muster_shared::run::{AgentEvent, Input, RecordEvent, RunState};
 
 use self::watch::{Lost, Watch};
 use super::capacity::Holding;
-use super::office::Office;
-use super::run_actor::Mail;
+use super::context::OrchestratorContext;
+use super::run_actor::RunMessage;
 use super::turn::wake_others;
 use crate::decide::{holders, last_chances};
 
@@ -37,10 +37,10 @@ const LONG: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// When the registry cannot be watched, or cannot be watched any more.
-pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
-    let mut changes = office.bus.registry().watch().await?;
-    let mut presence = listen(office.bus.clone()).into_stream().flatten().boxed();
-    let mut watch = Watch::new(office.bus.settings().heartbeat);
+pub(super) async fn watch_agents(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
+    let mut changes = context.bus.registry().watch().await?;
+    let mut presence = listen(context.bus.clone()).into_stream().flatten().boxed();
+    let mut watch = Watch::new(context.bus.settings().heartbeat);
     loop {
         let wait = watch.next().map_or(LONG, |at| at.saturating_duration_since(Instant::now()));
         tokio::select! {
@@ -48,15 +48,15 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
                 Some(change) => {
                     watch.registry_changed(&change, Instant::now());
                     if let RegistryChange::Joined(profile) = &change {
-                        office.found(&profile.agent);
+                        context.found(&profile.agent);
                     }
                     if let RegistryChange::Left(agent) = &change {
-                        office.ownership.owner_lost(agent);
-                        if office.capacity.knows(agent) || office.is_missing(agent) {
-                            clear_up_after(&office, agent.clone());
+                        context.ownership.owner_lost(agent);
+                        if context.capacity.knows(agent) || context.is_missing(agent) {
+                            clear_up_after(&context, agent.clone());
                         }
                     }
-                    wake_others(&office, office.capacity.agents_changed(change));
+                    wake_others(&context, context.capacity.agents_changed(change));
                 }
                 None => return Err(BusError::Other {
                     what: "watching the registry".into(),
@@ -64,20 +64,20 @@ pub(super) async fn watch_agents(office: Arc<Office>) -> Result<(), BusError> {
                 }),
             },
             told = presence.next() => match told {
-                Some(Presence::Here(here)) => watch.roll(here, members(&office), Instant::now()),
+                Some(Presence::Here(here)) => watch.roll(here, members(&context), Instant::now()),
                 Some(Presence::Came { agent, instance }) => watch.came(agent, instance),
                 Some(Presence::Went { agent, instance, reason }) => {
-                    let known = is_of_fleet(&office, &agent);
+                    let known = is_of_fleet(&context, &agent);
                     watch.went(agent, &instance, &reason, known, Instant::now());
                 }
                 None => {
                     tracing::warn!("the server tells no more who comes and goes; asking again");
-                    presence = tokio::time::sleep(PAUSE).then(|()| listen(office.bus.clone())).into_stream().flatten().boxed();
+                    presence = tokio::time::sleep(PAUSE).then(|()| listen(context.bus.clone())).into_stream().flatten().boxed();
                 }
             },
             () = tokio::time::sleep(wait) => {
                 for lost in watch.due(Instant::now()) {
-                    tell(&office, lost);
+                    tell(&context, lost);
                 }
             }
         }
@@ -111,43 +111,43 @@ async fn listen(bus: Bus) -> BoxStream<'static, Presence> {
 }
 
 /// Who should be connected: the agents and the other orchestrators.
-fn members(office: &Office) -> Vec<AgentId> {
-    let orchestrators = office.ownership.sessions().others();
-    office.capacity.agents().into_iter().chain(orchestrators).collect()
+fn members(context: &OrchestratorContext) -> Vec<AgentId> {
+    let orchestrators = context.ownership.sessions().others();
+    context.capacity.agents().into_iter().chain(orchestrators).collect()
 }
 
 /// Whether it is an agent or an orchestrator that is known here, and not somebody who looks in.
-fn is_of_fleet(office: &Office, agent: &AgentId) -> bool {
-    office.capacity.knows(agent) || office.ownership.sessions().is_live(agent)
+fn is_of_fleet(context: &OrchestratorContext, agent: &AgentId) -> bool {
+    context.capacity.knows(agent) || context.ownership.sessions().is_live(agent)
 }
 
 /// Empties the queue of an agent that left. What was in it is offered to others by the runs that it concerns.
-fn clear_up_after(office: &Arc<Office>, agent: AgentId) {
-    let office = Arc::clone(office);
+fn clear_up_after(context: &Arc<OrchestratorContext>, agent: AgentId) {
+    let context = Arc::clone(context);
     tokio::spawn(async move {
-        if let Err(error) = office.bus.tasks().abandon(&agent).await {
+        if let Err(error) = context.bus.tasks().abandon(&agent).await {
             tracing::debug!(%agent, %error, "what is left in the queue of an agent that left stays there");
         }
     });
 }
 
-fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {
+fn tell(context: &Arc<OrchestratorContext>, Lost { agent, reason, of_connection }: Lost) {
     tracing::info!(%agent, reason, "a process of the fleet is lost");
-    office.ownership.owner_lost(&agent);
-    let in_hand = office.capacity.in_hand(&agent);
+    context.ownership.owner_lost(&agent);
+    let in_hand = context.capacity.in_hand(&agent);
     if of_connection {
-        office.missing(&agent);
-        wake_others(office, office.capacity.agents_changed(RegistryChange::Left(agent.clone())));
+        context.missing(&agent);
+        wake_others(context, context.capacity.agents_changed(RegistryChange::Left(agent.clone())));
     }
-    office.registry.tell_all(|| {
+    context.registry.tell_all(|| {
         let (agent, reason) = (agent.clone(), reason.clone());
         // Less what is the run's own, once it is told.
-        Mail::Wake(Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: in_hand })
+        RunMessage::Wake(Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: in_hand })
     });
     if of_connection {
-        let office = Arc::clone(office);
+        let context = Arc::clone(context);
         tokio::spawn(async move {
-            if let Err(error) = office.bus.registry().forget(&agent).await {
+            if let Err(error) = context.bus.registry().forget(&agent).await {
                 tracing::debug!(%agent, %error, "the registry forgets a lost agent when its time is up");
             }
         });
@@ -160,20 +160,20 @@ fn tell(office: &Arc<Office>, Lost { agent, reason, of_connection }: Lost) {
 /// # Errors
 /// When the bus fails.
 pub(super) async fn witness(
-    office: &Office,
+    context: &OrchestratorContext,
     run: Option<&RunState>,
     taken_over: bool,
     mut wakes: Vec<Input>,
 ) -> Result<Vec<Input>, BusError> {
     let Some(run) = run.filter(|run| !run.status.is_ended()) else { return Ok(wakes) };
     if taken_over {
-        wakes.extend(absent(office, run).await?);
+        wakes.extend(absent(context, run).await?);
     }
     for wake in &mut wakes {
         if let Input::AgentLost { agent, steps, elsewhere, .. } = wake {
             *elsewhere = elsewhere.saturating_sub(own_of(run, agent));
             for (task, generation) in last_chances(run, agent) {
-                let step = last_step(office, run.id, &task, generation).await?;
+                let step = last_step(context, run.id, &task, generation).await?;
                 steps.insert(task, step);
             }
         }
@@ -187,15 +187,15 @@ fn own_of(run: &RunState, agent: &AgentId) -> u32 {
 }
 
 /// Agents that have tasks of the run in hand and are not on the bus.
-async fn absent(office: &Office, run: &RunState) -> Result<Vec<Input>, BusError> {
+async fn absent(context: &OrchestratorContext, run: &RunState) -> Result<Vec<Input>, BusError> {
     let mut missing = holders(run);
-    missing.retain(|agent| !office.capacity.knows(agent));
+    missing.retain(|agent| !context.capacity.knows(agent));
     if missing.is_empty() {
         return Ok(Vec::new());
     }
     // It may have come a moment ago.
-    for profile in office.bus.registry().list().await? {
-        if !office.is_missing(&profile.agent) {
+    for profile in context.bus.registry().list().await? {
+        if !context.is_missing(&profile.agent) {
             missing.remove(&profile.agent);
         }
     }
@@ -206,13 +206,13 @@ async fn absent(office: &Office, run: &RunState) -> Result<Vec<Input>, BusError>
 }
 
 async fn last_step(
-    office: &Office,
+    context: &OrchestratorContext,
     run: RunId,
     task: &TaskId,
     generation: Generation,
 ) -> Result<u32, BusError> {
     let filter = RecordFilter::Task { run, task: task.clone(), generation };
-    let entries = office.bus.record().read(&filter, Seq(0)).await?;
+    let entries = context.bus.record().read(&filter, Seq(0)).await?;
     let step = |event: &RecordEvent| match event {
         RecordEvent::Agent(_, AgentEvent::Step(step)) => Some(step.number),
         RecordEvent::Agent(

@@ -69,7 +69,7 @@ fn created(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyE
         ended_at: None,
         deadline: *deadline,
         plan: None,
-        unfolding: std::collections::BTreeMap::new(),
+        expansion: std::collections::BTreeMap::new(),
         groups: std::collections::BTreeMap::new(),
         refused_plans: Vec::new(),
         lessons: Vec::new(),
@@ -140,10 +140,10 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
             change_plan(state, plan)?;
             control::enter(state, Phase::Executing, now);
         }
-        RunEvent::StepsUnfolded { fates, tasks } => {
+        RunEvent::StepsExpanded { step_outcomes, tasks } => {
             require_phase(state, &[Phase::Executing], name)?;
             grow_plan(state, tasks);
-            state.unfolding.extend(fates.clone());
+            state.expansion.extend(step_outcomes.clone());
         }
         RunEvent::TaskStarted { task, generation, agent, attempt, ack, after_step } => {
             let holder = Holder { task, generation: *generation, agent, attempt: *attempt };
@@ -243,7 +243,7 @@ fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(),
         RunEvent::HandOverRefused { task, chain: _, agent, reason: _ } => {
             wait::hand_over_refused(state, name, task, agent.as_ref())?;
         }
-        RunEvent::StandstillEnded { task, circle: _, reason: _ } => wait::still_waits(state, name, task)?,
+        RunEvent::DeadlockEnded { task, circle: _, reason: _ } => wait::still_waits(state, name, task)?,
         RunEvent::ChildBegun { task, generation, run, goal } => {
             wait::child_begun(state, name, (task, *generation), (*run, goal), now)?;
         }

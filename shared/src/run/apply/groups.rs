@@ -5,7 +5,7 @@ use super::super::state::{RunState, TaskState};
 use super::error::ApplyError;
 use super::planning;
 use super::task::{at_generation, executable, illegal, move_to};
-use crate::flow::{Outcome, Pattern, Product, TaskStatus, Verdict, View};
+use crate::flow::{GroupVerdict, Outcome, Pattern, Product, TaskStatus, View};
 use crate::ids::{Attempt, Generation, TaskId, TaskIndex};
 use crate::time::Millis;
 
@@ -115,7 +115,7 @@ pub(super) fn settled(
     state: &mut RunState,
     event: &'static str,
     (task, generation): (&TaskIndex, Generation),
-    verdict: &Verdict,
+    verdict: &GroupVerdict,
 ) -> Result<(), ApplyError> {
     in_work(state, event, task, generation)?;
     let counts = TaskId::Leaf(verdict.counts.clone());
@@ -137,7 +137,7 @@ pub(super) fn settled(
 
 /// The outcome as that of the task. Whoever uses its result reads who sees it differently; what was used stands with
 /// the members.
-fn marked(outcome: Outcome, verdict: &Verdict) -> Outcome {
+fn marked(outcome: Outcome, verdict: &GroupVerdict) -> Outcome {
     let mut outcome = Outcome { last_step: None, ..outcome };
     if let (Some(Product::Result(result)), Some(dissent)) = (&mut outcome.product, verdict.dissent_in_words())
     {

@@ -11,7 +11,7 @@ use crate::flow::{Bid, Goal, PlanDraft, RunLimits};
 use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
-use crate::standing::Tally;
+use crate::track_record::Tally;
 
 /// What a run decides upon. What comes from outside the record is copied into it here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -190,7 +190,7 @@ pub enum Input {
         bids: Vec<Bid>,
         /// What those who bid did in earlier runs, as far as that is known.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        standings: BTreeMap<AgentId, Tally>,
+        track_records: BTreeMap<AgentId, Tally>,
     },
     /// Somebody answers a question of the run.
     Answer {

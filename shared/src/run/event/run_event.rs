@@ -7,12 +7,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Checked, Evidence, FailedPlan, StopReason};
-use crate::blueprint::Fate;
+use crate::blueprint::StepOutcome;
 use crate::conflict::Side;
 use crate::flow::{
-    About, Bid, ConflictStep, ContextAuthor, DraftReview, FailureKind, Goal, Observation, OnTimeout, Pattern,
-    PeerAnswer, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply, Report, Response, RunLimits,
-    Verdict, View, Wait,
+    About, Bid, ConflictStep, ContextAuthor, DraftReview, FailureKind, Goal, GroupVerdict, Observation,
+    OnTimeout, Pattern, PeerAnswer, Plan, PlanTask, Question, Reflection, RefusedOperation, Reply, Report,
+    Response, RunLimits, View, Wait,
 };
 use crate::ids::{AgentId, Attempt, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
@@ -82,9 +82,9 @@ pub enum RunEvent {
         repairs: Vec<String>,
     },
     /// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
-    StepsUnfolded {
+    StepsExpanded {
         /// What became of each step.
-        fates: BTreeMap<String, Fate>,
+        step_outcomes: BTreeMap<String, StepOutcome>,
         /// The tasks that came with it.
         tasks: BTreeMap<TaskIndex, PlanTask>,
     },
@@ -271,7 +271,7 @@ pub enum RunEvent {
         /// Its generation.
         generation: Generation,
         /// Which result counts, what decided, and who sees it differently.
-        verdict: Verdict,
+        verdict: GroupVerdict,
     },
     /// A task was cut off.
     TaskAborted {
@@ -379,7 +379,7 @@ pub enum RunEvent {
         reason: String,
     },
     /// Tasks waited for each other, or for what cannot come. One of them goes on without.
-    StandstillEnded {
+    DeadlockEnded {
         /// The task that goes on.
         task: TaskId,
         /// Who waits for whom, in order: the last one for the first. Empty where they do not wait in a circle.

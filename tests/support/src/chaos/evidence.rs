@@ -31,7 +31,7 @@ const KEPT: usize = 20;
 
 /// What came of an ordeal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct ChaosResult {
     /// Runs that were submitted.
     pub runs: usize,
     /// Runs that ended with a report, exactly once.
@@ -87,7 +87,7 @@ pub struct OfShape {
 /// A run that takes so many times the median of its shape is slow.
 const SLOW: u64 = 10;
 
-impl Verdict {
+impl ChaosResult {
     /// This fleet had a shape, and this was done to it.
     pub(super) fn of_shape(self, shape: Shape, faults: Faults) -> Self {
         let took = Spread::of(self.lengths.iter().map(|(_, took)| *took).collect());

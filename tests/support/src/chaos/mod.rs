@@ -12,7 +12,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-pub use evidence::Verdict;
+pub use evidence::ChaosResult;
 pub use recovery::{Spread, Spreads};
 pub use shape::Shape;
 pub use torment::{Faults, Targets};
@@ -83,9 +83,9 @@ impl Ordeal {
     ///
     /// # Errors
     /// When the fleet does not come up, or the record cannot be read in the end.
-    pub fn undergo(&self, stop: &AtomicBool, mut tell: impl FnMut(Progress)) -> io::Result<Verdict> {
+    pub fn undergo(&self, stop: &AtomicBool, mut tell: impl FnMut(Progress)) -> io::Result<ChaosResult> {
         let shapes = self.shapes.clamp(1, self.runs.max(1));
-        let mut all = Verdict::default();
+        let mut all = ChaosResult::default();
         for number in 0..shapes {
             // What is left over goes to the first ones.
             let runs = self.runs / shapes + usize::from(number < self.runs % shapes);
@@ -108,7 +108,7 @@ impl Ordeal {
         shape: Shape,
         stop: &AtomicBool,
         mut tell: impl FnMut(Progress),
-    ) -> io::Result<Verdict> {
+    ) -> io::Result<ChaosResult> {
         let server = ModelServer::start(model::script(self.runs, shape))?;
         let begun = SystemTime::now();
         let mut cluster = self.cluster()?;
@@ -127,7 +127,7 @@ impl Ordeal {
         }
         torment.end(cluster.as_mut());
         let seen = traffic.finish();
-        let verdict = Verdict::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
+        let verdict = ChaosResult::of(&fleet.url(), &seen, &torment, &server.log(), begun)?;
         drop(another);
         let mut verdict = verdict.of_shape(shape, torment.faults());
         let is_quick =

@@ -84,7 +84,7 @@ pub(super) fn blocks(
     trails: &BTreeMap<(String, u32), Vec<String>>,
 ) -> Vec<RawBlock> {
     let language = source::language(path);
-    let mut cutter = Cutter::default();
+    let mut cutter = BlockSplitter::default();
     let mut reader = source::CommentReader::new(language);
     let mut last = None;
     for (&number, raw) in lines {
@@ -144,7 +144,7 @@ fn is_aligned(line: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Cutter {
+struct BlockSplitter {
     done: Vec<RawBlock>,
     open: RawBlock,
     headings: Vec<(usize, String)>,
@@ -157,7 +157,7 @@ struct Cutter {
     in_tag: bool,
 }
 
-impl Cutter {
+impl BlockSplitter {
     /// Lines are missing here: nothing before belongs to what follows, except the headings.
     fn gap(&mut self) {
         self.flush();

@@ -336,7 +336,7 @@ impl Crowd {
         };
         let bids = there.enumerate().map(bid).collect();
         let index = task.leaf().unwrap().clone();
-        self.tell(at, vec![Input::Bids { task: index, number, bids, standings: BTreeMap::new() }]);
+        self.tell(at, vec![Input::Bids { task: index, number, bids, track_records: BTreeMap::new() }]);
         true
     }
 
@@ -465,7 +465,7 @@ impl Crowd {
     }
 
     /// How the runs stand, for people.
-    pub(super) fn standing(&self) -> String {
+    pub(super) fn track_record(&self) -> String {
         let tasks = |run: &RunState| {
             let tasks =
                 run.tasks.iter().map(|(task, state)| format!("{task} {:?} {:?}", state.status, state.queue));

@@ -54,7 +54,7 @@ fn bring_to_its_end(crowd: &mut Crowd) {
         let did = crowd.take(0) || crowd.end(0, None) || crowd.bid(0) || crowd.wait();
         rounds += 1;
         if !did || rounds > 2_000 {
-            crowd.wrong = Some(format!("the runs do not come to their end:\n{}", crowd.standing()));
+            crowd.wrong = Some(format!("the runs do not come to their end:\n{}", crowd.track_record()));
         }
     }
 }
@@ -71,7 +71,7 @@ fn play_with(crowd: &mut Crowd, steps: &[Step], mut before: impl FnMut(&mut Crow
         before(crowd);
         crowd.look();
         if let Some(wrong) = &crowd.wrong {
-            return Err(format!("{step:?}: {wrong}\n{}", crowd.standing()));
+            return Err(format!("{step:?}: {wrong}\n{}", crowd.track_record()));
         }
     }
     bring_to_its_end(crowd);

@@ -8,9 +8,9 @@ use super::question::question;
 use super::text::{capitalise, normalise_space, sentences, shorten, words};
 
 /// Most questions made of one goal.
-pub(super) const MAX_FACETS: usize = 6;
+pub(super) const MAX_SUBQUESTIONS: usize = 6;
 /// Longest question, in characters.
-const MAX_FACET: usize = 400;
+const MAX_SUBQUESTION: usize = 400;
 /// How the goal of a task begins that searches again with other words.
 const WIDER: &str = "Search more widely: ";
 /// What stands between the question and the words that may stand for its own.
@@ -18,33 +18,33 @@ const ALSO: &str = " (also: ";
 
 /// What a research task asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ResearchQuestion {
     /// The question.
-    pub(super) facet: String,
+    pub(super) subquestion: String,
     /// Other words to search with.
     pub(super) also: Vec<String>,
     /// Whether the question was searched for before.
     pub(super) widened: bool,
 }
 
-impl Asked {
+impl ResearchQuestion {
     /// Reads the goal of a task.
     pub(super) fn of_goal(goal: &str) -> Self {
         let goal = normalise_space(goal);
         let Some(wider) = goal.strip_prefix(WIDER.trim_end()) else {
-            return Self { facet: goal, also: Vec::new(), widened: false };
+            return Self { subquestion: goal, also: Vec::new(), widened: false };
         };
-        let (facet, also) = wider.rsplit_once(ALSO).unwrap_or((wider, ""));
+        let (subquestion, also) = wider.rsplit_once(ALSO).unwrap_or((wider, ""));
         let also = also.trim_end_matches(')').split(", ").filter(|word| !word.is_empty()).map(str::to_owned);
-        Self { facet: facet.trim().to_owned(), also: also.collect(), widened: true }
+        Self { subquestion: subquestion.trim().to_owned(), also: also.collect(), widened: true }
     }
 
     /// The goal of a task that searches for a question again, with other words.
-    pub(super) fn wider_goal(facet: &str, also: &[String]) -> String {
+    pub(super) fn wider_goal(subquestion: &str, also: &[String]) -> String {
         if also.is_empty() {
-            format!("{WIDER}{facet}")
+            format!("{WIDER}{subquestion}")
         } else {
-            format!("{WIDER}{facet}{ALSO}{})", also.join(", "))
+            format!("{WIDER}{subquestion}{ALSO}{})", also.join(", "))
         }
     }
 }
@@ -75,36 +75,36 @@ pattern!(
 pattern!(POINTS_BACK, r"(?i)\b(?:it|its|they|them|their|theirs|this|these|those|that one|he|she)\b");
 
 /// The questions a goal asks, in order, each able to stand on its own.
-pub(super) fn facets(goal: &str) -> Vec<String> {
-    let mut facets: Vec<String> = Vec::new();
+pub(super) fn subquestions(goal: &str) -> Vec<String> {
+    let mut subquestions: Vec<String> = Vec::new();
     let mut subject = String::new();
     for clause in clauses(goal) {
         let says_nothing = question(&clause, &[]).terms.iter().all(|term| term.light);
-        if says_nothing && !facets.is_empty() && !POINTS_BACK.is_match(&clause) {
+        if says_nothing && !subquestions.is_empty() && !POINTS_BACK.is_match(&clause) {
             continue;
         }
-        let facet = on_its_own(&clause, &subject);
+        let subquestion = on_its_own(&clause, &subject);
         let found = subject_of(&clause);
         if !found.is_empty() {
             subject = found;
         }
-        if !facets.iter().any(|known| known.eq_ignore_ascii_case(&facet)) {
-            facets.push(facet);
+        if !subquestions.iter().any(|known| known.eq_ignore_ascii_case(&subquestion)) {
+            subquestions.push(subquestion);
         }
     }
-    if facets.is_empty() {
-        facets.push(shorten(&normalise_space(goal), MAX_FACET));
+    if subquestions.is_empty() {
+        subquestions.push(shorten(&normalise_space(goal), MAX_SUBQUESTION));
     }
-    join_surplus(facets)
+    join_surplus(subquestions)
 }
 
 /// More questions than fit are asked together in the last one.
-fn join_surplus(mut facets: Vec<String>) -> Vec<String> {
-    if facets.len() > MAX_FACETS {
-        let surplus = facets.split_off(MAX_FACETS - 1).join(" ");
-        facets.push(shorten(&surplus, MAX_FACET));
+fn join_surplus(mut subquestions: Vec<String>) -> Vec<String> {
+    if subquestions.len() > MAX_SUBQUESTIONS {
+        let surplus = subquestions.split_off(MAX_SUBQUESTIONS - 1).join(" ");
+        subquestions.push(shorten(&surplus, MAX_SUBQUESTION));
     }
-    facets
+    subquestions
 }
 
 fn clauses(goal: &str) -> Vec<String> {
@@ -228,7 +228,7 @@ pattern!(TAIL, r"(?i)\b(?:of|in|for|on|with|between|to|from)\b");
 /// The question with the subject named when it only points back to it.
 fn on_its_own(clause: &str, subject: &str) -> String {
     let text =
-        capitalise(shorten(&normalise_space(clause), MAX_FACET).trim_end_matches([',', ';', ' ', ':']));
+        capitalise(shorten(&normalise_space(clause), MAX_SUBQUESTION).trim_end_matches([',', ';', ' ', ':']));
     let text = closed(&text);
     let points_back = !subject.is_empty() && POINTS_BACK.is_match(&text);
     let says_little = question(&text, &[]).terms.iter().filter(|term| !term.light).count() < 3;
@@ -267,8 +267,8 @@ fn subject_of(clause: &str) -> String {
 }
 
 /// A few words that name a question.
-pub(super) fn title_of(facet: &str) -> String {
-    let plain = facet.trim_end_matches(['?', '.', '!']);
+pub(super) fn title_of(subquestion: &str) -> String {
+    let plain = subquestion.trim_end_matches(['?', '.', '!']);
     let plain = plain.split(" (about:").next().unwrap_or(plain);
     shorten(plain, 60)
 }
@@ -320,31 +320,31 @@ mod tests {
             ("", &[""]),
         ];
         for (goal, expected) in table {
-            assert_eq!(facets(goal), *expected, "{goal}");
+            assert_eq!(subquestions(goal), *expected, "{goal}");
         }
     }
 
     #[test]
     fn a_wider_goal_is_read_back() {
-        let goal = Asked::wider_goal("Why X (so)?", &["a".to_owned(), "b".to_owned()]);
-        let asked = Asked::of_goal(&goal);
+        let goal = ResearchQuestion::wider_goal("Why X (so)?", &["a".to_owned(), "b".to_owned()]);
+        let asked = ResearchQuestion::of_goal(&goal);
         assert_eq!(
             asked,
-            Asked {
-                facet: "Why X (so)?".to_owned(),
+            ResearchQuestion {
+                subquestion: "Why X (so)?".to_owned(),
                 also: vec!["a".to_owned(), "b".to_owned()],
                 widened: true
             }
         );
-        assert!(!Asked::of_goal("Why X?").widened);
+        assert!(!ResearchQuestion::of_goal("Why X?").widened);
     }
 
     proptest! {
         #[test]
         fn every_goal_has_questions(goal in "([\\PC]{0,20}|what is |, and how |\\?|\n|- ){0,20}") {
-            let found = facets(&goal);
-            prop_assert!((1..=MAX_FACETS).contains(&found.len()));
-            prop_assert_eq!(&found, &facets(&goal));
+            let found = subquestions(&goal);
+            prop_assert!((1..=MAX_SUBQUESTIONS).contains(&found.len()));
+            prop_assert_eq!(&found, &subquestions(&goal));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use muster_shared::ids::Role;
 
 use crate::model::chat::ChatModel;
-use crate::model::offline::OfflineMind;
-use crate::model::provider::{ModelClient, Provider};
+use crate::model::offline::OfflineModel;
+use crate::model::provider::{Provider, ProviderClient};
 use crate::model::retry::Resilient;
 use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
-use crate::react::mind::{ChatMind, Mind};
+use crate::react::model::{ChatClient, ModelClient};
 use crate::settings::AgentSettings;
 
 /// Longest key file that is read, in bytes.
@@ -21,25 +21,25 @@ const MAX_KEPT: usize = 32;
 /// Makes the mind for a model that a run asks for, or for the agent's own choice when it asks for none.
 ///
 /// The error says what to do.
-pub type MindMaker = Arc<dyn Fn(Option<&str>) -> Result<Mind, String> + Send + Sync>;
+pub type ModelClientFactory = Arc<dyn Fn(Option<&str>) -> Result<ModelClient, String> + Send + Sync>;
 
 /// Minds by settings and the conventional environment variables; each is made once.
 #[must_use]
-pub fn minds_from_environment(settings: AgentSettings, role: Role) -> MindMaker {
-    let made: Mutex<BTreeMap<Option<String>, Mind>> = Mutex::new(BTreeMap::new());
-    let client = ModelClient::default();
+pub fn minds_from_environment(settings: AgentSettings, role: Role) -> ModelClientFactory {
+    let made: Mutex<BTreeMap<Option<String>, ModelClient>> = Mutex::new(BTreeMap::new());
+    let client = ProviderClient::default();
     Arc::new(move |asked: Option<&str>| {
         let key = asked.map(str::to_owned);
         let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mind) = made.get(&key) {
-            return Ok(mind.clone());
+        if let Some(model) = made.get(&key) {
+            return Ok(model.clone());
         }
-        let mind = make(&settings, &role, asked, &client)?;
+        let model = make(&settings, &role, asked, &client)?;
         if made.len() >= MAX_KEPT {
             made.clear();
         }
-        made.insert(key, mind.clone());
-        Ok(mind)
+        made.insert(key, model.clone());
+        Ok(model)
     })
 }
 
@@ -47,18 +47,18 @@ fn make(
     settings: &AgentSettings,
     role: &Role,
     asked: Option<&str>,
-    client: &ModelClient,
-) -> Result<Mind, String> {
+    client: &ProviderClient,
+) -> Result<ModelClient, String> {
     let primary = target(settings, asked.or_else(|| settings.model_of(role)), asked.is_none())?;
     let Some(primary) = provider(settings, primary, client) else {
-        return Ok(Mind::Offline(OfflineMind));
+        return Ok(ModelClient::Offline(OfflineModel));
     };
     let mut fallbacks = Vec::new();
     for model in &settings.fallback_models {
         fallbacks.extend(provider(settings, target(settings, Some(model), false)?, client));
     }
     let model = Resilient::new(primary, fallbacks, settings.retries);
-    Ok(Mind::Chat(ChatMind::new(Arc::new(model), settings.tool_calling.into())))
+    Ok(ModelClient::Chat(ChatClient::new(Arc::new(model), settings.tool_calling.into())))
 }
 
 /// The settings' endpoint and key belong to the settings' own model.
@@ -81,7 +81,7 @@ fn read_key(path: &str) -> Result<String, String> {
 fn provider(
     settings: &AgentSettings,
     target: ModelTarget,
-    client: &ModelClient,
+    client: &ProviderClient,
 ) -> Option<Arc<dyn ChatModel>> {
     if target.provider == ModelProvider::Offline {
         return None;

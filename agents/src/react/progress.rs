@@ -10,8 +10,8 @@ use muster_shared::secret::Redactor;
 use muster_shared::wire::{Live, LiveKind};
 
 use super::states::SlotState;
+use crate::model::call_admission::StatusSink;
 use crate::model::chat::Delta;
-use crate::model::turnstile::Teller;
 
 /// A piece is said after this time or at this length, whichever comes first.
 const PAUSE: Duration = Duration::from_millis(80);
@@ -20,7 +20,7 @@ const PIECE: usize = 400;
 const MAX_HELD: usize = 4096;
 
 /// Speaks for one task.
-pub struct Voice {
+pub struct ProgressStream {
     feed: LiveFeed,
     redactor: Arc<Redactor>,
     template: Live,
@@ -30,16 +30,16 @@ pub struct Voice {
     /// How much of a tool call's arguments was shown.
     shown: usize,
     /// Where in them the thought stands that every call begins with.
-    place: Place,
+    place: AnswerPart,
     /// The same of an answer in text, and what of it is not understood yet.
-    in_text: (Place, String),
+    in_text: (AnswerPart, String),
     /// What the slot does that the task is in.
     slot: SlotState,
     /// How the task ended.
     end: Arc<OnceLock<(Ending, Usage)>>,
 }
 
-impl Voice {
+impl ProgressStream {
     /// Speaks for this task.
     #[must_use]
     pub fn new(feed: LiveFeed, redactor: Arc<Redactor>, role: Role, offer: &TaskOffered) -> Self {
@@ -55,8 +55,8 @@ impl Voice {
             thought,
             answer,
             shown: 0,
-            place: Place::Before,
-            in_text: (Place::Before, String::new()),
+            place: AnswerPart::Before,
+            in_text: (AnswerPart::Before, String::new()),
             slot: SlotState::default(),
             end: Arc::default(),
         }
@@ -88,7 +88,7 @@ impl Voice {
 
     /// Says what a call waits for; for whoever keeps the pace.
     #[must_use]
-    pub fn waiter(&self) -> Teller {
+    pub fn waiter(&self) -> StatusSink {
         let (feed, template, redactor) =
             (self.feed.clone(), self.template.clone(), Arc::clone(&self.redactor));
         Box::new(move |text: &str| {
@@ -126,7 +126,7 @@ impl Voice {
             Delta::ToolCall { arguments, .. } => {
                 // A shorter text is that of the next call.
                 if arguments.len() < self.shown {
-                    (self.shown, self.place) = (0, Place::Before);
+                    (self.shown, self.place) = (0, AnswerPart::Before);
                 }
                 let new = arguments.get(self.shown..).unwrap_or_default();
                 self.shown += self.place.share_out(new, &mut self.thought, &mut self.answer);
@@ -142,7 +142,7 @@ impl Voice {
     pub fn finish(&mut self) {
         let left = std::mem::take(&mut self.in_text.1);
         // Half a mark of JSON is nothing to read.
-        if matches!(self.in_text.0, Place::Prose) || !left.trim_start().starts_with(['{', '[', '\\']) {
+        if matches!(self.in_text.0, AnswerPart::Prose) || !left.trim_start().starts_with(['{', '[', '\\']) {
             self.answer.push_str(&left);
         }
         self.say(true);
@@ -159,8 +159,8 @@ impl Voice {
         self.thought.clear();
         self.answer.clear();
         self.shown = 0;
-        self.place = Place::Before;
-        self.in_text = (Place::Before, String::new());
+        self.place = AnswerPart::Before;
+        self.in_text = (AnswerPart::Before, String::new());
     }
 
     fn say(&mut self, all: bool) {
@@ -183,7 +183,7 @@ impl Voice {
 /// How far an answer has come in. Arguments of calls, and answers in JSON, begin with the thought; of what follows the
 /// texts are shown: nobody wants to read its brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum AnswerPart {
     /// Before the thought.
     Before,
     /// Within it.
@@ -194,7 +194,7 @@ enum Place {
     Prose,
 }
 
-impl Place {
+impl AnswerPart {
     /// Gives each part of newly arrived arguments to whom it belongs, and says how many bytes were understood; what is
     /// left may be cut in the middle.
     fn share_out(&mut self, new: &str, thought: &mut String, answer: &mut String) -> usize {
@@ -203,12 +203,12 @@ impl Place {
             let rest = &new[done..];
             match self {
                 Self::Before => match opening(rest) {
-                    Opening::Thought(after) => (*self, done) = (Self::Within, done + after),
-                    Opening::Other if rest.trim_start().starts_with(['{', '[']) => {
+                    AnswerStart::Thought(after) => (*self, done) = (Self::Within, done + after),
+                    AnswerStart::Other if rest.trim_start().starts_with(['{', '[']) => {
                         *self = Self::Json(Texts::default());
                     }
-                    Opening::Other => *self = Self::Prose,
-                    Opening::Unclear => return done,
+                    AnswerStart::Other => *self = Self::Prose,
+                    AnswerStart::Unclear => return done,
                 },
                 Self::Within => {
                     let (taken, ended) = take_text(rest, thought);
@@ -283,7 +283,7 @@ impl Texts {
     }
 }
 
-enum Opening {
+enum AnswerStart {
     /// The thought begins after so many bytes.
     Thought(usize),
     /// Something else comes first.
@@ -292,17 +292,17 @@ enum Opening {
     Unclear,
 }
 
-fn opening(text: &str) -> Opening {
+fn opening(text: &str) -> AnswerStart {
     let mut rest = text;
     for mark in ["{", "\"thought\"", ":", "\""] {
         rest = rest.trim_start();
         match rest.strip_prefix(mark) {
             Some(after) => rest = after,
-            None if mark.starts_with(rest) => return Opening::Unclear,
-            None => return Opening::Other,
+            None if mark.starts_with(rest) => return AnswerStart::Unclear,
+            None => return AnswerStart::Other,
         }
     }
-    Opening::Thought(text.len() - rest.len())
+    AnswerStart::Thought(text.len() - rest.len())
 }
 
 /// Takes a JSON text up to its closing mark, or as far as it is there, and says whether it was closed.
@@ -352,7 +352,7 @@ mod tests {
     fn the_thought_of_a_call_is_told_from_its_answer_however_it_arrives() {
         let whole = r#"{ "thought": "say \"so\"\nand é", "query": "x"}"#;
         for size in 1..=whole.len() {
-            let (mut place, mut shown) = (Place::Before, 0);
+            let (mut place, mut shown) = (AnswerPart::Before, 0);
             let (mut thought, mut answer) = (String::new(), String::new());
             for end in (size..whole.len()).step_by(size).chain([whole.len()]) {
                 let end = whole.floor_char_boundary(end);
@@ -360,11 +360,11 @@ mod tests {
             }
             assert_eq!((thought.as_str(), answer.as_str()), ("say \"so\" and é", "x "), "{size}");
         }
-        let (mut place, mut thought, mut answer) = (Place::Before, String::new(), String::new());
+        let (mut place, mut thought, mut answer) = (AnswerPart::Before, String::new(), String::new());
         let other = r#"{"query": "x"}"#;
         assert_eq!(place.share_out(other, &mut thought, &mut answer), other.len());
         assert_eq!((thought.as_str(), answer.as_str()), ("", "x "));
-        let (mut place, mut thought, mut answer) = (Place::Before, String::new(), String::new());
+        let (mut place, mut thought, mut answer) = (AnswerPart::Before, String::new(), String::new());
         let prose = "It is {so}, \"they\" say.";
         assert_eq!(place.share_out(prose, &mut thought, &mut answer), prose.len());
         assert_eq!((thought.as_str(), answer.as_str()), ("", prose));
@@ -375,7 +375,7 @@ mod tests {
         let whole = r#"{"thought": "t", "action": "submit", "arguments": {"conclusion": "Eggs \u00e0 la", "findings":
             [{"claim": "a \"b\"", "confidence": 90}, {"claim": "c"}], "done": true}}"#;
         for size in 1..=whole.len() {
-            let (mut place, mut shown) = (Place::Before, 0);
+            let (mut place, mut shown) = (AnswerPart::Before, 0);
             let (mut thought, mut answer) = (String::new(), String::new());
             for end in (size..whole.len()).step_by(size).chain([whole.len()]) {
                 shown += place.share_out(&whole[shown..end], &mut thought, &mut answer);

@@ -8,22 +8,22 @@ use std::time::Duration;
 use futures::StreamExt;
 use muster_bus::BusError;
 use muster_shared::ids::AgentId;
-use muster_shared::standing::{Identity, RunStanding, Standings, Tally};
+use muster_shared::track_record::{Identity, RunTrackRecord, Tally, TrackRecords};
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 
 /// After how long reading is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// What is known of everybody's work.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
-    known: Mutex<Standings>,
+pub(crate) struct TrackRecord {
+    known: Mutex<TrackRecords>,
 }
 
-impl Standing {
+impl TrackRecord {
     /// Takes in what was done in a run.
-    pub(super) fn learn(&self, kept: RunStanding) {
+    pub(super) fn learn(&self, kept: RunTrackRecord) {
         self.lock().learn(kept);
     }
 
@@ -42,31 +42,31 @@ impl Standing {
     }
 
     /// Whole after every call that changes it, so a panic elsewhere does not spoil it.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Standings> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, TrackRecords> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads what there is, then follows what others keep, for as long as it is polled.
-pub(super) async fn follow(office: Arc<Office>) {
+pub(super) async fn follow(context: Arc<OrchestratorContext>) {
     loop {
-        if let Err(error) = read(&office).await {
+        if let Err(error) = read(&context).await {
             tracing::warn!(%error, "what agents did in earlier runs cannot be read; trying again");
         }
         tokio::time::sleep(AGAIN).await;
     }
 }
 
-async fn read(office: &Office) -> Result<(), BusError> {
-    let standing = office.bus.standing();
-    for kept in standing.all().await? {
-        office.standing.learn(kept);
+async fn read(context: &OrchestratorContext) -> Result<(), BusError> {
+    let track_record = context.bus.track_record();
+    for kept in track_record.all().await? {
+        context.track_record.learn(kept);
     }
-    office.judge();
-    let mut kept = standing.watch().await?;
+    context.judge();
+    let mut kept = track_record.watch().await?;
     while let Some(kept) = kept.next().await {
-        office.standing.learn(kept);
-        office.judge();
+        context.track_record.learn(kept);
+        context.judge();
     }
     Ok(())
 }

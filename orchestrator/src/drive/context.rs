@@ -21,7 +21,7 @@ use super::lessons::Lessons;
 use super::owners::Handed;
 use super::ownership::{Load, Ownership};
 use super::registry::Registry;
-use super::standing::Standing;
+use super::track_record::TrackRecord;
 
 /// How long a run that cannot be handled is left alone before it is tried again.
 pub(super) const ASIDE: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ struct Aside {
 }
 
 /// What all parts of one orchestrator share.
-pub(crate) struct Office {
+pub(crate) struct OrchestratorContext {
     pub(crate) bus: Bus,
     pub(crate) settings: OrchestratorSettings,
     pub(crate) capacity: Capacity,
@@ -59,7 +59,7 @@ pub(crate) struct Office {
     /// What earlier runs taught.
     pub(crate) lessons: Lessons,
     /// What agents and tools did in earlier runs.
-    pub(crate) standing: Standing,
+    pub(crate) track_record: TrackRecord,
     /// Whether something was learnt by which agents were not judged yet.
     unjudged: AtomicBool,
     clock: Mutex<BrokerClock>,
@@ -73,7 +73,7 @@ pub(crate) struct Office {
     missing: DashMap<AgentId, Instant>,
 }
 
-impl Office {
+impl OrchestratorContext {
     /// `clock` goes by the broker's stamps: all orchestrators decide by the same time.
     pub(crate) fn new(
         bus: Bus,
@@ -93,7 +93,7 @@ impl Office {
             handed: Handed::default(),
             admission: Admission::default(),
             lessons: Lessons::default(),
-            standing: Standing::default(),
+            track_record: TrackRecord::default(),
             unjudged: AtomicBool::new(false),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
@@ -132,7 +132,7 @@ impl Office {
     /// Judges agents by what was learnt since the last time.
     pub(crate) fn judge_all(&self) {
         if self.unjudged.swap(false, Ordering::AcqRel) {
-            self.capacity.judge(&self.standing.lock());
+            self.capacity.judge(&self.track_record.lock());
         }
     }
 
@@ -181,7 +181,7 @@ impl Office {
     }
 
     /// What the registry is told: some of the runs that are left alone or rest now, and how often that happened.
-    pub(crate) fn standing_aside(&self) -> (Vec<SetAside>, u64) {
+    pub(crate) fn runs_set_aside(&self) -> (Vec<SetAside>, u64) {
         let now = Instant::now();
         let all = self.aside.iter().chain(self.slowed.iter()).filter(|aside| aside.until > now);
         let told = all.take(Profile::MOST_SET_ASIDE).map(|aside| SetAside {

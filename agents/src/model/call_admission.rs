@@ -9,11 +9,11 @@ use muster_shared::time::Millis;
 
 use super::breaker::Breakers;
 use super::budget::{Leave, Meter, Shortfall, USUAL_ANSWER};
+use super::budget_lease::{BudgetLease, BudgetLeaseError};
 use super::chat::{ChatAnswer, ChatRequest, ModelError, ModelErrorKind};
-use super::gate::{Gate, Tenure};
+use super::gate::{CallGate, Ownership};
 use super::pacing::Pacer;
 use super::pricing::Pricing;
-use super::purse::{Purse, PurseError};
 
 /// Tokens of an answer that a rate is charged with beforehand where nothing bounds it.
 const EXPECTED_ANSWER: u64 = 500;
@@ -26,26 +26,26 @@ pub struct Common {
     /// The pace of calls.
     pub pacer: Option<Arc<Pacer>>,
     /// The part in the fleet's budget, where it has one.
-    pub purse: Option<Arc<Purse>>,
+    pub budget_lease: Option<Arc<BudgetLease>>,
 }
 
 /// Told in a line what a call waits for.
-pub type Teller = Box<dyn Fn(&str) + Send + Sync>;
+pub type StatusSink = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What a task is shown to do while its call waits for its turn.
 const WAITING: &str = "waiting for the rate limit";
 
 /// The gate of one task.
 #[derive(Default)]
-pub struct Turnstile {
+pub struct CallAdmission {
     meter: Meter,
     common: Common,
     /// Told in a line what a call waits for.
-    waits: Option<Teller>,
+    waits: Option<StatusSink>,
     /// When the task has to end.
     deadline: Option<Millis>,
     /// Looked at last, right before a call is made.
-    tenure: Option<Arc<dyn Tenure>>,
+    ownership: Option<Arc<dyn Ownership>>,
     /// The call that was admitted and has not ended.
     under_way: Option<UnderWay>,
     /// Most tokens of the answer of the last call, where something bounded it.
@@ -72,7 +72,7 @@ struct UnderWay {
     sent: bool,
 }
 
-impl Turnstile {
+impl CallAdmission {
     /// The gate of a task that may use `budget` and has used `used`.
     #[must_use]
     pub fn new(budget: Budget, pricing: Pricing, used: Usage, common: Common) -> Self {
@@ -81,7 +81,7 @@ impl Turnstile {
 
     /// Has this told what a call waits for.
     #[must_use]
-    pub fn telling(self, waits: Teller) -> Self {
+    pub fn telling(self, waits: StatusSink) -> Self {
         Self { waits: Some(waits), ..self }
     }
 
@@ -93,8 +93,8 @@ impl Turnstile {
 
     /// Makes no call any more once the task is in other hands.
     #[must_use]
-    pub fn held_by(self, tenure: Arc<dyn Tenure>) -> Self {
-        Self { tenure: Some(tenure), ..self }
+    pub fn held_by(self, ownership: Arc<dyn Ownership>) -> Self {
+        Self { ownership: Some(ownership), ..self }
     }
 
     /// Counts calls that others had sent for the task when they died: each as its question, which is the one that is asked
@@ -142,15 +142,15 @@ impl Turnstile {
         for _ in 0..std::mem::take(&mut self.owing) {
             let used = self.meter.unanswered(target, request);
             self.owed += used;
-            if let Some(purse) = &self.common.purse {
-                tokio::spawn(Arc::clone(purse).settle(Usage::default(), used));
+            if let Some(budget_lease) = &self.common.budget_lease {
+                tokio::spawn(Arc::clone(budget_lease).settle(Usage::default(), used));
             }
         }
     }
 
     fn judge(&self, target: &str, request: &ChatRequest) -> Result<Leave, ModelError> {
         let mut leave = self.meter.judge(target, request).map_err(|short| refusal(target, &short))?;
-        if self.common.purse.as_ref().is_some_and(|purse| purse.counts_tokens()) {
+        if self.common.budget_lease.as_ref().is_some_and(|budget_lease| budget_lease.counts_tokens()) {
             leave.max_tokens = leave.max_tokens.or(request.max_tokens).or(Some(USUAL_ANSWER));
         }
         Ok(leave)
@@ -158,13 +158,13 @@ impl Turnstile {
 
     /// Sets aside what the call needs at most of the fleet's budget.
     async fn set_aside(&self, target: &str, leave: &Leave) -> Result<Usage, ModelError> {
-        let Some(purse) = &self.common.purse else { return Ok(Usage::default()) };
-        let priced = purse.limits_cost();
+        let Some(budget_lease) = &self.common.budget_lease else { return Ok(Usage::default()) };
+        let priced = budget_lease.limits_cost();
         let most = self.meter.most(target, leave, priced).map_err(|short| refusal(target, &short))?;
-        purse.take(most).await.map_err(|error| {
+        budget_lease.take(most).await.map_err(|error| {
             let kind = match error {
-                PurseError::UsedUp(_) => ModelErrorKind::BudgetExhausted,
-                PurseError::Bus(_) => ModelErrorKind::Unreachable,
+                BudgetLeaseError::UsedUp(_) => ModelErrorKind::BudgetExhausted,
+                BudgetLeaseError::Bus(_) => ModelErrorKind::Unreachable,
             };
             ModelError::new(kind, target, error.to_string())
         })?;
@@ -187,8 +187,8 @@ impl Turnstile {
     }
 
     async fn still_holds(&self, target: &str) -> Result<(), ModelError> {
-        let Some(tenure) = &self.tenure else { return Ok(()) };
-        tenure.holds().await.map_err(|why| ModelError::new(ModelErrorKind::Superseded, target, why))
+        let Some(ownership) = &self.ownership else { return Ok(()) };
+        ownership.holds().await.map_err(|why| ModelError::new(ModelErrorKind::Superseded, target, why))
     }
 
     /// The turn of the call under way did not come: nothing was used.
@@ -208,8 +208,8 @@ impl Turnstile {
 
     fn count(&mut self, call: &UnderWay, used: Usage) {
         self.counted += used;
-        if let Some(purse) = &self.common.purse {
-            tokio::spawn(Arc::clone(purse).settle(call.set_aside, used));
+        if let Some(budget_lease) = &self.common.budget_lease {
+            tokio::spawn(Arc::clone(budget_lease).settle(call.set_aside, used));
         }
         if let Some(pacer) = &self.common.pacer {
             pacer.took(&call.target, call.expected, used.tokens());
@@ -228,7 +228,7 @@ fn refusal(target: &str, short: &Shortfall) -> ModelError {
 }
 
 #[async_trait]
-impl Gate for Turnstile {
+impl CallGate for CallAdmission {
     async fn admit(&mut self, target: &str, request: &ChatRequest) -> Result<Option<u32>, ModelError> {
         self.count_owed(target, request);
         let leave = self.judge(target, request)?;

@@ -13,7 +13,7 @@ use super::{Decision, Situation};
 
 /// A decision in the making. Every event is folded at once, so that what is decided next sees what folding the
 /// record gives later.
-pub(super) struct Draft<'a> {
+pub(super) struct DecisionBuilder<'a> {
     situation: Situation<'a>,
     run: Option<RunState>,
     events: Vec<RunEvent>,
@@ -31,7 +31,7 @@ pub(super) struct Draft<'a> {
     wrong: Option<ApplyError>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DecisionBuilder<'a> {
     pub(super) fn new(run: Option<&RunState>, situation: Situation<'a>) -> Self {
         Self {
             situation,
@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
     }
 
     /// What of an agent's contract the result of an outcome does not hold.
-    pub(super) fn breach(&self, outcome: Seq) -> Option<&[String]> {
+    pub(super) fn contract_violation(&self, outcome: Seq) -> Option<&[String]> {
         self.broken.get(&outcome).map(Vec::as_slice)
     }
 
@@ -227,7 +227,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::LessonsRecalled { .. }
         | RunEvent::PlanRefused { .. }
         | RunEvent::PlanAdopted { .. }
-        | RunEvent::StepsUnfolded { .. }
+        | RunEvent::StepsExpanded { .. }
         | RunEvent::PlanningSkipped { .. }
         | RunEvent::PlanDrafted { .. }
         | RunEvent::PlanIterated { .. }
@@ -261,7 +261,7 @@ fn concerns_nobody(event: &RunEvent) -> bool {
         | RunEvent::InformationShared { .. }
         | RunEvent::ContextWritten { .. }
         | RunEvent::HandOverRefused { .. }
-        | RunEvent::StandstillEnded { .. }
+        | RunEvent::DeadlockEnded { .. }
         | RunEvent::ChildBegun { .. }
         | RunEvent::ChildAsked { .. }
         | RunEvent::ChildEnded { .. }

@@ -128,7 +128,7 @@ impl Tally {
 
 /// What one agent did in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct AgentStanding {
+pub struct AgentTrackRecord {
     /// The agent.
     pub agent: AgentId,
     /// Its role.
@@ -181,20 +181,20 @@ pub struct ToolTally {
 
 /// What agents and tools did in one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct RunStanding {
+pub struct RunTrackRecord {
     /// The run.
     pub run: RunId,
     /// When it ended.
     pub ended_at: Millis,
     /// Its agents.
     #[serde(default)]
-    pub agents: Vec<AgentStanding>,
+    pub agents: Vec<AgentTrackRecord>,
     /// Its tools, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, ToolTally>,
 }
 
-impl RunStanding {
+impl RunTrackRecord {
     /// Most agents that are kept of one run.
     pub const MOST_AGENTS: usize = 64;
     /// Most tools that are kept of one run.
@@ -223,8 +223,8 @@ const ENOUGH_CALLS: u64 = 4;
 
 /// What all did in the latest runs.
 #[derive(Debug, Clone, Default)]
-pub struct Standings {
-    runs: BTreeMap<RunId, RunStanding>,
+pub struct TrackRecords {
+    runs: BTreeMap<RunId, RunTrackRecord>,
     oldest: BTreeSet<(Millis, RunId)>,
     agents: BTreeMap<Identity, Tally>,
     /// When the newest run ended in which somebody did something.
@@ -233,16 +233,16 @@ pub struct Standings {
     tools: BTreeMap<String, ToolTally>,
 }
 
-impl Standings {
+impl TrackRecords {
     /// Most runs that are held; the oldest go first, so that what somebody did badly is forgotten in the end.
     pub const MOST_RUNS: usize = 500;
 
     /// Takes in what was done in a run, in place of what was known of it.
-    pub fn learn(&mut self, kept: RunStanding) {
+    pub fn learn(&mut self, kept: RunTrackRecord) {
         let kept = kept.bounded();
         self.forget(kept.run);
         self.fold(&kept, Tally::plus, u64::saturating_add);
-        for AgentStanding { agent, name, host, .. } in &kept.agents {
+        for AgentTrackRecord { agent, name, host, .. } in &kept.agents {
             let latest = self.latest.entry(Identity::of(agent, name, host)).or_default();
             *latest = kept.ended_at.max(*latest);
         }
@@ -262,8 +262,8 @@ impl Standings {
         }
     }
 
-    fn fold(&mut self, kept: &RunStanding, tally: fn(Tally, Tally) -> Tally, count: fn(u64, u64) -> u64) {
-        for AgentStanding { agent, role, model, name, host, tally: own } in &kept.agents {
+    fn fold(&mut self, kept: &RunTrackRecord, tally: fn(Tally, Tally) -> Tally, count: fn(u64, u64) -> u64) {
+        for AgentTrackRecord { agent, role, model, name, host, tally: own } in &kept.agents {
             change(&mut self.agents, Identity::of(agent, name, host), |sum| tally(sum, *own));
             change(&mut self.likes, (role.clone(), model.clone()), |sum| tally(sum, *own));
         }
@@ -343,8 +343,8 @@ mod tests {
         Identity::of(&agent(n), "", "here")
     }
 
-    fn run(n: u128, agents: &[(u32, u64, u64)], tools: &[(&str, u64, u64)]) -> RunStanding {
-        let agents = agents.iter().map(|(number, done, failed)| AgentStanding {
+    fn run(n: u128, agents: &[(u32, u64, u64)], tools: &[(&str, u64, u64)]) -> RunTrackRecord {
+        let agents = agents.iter().map(|(number, done, failed)| AgentTrackRecord {
             agent: agent(*number),
             role: "worker".into(),
             model: "m".into(),
@@ -355,7 +355,7 @@ mod tests {
         let tools = tools.iter().map(|(name, calls, failed)| {
             ((*name).to_owned(), ToolTally { calls: *calls, failed: *failed, ms: 1 })
         });
-        RunStanding {
+        RunTrackRecord {
             run: RunId::from_uuid(Uuid::from_u128(n)),
             ended_at: Millis(u64::try_from(n).unwrap_or(0)),
             agents: agents.collect(),
@@ -365,20 +365,20 @@ mod tests {
 
     #[test]
     fn a_run_counts_once_however_often_it_is_learnt() {
-        let mut standings = Standings::default();
-        standings.learn(run(1, &[(1, 5, 1)], &[]));
-        standings.learn(run(1, &[(1, 2, 2)], &[]));
-        standings.learn(run(2, &[(1, 1, 0)], &[]));
-        let known = standings.of(&process(1), Millis(0), "worker", "m");
+        let mut track_records = TrackRecords::default();
+        track_records.learn(run(1, &[(1, 5, 1)], &[]));
+        track_records.learn(run(1, &[(1, 2, 2)], &[]));
+        track_records.learn(run(2, &[(1, 1, 0)], &[]));
+        let known = track_records.of(&process(1), Millis(0), "worker", "m");
         assert_eq!(known.map(|tally| (tally.done, tally.failed, tally.mean_ms())), Some((3, 2, Some(100))));
     }
 
     #[test]
     fn who_did_little_is_judged_by_its_like() {
-        let mut standings = Standings::default();
-        standings.learn(run(1, &[(1, 4, 0), (2, 1, 0)], &[]));
+        let mut track_records = TrackRecords::default();
+        track_records.learn(run(1, &[(1, 4, 0), (2, 1, 0)], &[]));
         let done = |number, model| {
-            standings.of(&process(number), Millis(0), "worker", model).map(|tally| tally.done)
+            track_records.of(&process(number), Millis(0), "worker", model).map(|tally| tally.done)
         };
         assert_eq!(
             (done(1, "m"), done(2, "m"), done(3, "m"), done(3, "n")),
@@ -388,30 +388,30 @@ mod tests {
 
     #[test]
     fn the_oldest_runs_are_forgotten() {
-        let mut standings = Standings::default();
-        for n in 1..=(Standings::MOST_RUNS as u128 + 2) {
-            standings.learn(run(n, &[(u32::try_from(n).unwrap_or(0), 3, 0)], &[("t", 1, 1)]));
+        let mut track_records = TrackRecords::default();
+        for n in 1..=(TrackRecords::MOST_RUNS as u128 + 2) {
+            track_records.learn(run(n, &[(u32::try_from(n).unwrap_or(0), 3, 0)], &[("t", 1, 1)]));
         }
         assert_eq!(
-            (standings.of_agent(&process(2)), standings.of_agent(&process(3)).is_some()),
+            (track_records.of_agent(&process(2)), track_records.of_agent(&process(3)).is_some()),
             (None, true)
         );
-        assert!(standings.latest.len() <= Standings::MOST_RUNS, "{}", standings.latest.len());
-        assert_eq!(standings.tools()["t"].calls, Standings::MOST_RUNS as u64);
+        assert!(track_records.latest.len() <= TrackRecords::MOST_RUNS, "{}", track_records.latest.len());
+        assert_eq!(track_records.tools()["t"].calls, TrackRecords::MOST_RUNS as u64);
     }
 
     #[test]
     fn tools_that_mostly_fail_are_advised_against_worst_first() {
-        let mut standings = Standings::default();
-        standings.learn(run(1, &[], &[("a", 10, 6), ("b", 10, 9), ("c", 10, 5), ("d", 2, 2)]));
-        let advice = standings.advice(5);
+        let mut track_records = TrackRecords::default();
+        track_records.learn(run(1, &[], &[("a", 10, 6), ("b", 10, 9), ("c", 10, 5), ("d", 2, 2)]));
+        let advice = track_records.advice(5);
         assert_eq!(advice.len(), 2, "{advice:?}");
         assert!(advice[0].starts_with("b failed in 9 of its last 10 calls"), "{advice:?}");
-        assert_eq!(standings.advice(1).len(), 1);
+        assert_eq!(track_records.advice(1).len(), 1);
     }
 
     /// What the process `number` of an agent with this name did in a run.
-    fn named(n: u128, number: u32, name: &str, done: u64, failed: u64) -> RunStanding {
+    fn named(n: u128, number: u32, name: &str, done: u64, failed: u64) -> RunTrackRecord {
         let mut kept = run(n, &[(number, done, failed)], &[]);
         kept.agents[0].name = name.into();
         kept
@@ -419,29 +419,29 @@ mod tests {
 
     #[test]
     fn an_agent_stays_who_it_is_when_it_is_started_again() {
-        let mut standings = Standings::default();
-        standings.learn(named(1, 1, "worker-1", 2, 0));
-        standings.learn(named(2, 2, "worker-1", 2, 0));
-        standings.learn(named(3, 3, "worker-2", 0, 9));
+        let mut track_records = TrackRecords::default();
+        track_records.learn(named(1, 1, "worker-1", 2, 0));
+        track_records.learn(named(2, 2, "worker-1", 2, 0));
+        track_records.learn(named(3, 3, "worker-2", 0, 9));
         let who = |name: &str, host: &str| Identity::of(&agent(9), name, host);
-        assert_eq!(standings.of_agent(&who("worker-1", "here")).map(|tally| tally.done), Some(4));
-        assert_eq!(standings.of_agent(&who("worker-1", "there")), None, "that is another machine");
+        assert_eq!(track_records.of_agent(&who("worker-1", "here")).map(|tally| tally.done), Some(4));
+        assert_eq!(track_records.of_agent(&who("worker-1", "there")), None, "that is another machine");
     }
 
     #[test]
     fn who_is_new_or_started_again_is_not_held_to_what_went_wrong_before() {
-        let mut standings = Standings::default();
-        standings.learn(named(7, 1, "worker-1", 0, 9));
+        let mut track_records = TrackRecords::default();
+        track_records.learn(named(7, 1, "worker-1", 0, 9));
         let bad = |number: u32, name: &str, started: u64| {
             let who = Identity::of(&agent(number), name, "here");
-            standings.of(&who, Millis(started), "worker", "m").map(|tally| tally.failed)
+            track_records.of(&who, Millis(started), "worker", "m").map(|tally| tally.failed)
         };
         assert_eq!(bad(1, "worker-1", 3), Some(9), "it was there when it went wrong");
         assert_eq!(bad(2, "worker-1", 8), None, "it was started again since");
         assert_eq!(bad(3, "worker-3", 3), None, "its like did poorly, and it has done nothing");
-        standings.learn(named(9, 2, "worker-1", 0, 1));
+        track_records.learn(named(9, 2, "worker-1", 0, 1));
         let who = Identity::of(&agent(2), "worker-1", "here");
-        let again = standings.of(&who, Millis(8), "worker", "m").map(|tally| tally.failed);
+        let again = track_records.of(&who, Millis(8), "worker", "m").map(|tally| tally.failed);
         assert_eq!(again, Some(10), "it had its chance");
     }
 

@@ -1,4 +1,4 @@
-//! Capability gates: what a role may do beyond thinking (W7). What is closed is refused, and the model is told so.
+//! Permissions of a role: what a role may do beyond thinking (W7). What is not allowed is refused, and the model is told so.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Gate {
+pub enum RolePermission {
     /// Make plans of its own within a task.
     Plan,
     /// Call tools.
@@ -22,8 +22,8 @@ pub enum Gate {
     Peers,
 }
 
-impl Gate {
-    /// All gates.
+impl RolePermission {
+    /// All permissions.
     pub const ALL: [Self; 6] =
         [Self::Plan, Self::Tools, Self::People, Self::Blueprints, Self::Delegate, Self::Peers];
 
@@ -45,7 +45,7 @@ impl Gate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a gate of its own, open or closed")]
-pub struct Gates {
+pub struct RolePermissions {
     /// Whether it may make plans of its own within a task.
     pub plan: bool,
     /// Whether it may call tools.
@@ -60,27 +60,27 @@ pub struct Gates {
     pub peers: bool,
 }
 
-impl Default for Gates {
+impl Default for RolePermissions {
     fn default() -> Self {
         Self::OPEN
     }
 }
 
-impl Gates {
+impl RolePermissions {
     /// Everything is allowed.
     pub const OPEN: Self =
         Self { plan: true, tools: true, people: true, blueprints: true, delegate: true, peers: true };
 
     /// Whether this is allowed.
     #[must_use]
-    pub const fn is_open(self, gate: Gate) -> bool {
-        match gate {
-            Gate::Plan => self.plan,
-            Gate::Tools => self.tools,
-            Gate::People => self.people,
-            Gate::Blueprints => self.blueprints,
-            Gate::Delegate => self.delegate,
-            Gate::Peers => self.peers,
+    pub const fn is_open(self, permission: RolePermission) -> bool {
+        match permission {
+            RolePermission::Plan => self.plan,
+            RolePermission::Tools => self.tools,
+            RolePermission::People => self.people,
+            RolePermission::Blueprints => self.blueprints,
+            RolePermission::Delegate => self.delegate,
+            RolePermission::Peers => self.peers,
         }
     }
 }
@@ -91,9 +91,19 @@ mod tests {
 
     #[test]
     fn a_gate_that_is_not_named_is_open() {
-        let gates: Result<Gates, _> = serde_json::from_str(r#"{"people": false}"#);
-        let gates = gates.unwrap_or_default();
-        let open: Vec<Gate> = Gate::ALL.into_iter().filter(|gate| gates.is_open(*gate)).collect();
-        assert_eq!(open, [Gate::Plan, Gate::Tools, Gate::Blueprints, Gate::Delegate, Gate::Peers]);
+        let permissions: Result<RolePermissions, _> = serde_json::from_str(r#"{"people": false}"#);
+        let permissions = permissions.unwrap_or_default();
+        let open: Vec<RolePermission> =
+            RolePermission::ALL.into_iter().filter(|permission| permissions.is_open(*permission)).collect();
+        assert_eq!(
+            open,
+            [
+                RolePermission::Plan,
+                RolePermission::Tools,
+                RolePermission::Blueprints,
+                RolePermission::Delegate,
+                RolePermission::Peers
+            ]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use muster_shared::flow::Breach;
+use muster_shared::flow::ContractViolation;
 use muster_shared::ids::{AgentId, Role};
 use muster_shared::plan::tools;
 use serde_json::Value;
@@ -14,16 +14,16 @@ use crate::decide::Wanted;
 
 /// Most agents of a kind that are looked at for one that is free and not to be avoided.
 const MOST_LOOKED_AT: usize = 64;
-/// A crew is made anew when it has more kinds than this that nobody is of, and these are most of them.
+/// A pool is made anew when it has more kinds than this that nobody is of, and these are most of them.
 const MOST_EMPTY: usize = 32;
 
 /// Where an agent stands among its kind: the free before the busy, then by grade, by load in thousandths of its slots,
 /// and by name.
-type Standing = (bool, Grade, u32, AgentId);
+type RankWithNearness = (bool, Grade, u32, AgentId);
 
 /// The agents of a role.
 #[derive(Debug, Default)]
-pub(super) struct Crew {
+pub(super) struct RolePool {
     kinds: Vec<Kind>,
     by_kind: BTreeMap<Sort, usize>,
     /// The kinds that can do something, by its name.
@@ -54,9 +54,9 @@ struct Sort {
 #[derive(Debug)]
 pub(super) struct Kind {
     sort: Sort,
-    /// Which of the crew's contracts it has.
+    /// Which of the pool's contracts it has.
     contract: Option<usize>,
-    members: BTreeSet<Standing>,
+    members: BTreeSet<RankWithNearness>,
 }
 
 impl Kind {
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-fn standing(member: &Member) -> Standing {
+fn track_record(member: &Member) -> RankWithNearness {
     let (is_busy, load) = burden(member, member.taken);
     (is_busy, member.grade, load, member.candidate.agent.clone())
 }
@@ -85,7 +85,7 @@ fn burden(member: &Member, taken: u32) -> (bool, u32) {
     (taken >= slots, taken.saturating_mul(1_000).checked_div(slots).unwrap_or(1_000))
 }
 
-impl Crew {
+impl RolePool {
     pub(super) fn kind_of(&mut self, candidate: &Candidate) -> usize {
         let Candidate { capabilities, tools, host, contract, .. } = candidate;
         let sort = Sort {
@@ -107,7 +107,7 @@ impl Crew {
         kind
     }
 
-    /// Which of the crew's contracts this is. Each is compiled once.
+    /// Which of the pool's contracts this is. Each is compiled once.
     fn contract_of(&mut self, text: &str) -> Option<usize> {
         if let Some(known) = self.by_text.get(text) {
             return *known;
@@ -126,13 +126,13 @@ impl Crew {
     }
 
     /// Which of its contracts would refuse a task, and why. None where all of them would: somebody has to be asked.
-    pub(super) fn refusals(&self, wanted: &Wanted<'_>) -> HashMap<usize, Breach> {
+    pub(super) fn refusals(&self, wanted: &Wanted<'_>) -> HashMap<usize, ContractViolation> {
         let Some(substance) = wanted.substance.as_ref().filter(|_| self.weighs_contracts()) else {
             return HashMap::new();
         };
         let known = self.contracts.keys().flatten().filter_map(|at| Some((*at, self.terms.get(*at)?)));
         let refusing = known.filter_map(|(at, terms)| Some((at, terms.refuses(&substance.given)?)));
-        let refusing: HashMap<usize, Breach> = refusing.collect();
+        let refusing: HashMap<usize, ContractViolation> = refusing.collect();
         if refusing.len() < self.contracts.len() { refusing } else { HashMap::new() }
     }
 
@@ -162,7 +162,7 @@ impl Crew {
 
     pub(super) fn insert(&mut self, member: &Member) {
         if let Some(kind) = self.kinds.get_mut(member.kind)
-            && kind.members.insert(standing(member))
+            && kind.members.insert(track_record(member))
         {
             if kind.members.len() == 1 {
                 self.inhabited += 1;
@@ -175,7 +175,7 @@ impl Crew {
 
     pub(super) fn remove(&mut self, member: &Member) {
         if let Some(kind) = self.kinds.get_mut(member.kind)
-            && kind.members.remove(&standing(member))
+            && kind.members.remove(&track_record(member))
         {
             if kind.members.is_empty() {
                 self.inhabited -= 1;
@@ -258,16 +258,16 @@ pub(crate) struct Look {
 
 impl Look {
     /// Whether it may be this one.
-    pub(super) fn fits(&self, crew: &Crew, member: &Member) -> bool {
-        let covers = |kind| crew.covers(kind, &self.needs, &self.tools, &self.data) >= self.covered;
-        member.candidate.role == self.role && crew.kind(member.kind).is_some_and(covers)
+    pub(super) fn fits(&self, pool: &RolePool, member: &Member) -> bool {
+        let covers = |kind| pool.covers(kind, &self.needs, &self.tools, &self.data) >= self.covered;
+        member.candidate.role == self.role && pool.kind(member.kind).is_some_and(covers)
     }
 }
 
-/// What is looked for in a crew, and what makes a difference.
+/// What is looked for in a pool, and what makes a difference.
 pub(super) struct Search<'a> {
     roster: &'a Roster,
-    crew: &'a Crew,
+    pool: &'a RolePool,
     pub(super) wanted: &'a Wanted<'a>,
     /// Slots that are kept for the run that asks: taken for others, free for it.
     kept: &'a BTreeMap<AgentId, u32>,
@@ -275,15 +275,15 @@ pub(super) struct Search<'a> {
     pub(super) tools: &'a [String],
     /// Fields of data that its result is expected to hold.
     pub(super) data: &'a [String],
-    /// The contracts of the crew that would refuse it, and why.
-    refusals: HashMap<usize, Breach>,
+    /// The contracts of the pool that would refuse it, and why.
+    refusals: HashMap<usize, ContractViolation>,
     /// The kinds that can do most of what is needed.
     able: Vec<usize>,
     /// How much of it they can do.
     pub(super) covered: usize,
     /// Whether others can do less of it.
     pub(super) is_choosy: bool,
-    /// Those of the crew that should rather not have the task, and why.
+    /// Those of the pool that should rather not have the task, and why.
     pub(super) avoid: BTreeMap<&'a AgentId, &'a str>,
 }
 
@@ -293,28 +293,28 @@ pub(super) type Rank<'a> = (bool, Grade, u8, u32, &'a AgentId);
 impl<'a> Search<'a> {
     pub(super) fn new(
         roster: &'a Roster,
-        crew: &'a Crew,
+        pool: &'a RolePool,
         wanted: &'a Wanted<'a>,
         kept: &'a BTreeMap<AgentId, u32>,
     ) -> Self {
         let mut needs: Vec<String> = wanted.needs.iter().map(|need| plain(need)).collect();
         needs.sort();
         needs.dedup();
-        let of_crew = |agent: &AgentId| {
+        let of_pool = |agent: &AgentId| {
             roster.member(agent).is_some_and(|member| member.candidate.role == *wanted.role)
         };
-        let avoid = wanted.avoid.iter().filter(|avoided| of_crew(&avoided.agent));
+        let avoid = wanted.avoid.iter().filter(|avoided| of_pool(&avoided.agent));
         let avoid = avoid.map(|avoided| (&avoided.agent, avoided.reason.as_str())).collect();
         let tools = wanted.tools;
         let mut search = Self {
             roster,
-            crew,
+            pool,
             wanted,
             kept,
             needs,
             tools,
             data: wanted.substance.as_ref().map_or(&[], |substance| &substance.data),
-            refusals: crew.refusals(wanted),
+            refusals: pool.refusals(wanted),
             able: Vec::new(),
             covered: 0,
             is_choosy: false,
@@ -327,35 +327,35 @@ impl<'a> Search<'a> {
     /// Finds who can do most of what is needed, without looking at kinds that can do none of it.
     fn find_able(&mut self) {
         // Each kind once for everything that it can do.
-        let by_need = self.needs.iter().filter_map(|need| self.crew.able.get(need));
+        let by_need = self.needs.iter().filter_map(|need| self.pool.able.get(need));
         let mut all: Vec<usize> = by_need.flatten().copied().collect();
         if !self.tools.is_empty() {
-            for (at, kind) in self.crew.kinds() {
+            for (at, kind) in self.pool.kinds() {
                 let own = self.tools.iter().filter(|tool| kind.has_tool(tool)).count();
                 all.extend(std::iter::repeat_n(at, own));
             }
         }
         if !self.data.is_empty() {
-            for (at, kind) in self.crew.kinds() {
-                let own = self.data.iter().filter(|field| self.crew.promises(kind, field)).count();
+            for (at, kind) in self.pool.kinds() {
+                let own = self.data.iter().filter(|field| self.pool.promises(kind, field)).count();
                 all.extend(std::iter::repeat_n(at, own));
             }
         }
-        all.retain(|at| self.crew.kind(*at).is_some_and(|kind| self.refusal(kind).is_none()));
+        all.retain(|at| self.pool.kind(*at).is_some_and(|kind| self.refusal(kind).is_none()));
         all.sort_unstable();
         let covered = || all.chunk_by(PartialEq::eq).map(|same| (same[0], same.len()));
         self.covered = covered().map(|(_, count)| count).max().unwrap_or(0);
         self.able = if self.covered == 0 {
-            let suited = self.crew.kinds().filter(|(_, kind)| self.refusal(kind).is_none());
+            let suited = self.pool.kinds().filter(|(_, kind)| self.refusal(kind).is_none());
             suited.map(|(at, _)| at).collect()
         } else {
             covered().filter(|(_, count)| *count == self.covered).map(|(at, _)| at).collect()
         };
-        self.is_choosy = self.able.len() < self.crew.inhabited;
+        self.is_choosy = self.able.len() < self.pool.inhabited;
     }
 
     /// Why agents of a kind would refuse the task by their contract, while others take it on.
-    pub(super) fn refusal(&self, kind: &Kind) -> Option<&Breach> {
+    pub(super) fn refusal(&self, kind: &Kind) -> Option<&ContractViolation> {
         kind.contract.and_then(|at| self.refusals.get(&at))
     }
 
@@ -366,20 +366,20 @@ impl<'a> Search<'a> {
 
     /// Whether an agent's contract takes the task on, as far as that makes a difference.
     pub(super) fn suits(&self, member: &Member) -> bool {
-        let kind = self.crew.kind(member.kind).filter(|_| member.candidate.role == *self.wanted.role);
+        let kind = self.pool.kind(member.kind).filter(|_| member.candidate.role == *self.wanted.role);
         kind.is_none_or(|kind| self.refusal(kind).is_none())
     }
 
     /// How much of what is needed a kind can do.
     pub(super) fn covers(&self, kind: &Kind) -> usize {
-        self.crew.covers(kind, &self.needs, self.tools, self.data)
+        self.pool.covers(kind, &self.needs, self.tools, self.data)
     }
 
     /// What of that which is needed a kind lacks.
     pub(super) fn lacks<'s>(&'s self, kind: &'s Kind) -> impl Iterator<Item = Cow<'s, str>> {
         let needs = self.needs.iter().filter(|need| !kind.has_capability(need));
         let tools = self.tools.iter().filter(|tool| !kind.has_tool(tool));
-        let data = self.data.iter().filter(|field| !self.crew.promises(kind, field));
+        let data = self.data.iter().filter(|field| !self.pool.promises(kind, field));
         needs.chain(tools).map(|need| Cow::Borrowed(need.as_str())).chain(data.map(in_data))
     }
 
@@ -389,14 +389,14 @@ impl<'a> Search<'a> {
         needs.map(|need| Cow::Borrowed(need.as_str())).chain(self.data.iter().map(in_data))
     }
 
-    /// Whether the task works with documents that some machines of the crew hold and others do not.
+    /// Whether the task works with documents that some machines of the pool hold and others do not.
     pub(super) fn is_bound_to_host(&self) -> bool {
-        self.wanted.corpus.is_some() && self.crew.hosts.len() > 1 && !self.wanted.knows.is_empty()
+        self.wanted.corpus.is_some() && self.pool.hosts.len() > 1 && !self.wanted.knows.is_empty()
     }
 
     /// Whether anything tells the agents apart.
     fn makes_a_difference(&self) -> bool {
-        self.is_choosy || !self.avoid.is_empty() || self.crew.grades.len() > 1 || self.is_bound_to_host()
+        self.is_choosy || !self.avoid.is_empty() || self.pool.grades.len() > 1 || self.is_bound_to_host()
     }
 
     /// Whether one agent is asked, if one is free.
@@ -437,7 +437,7 @@ impl<'a> Search<'a> {
     /// The best of those that can do it: of each kind its first, whoever knows what the task builds on, and those that
     /// are freer than they stand, since something is kept for the run.
     fn best(&self, avoiding: bool) -> Option<Rank<'a>> {
-        let firsts = self.able.iter().filter_map(|at| self.first_of(self.crew.kind(*at)?, avoiding));
+        let firsts = self.able.iter().filter_map(|at| self.first_of(self.pool.kind(*at)?, avoiding));
         let others = self.wanted.knows.iter().chain(self.kept.keys());
         let others = others.filter(|agent| self.may_have(agent, avoiding));
         firsts.chain(others.filter_map(|agent| self.rank(agent))).min()

@@ -5,13 +5,13 @@ use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
 
-use super::office::Office;
+use super::context::OrchestratorContext;
 use super::silence::Heard;
 use super::snapshots;
 
 /// The folded record of a run, and what was put off.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct RunLog {
     pub(super) run: Option<RunState>,
     /// Who made the newest decision.
     pub(super) author: Option<AgentId>,
@@ -36,24 +36,24 @@ pub(super) enum ReadError {
     Apply(#[from] ApplyError),
 }
 
-impl Book {
+impl RunLog {
     /// Reads the record of a run and folds it, from the newest snapshot on if there is one.
-    pub(super) async fn read(office: &Office, id: RunId) -> Result<Self, ReadError> {
-        let mut book = snapshots::newest(office, id).await.unwrap_or_default();
-        let after = book.run.as_ref().map_or(Seq(0), |run| run.folded);
-        let entries = office.bus.record().read(&RecordFilter::Deciding(id), after).await?;
+    pub(super) async fn read(context: &OrchestratorContext, id: RunId) -> Result<Self, ReadError> {
+        let mut run_log = snapshots::newest(context, id).await.unwrap_or_default();
+        let after = run_log.run.as_ref().map_or(Seq(0), |run| run.folded);
+        let entries = context.bus.record().read(&RecordFilter::Deciding(id), after).await?;
         for entry in &entries {
-            apply(&mut book.run, entry)?;
+            apply(&mut run_log.run, entry)?;
             if let RecordEvent::Decided(decided) = &entry.event {
-                book.author = Some(decided.by.clone());
+                run_log.author = Some(decided.by.clone());
             }
         }
-        if let (Seq(0), Some(first)) = (book.created, entries.first()) {
-            book.created = first.seq;
+        if let (Seq(0), Some(first)) = (run_log.created, entries.first()) {
+            run_log.created = first.seq;
         }
-        book.read_to = entries.last().map_or(after, |entry| entry.seq);
-        book.since_snapshot = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-        Ok(book)
+        run_log.read_to = entries.last().map_or(after, |entry| entry.seq);
+        run_log.since_snapshot = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        Ok(run_log)
     }
 
     /// What is known from a state that was kept aside.

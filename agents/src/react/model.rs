@@ -14,17 +14,17 @@ use super::history::History;
 use super::parse::{
     AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, WITHHELD, parse_answer, parse_whole_document,
 };
+use super::progress::ProgressStream;
 use super::prompt::{CallStyle, Conversation};
 use super::record::keep_whole;
-use super::submit::{Answer, arguments_of_product};
+use super::submit::{ModelAnswer, arguments_of_product};
 use super::toolset::Toolset;
-use super::voice::Voice;
+use crate::model::call_admission::CallAdmission;
 use crate::model::chat::{
     ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, TokenUsage, ToolDecl,
     Wasted, ignore_deltas,
 };
-use crate::model::offline::{MODEL_NAME, OfflineMind};
-use crate::model::turnstile::Turnstile;
+use crate::model::offline::{MODEL_NAME, OfflineModel};
 
 /// What a model is told when its budget allows one more call and no further one.
 const LAST_CALL: &str = "What you may use is almost used up: this is your last answer. No tool is run any more. Submit \
@@ -32,19 +32,19 @@ const LAST_CALL: &str = "What you may use is almost used up: this is your last a
 
 /// What thinks in a task.
 #[derive(Clone)]
-pub enum Mind {
+pub enum ModelClient {
     /// A model that is asked in words.
-    Chat(ChatMind),
+    Chat(ChatClient),
     /// Rules that need no model.
-    Offline(OfflineMind),
+    Offline(OfflineModel),
 }
 
-impl Mind {
+impl ModelClient {
     /// Its name, as `provider/model`.
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Chat(mind) => mind.model.describe(),
+            Self::Chat(model) => model.model.describe(),
             Self::Offline(_) => MODEL_NAME.to_owned(),
         }
     }
@@ -59,21 +59,21 @@ impl Mind {
     }
 }
 
-impl std::fmt::Debug for Mind {
+impl std::fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Mind").field(&self.describe()).finish()
+        f.debug_tuple("ModelClient").field(&self.describe()).finish()
     }
 }
 
 /// A model that is asked in words.
 #[derive(Clone)]
-pub struct ChatMind {
+pub struct ChatClient {
     model: Arc<dyn ChatModel>,
     /// Set once the server has refused native tool calls.
     in_text: Arc<AtomicBool>,
 }
 
-impl ChatMind {
+impl ChatClient {
     /// Thinks with this model.
     #[must_use]
     pub fn new(model: Arc<dyn ChatModel>, style: CallStyle) -> Self {
@@ -101,7 +101,7 @@ pub(super) const PROMISED: &str = "promised";
 /// An answer as understood, and the call behind it for the record.
 pub struct Heard {
     /// The answer.
-    pub answer: Answer,
+    pub answer: ModelAnswer,
     /// The call; offline rules make none.
     pub call: Option<ModelCall>,
     /// What the model wrote, as it is shown to it when asked again.
@@ -120,7 +120,7 @@ pub struct Asking<'a> {
     pub limits: StepLimits,
 }
 
-impl ChatMind {
+impl ChatClient {
     /// Asks the model once; what arrives is said live.
     ///
     /// # Errors
@@ -129,18 +129,18 @@ impl ChatMind {
         &self,
         conversation: &mut Conversation,
         asking: &Asking<'_>,
-        gate: &mut Turnstile,
-        voice: &mut Voice,
+        gate: &mut CallAdmission,
+        progress: &mut ProgressStream,
     ) -> Result<Heard, ModelError> {
         if gate.is_last(&self.model.describe(), conversation.request()) {
             conversation.urge(LAST_CALL);
         }
-        let hear = &mut |delta| voice.hear(delta);
+        let hear = &mut |delta| progress.hear(delta);
         let mut answer = match self.model.ask_with_leave(conversation.request(), gate, hear).await {
             Err(error) if error.kind == ModelErrorKind::Refused => withheld(&error),
             answer => answer?,
         };
-        voice.finish();
+        progress.finish();
         redact(&mut answer, asking.redactor);
         let request = conversation.request();
         let mut parameters = json!({
@@ -180,7 +180,7 @@ impl ChatMind {
     }
 }
 
-impl ChatMind {
+impl ChatClient {
     /// Asks the model something apart from the conversation. Nothing of it is said live.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl ChatMind {
         request: &ChatRequest,
         purpose: &str,
         redactor: &Redactor,
-        gate: &mut Turnstile,
+        gate: &mut CallAdmission,
     ) -> Result<ModelCall, ModelError> {
         let mut answer = self.model.ask_with_leave(request, gate, &mut ignore_deltas).await?;
         redact(&mut answer, redactor);
@@ -237,8 +237,8 @@ fn withheld(error: &ModelError) -> ChatAnswer {
 
 /// The next move of the offline rules, in the form of a model's answer.
 #[must_use]
-pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History) -> Heard {
-    let chosen = mind.next(offer, history.steps());
+pub fn offline_answer(model: OfflineModel, offer: &TaskOffered, history: &History) -> Heard {
+    let chosen = model.next(offer, history.steps());
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
     let submits = chosen.action.name == Action::SUBMIT;
     let arguments = chosen.action.arguments;
@@ -253,25 +253,25 @@ pub fn offline_answer(mind: OfflineMind, offer: &TaskOffered, history: &History)
         form: AnswerForm::Json,
         repaired: false,
     };
-    let answer = Answer { said: String::new(), reasoning: None, parsed: Ok(parsed) };
+    let answer = ModelAnswer { said: String::new(), reasoning: None, parsed: Ok(parsed) };
     Heard { answer, call: None, verbatim: String::new() }
 }
 
 /// Reads an action, else the document that was asked for.
-pub(super) fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> Answer {
+pub(super) fn understand(answer: ChatAnswer, tools: &[ToolDecl], submit: &Value) -> ModelAnswer {
     let parsed = parse_answer(&answer, tools);
     if matches!(parsed, Err(ParseFailure::NoActionName | ParseFailure::Unreadable { .. })) {
         match parse_whole_document::<Value>(&answer.text, submit, answer.finish.may_be_cut()) {
-            Ok(document) => return Answer::submitting(&document, answer.text, answer.reasoning),
+            Ok(document) => return ModelAnswer::submitting(&document, answer.text, answer.reasoning),
             Err(ParseFailure::CutOff) => {
                 let (said, reasoning) = (answer.text, answer.reasoning);
-                return Answer { said, reasoning, parsed: Err(ParseFailure::CutOff) };
+                return ModelAnswer { said, reasoning, parsed: Err(ParseFailure::CutOff) };
             }
             // What was wrong with it as an action says more.
             Err(_) => {}
         }
     }
-    Answer { said: answer.text, reasoning: answer.reasoning, parsed }
+    ModelAnswer { said: answer.text, reasoning: answer.reasoning, parsed }
 }
 
 fn redact(answer: &mut ChatAnswer, redactor: &Redactor) {

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use muster_shared::flow::{ObservationStatus, StepDigest};
 use muster_shared::ids::AgentId;
 use muster_shared::run::RunState;
-use muster_shared::standing::{AgentStanding, RunStanding, Tally, ToolTally};
+use muster_shared::track_record::{AgentTrackRecord, RunTrackRecord, Tally, ToolTally};
 
 /// Steps that end a task call no tool.
 const SUBMIT: &str = muster_shared::flow::Action::SUBMIT;
 
 /// What the run tells of its agents and tools; nothing when nothing was done. Role and model of an agent are known to
 /// whoever keeps it.
-pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
-    let agents: Vec<AgentStanding> = tallies(run)
+pub(super) fn of_run(run: &RunState) -> Option<RunTrackRecord> {
+    let agents: Vec<AgentTrackRecord> = tallies(run)
         .into_iter()
         .map(|(agent, tally)| {
             let (role, model, name, host) = Default::default();
-            AgentStanding { agent, role, model, name, host, tally }
+            AgentTrackRecord { agent, role, model, name, host, tally }
         })
         .collect();
     let mut tools: BTreeMap<String, ToolTally> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn of_run(run: &RunState) -> Option<RunStanding> {
         return None;
     }
     let ended_at = run.ended_at.unwrap_or(run.decided_at);
-    Some(RunStanding { run: run.id, ended_at, agents, tools }.bounded())
+    Some(RunTrackRecord { run: run.id, ended_at, agents, tools }.bounded())
 }
 
 /// What the work of each agent came to, with what became of its claims.

@@ -12,17 +12,17 @@ use muster_shared::time::Millis;
 
 use super::bidder::Experience;
 use super::corpora::Corpora;
-use super::minds::MindMaker;
+use super::models::ModelClientFactory;
 use crate::definition::Definition;
 use crate::library::Library;
 use crate::model::breaker::Breakers;
+use crate::model::budget_lease::BudgetLease;
+use crate::model::call_admission::Common;
 use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
-use crate::model::purse::Purse;
-use crate::model::turnstile::Common;
 use crate::prompts::Templates;
-use crate::react::equipment::Equipment;
 use crate::react::prompt::{Brief, Sampling};
+use crate::react::resources::TaskResources;
 use crate::react::states::SlotStates;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{RoleRules, Rules, rules_for, rules_of};
@@ -38,12 +38,12 @@ const CLOCK_AGE: Duration = Duration::from_secs(300);
 const CLOCK_PAUSE: Duration = Duration::from_secs(1);
 
 /// What all tasks of an agent share.
-pub struct Kit {
+pub struct AgentContext {
     bus: Bus,
     role: Role,
     settings: AgentSettings,
     redactor: Arc<Redactor>,
-    minds: MindMaker,
+    models: ModelClientFactory,
     host: String,
     extra: Vec<Arc<dyn Tool>>,
     /// The rules of the agent's own role, when a user defined it.
@@ -58,15 +58,15 @@ pub struct Kit {
     states: SlotStates,
 }
 
-impl Kit {
-    /// The kit of an agent; `minds` chooses what thinks.
+impl AgentContext {
+    /// The context of an agent; `minds` chooses what thinks.
     #[must_use]
     pub fn new(
         bus: Bus,
         role: Role,
         settings: AgentSettings,
         redactor: Arc<Redactor>,
-        minds: MindMaker,
+        models: ModelClientFactory,
     ) -> Self {
         let corpora = Corpora::new(settings.cache_dir.clone(), bus.store());
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
@@ -79,7 +79,7 @@ impl Kit {
             role,
             settings,
             redactor,
-            minds,
+            models,
             host,
             extra,
             own,
@@ -176,8 +176,8 @@ impl Kit {
 
     /// The model asked unless a run wants another, or why there is none.
     pub(super) fn model_name(&self) -> String {
-        match (self.minds)(None) {
-            Ok(mind) => mind.describe(),
+        match (self.models)(None) {
+            Ok(model) => model.describe(),
             Err(reason) => format!("none ({})", self.redactor.redact(&reason)),
         }
     }
@@ -238,30 +238,30 @@ impl Kit {
     }
 
     /// All that one task needs.
-    pub(super) async fn equip(&self, offer: &TaskOffered) -> Result<Equipment, String> {
+    pub(super) async fn equip(&self, offer: &TaskOffered) -> Result<TaskResources, String> {
         let rules = self.rules(&offer.work);
-        let mind = (self.minds)(offer.model.as_deref())?;
+        let model = (self.models)(offer.model.as_deref())?;
         let engine = self.engine().clone();
         let abilities = self.abilities(&engine, &rules, offer);
         let mut context = self.context(&abilities, offer).await?;
         context.results = Arc::new(results_of(&offer.work));
-        let gates = self.settings.gates.get(&self.role).copied().unwrap_or_default();
-        context.gates = gates;
-        let toolset = Toolset::new(abilities, rules.submit_schema(offer)).behind(gates);
+        let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
+        context.permissions = permissions;
+        let toolset = Toolset::new(abilities, rules.submit_schema(offer)).behind(permissions);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
-        let limits = self.settings.limits(&self.role).of_task(offer, &rules, !mind.is_offline());
-        Ok(Equipment {
-            mind,
+        let limits = self.settings.limits(&self.role).of_task(offer, &rules, !model.is_offline());
+        Ok(TaskResources {
+            model,
             rules,
             toolset,
             engine,
             context,
             brief: Brief { system: redacted(&brief.system), task: redacted(&brief.task) },
             template,
-            gates,
+            permissions,
             limits,
             sampling: Sampling {
                 temperature: self.settings.temperature,
@@ -333,19 +333,22 @@ impl Kit {
     }
 }
 
-impl std::fmt::Debug for Kit {
+impl std::fmt::Debug for AgentContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kit").field("role", &self.role).field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("AgentContext")
+            .field("role", &self.role)
+            .field("host", &self.host)
+            .finish_non_exhaustive()
     }
 }
 
 fn common(bus: &Bus, settings: &AgentSettings) -> Common {
     let pacer = Pacer::new(bus.allowances(), settings.rates.clone(), settings.rate_patience);
-    let purse = || Arc::new(Purse::new(bus.allowances(), bus.who().to_string(), settings.fleet));
-    let purse = (!settings.fleet.budget.is_unlimited()).then(purse);
+    let budget_lease = || Arc::new(BudgetLease::new(bus.allowances(), bus.who().to_string(), settings.fleet));
+    let budget_lease = (!settings.fleet.budget.is_unlimited()).then(budget_lease);
     let who = bus.who().to_string();
     let breakers = Breakers::new(bus.allowances(), who, settings.breaker, settings.calls.call);
-    Common { breakers: Some(Arc::new(breakers)), pacer: Some(Arc::new(pacer)), purse }
+    Common { breakers: Some(Arc::new(breakers)), pacer: Some(Arc::new(pacer)), budget_lease }
 }
 
 /// What the tasks gave that this work builds on.

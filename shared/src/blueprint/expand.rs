@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::check::{needs, reads, used};
 use super::expression::{Datum, Expression};
 use super::layout::{Arrangement, Layout, is_group, least_tasks, number};
-use super::names::{Field, Path};
+use super::names::{Path, StepField};
 use super::render::{self, cut, harmless};
-use super::{BlueprintStep, Fate, Filled, MAX_VALUE_BYTES};
+use super::{BlueprintStep, Filled, MAX_VALUE_BYTES, StepOutcome};
 use crate::flow::{Plan, PlanTask, RunLimits, TaskResult};
 use crate::ids::{Role, TaskIndex};
 use crate::plan::{MAX_NAME_BYTES, normal};
@@ -36,13 +36,13 @@ pub struct Ended {
 
 /// What a run by a blueprint has come to.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct BlueprintProgress<'a> {
     /// Limits in force.
     pub limits: &'a RunLimits,
     /// The plan.
     pub plan: &'a Plan,
     /// What was decided of the steps.
-    pub fates: &'a BTreeMap<String, Fate>,
+    pub step_outcomes: &'a BTreeMap<String, StepOutcome>,
     /// The leaves that have ended.
     pub ended: &'a BTreeMap<TaskIndex, Ended>,
     /// What was said to questions, by step.
@@ -53,7 +53,7 @@ pub struct Standing<'a> {
 
 /// A question that a person has to say yes to before a step begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// The step.
     pub step: String,
     /// The question.
@@ -62,33 +62,33 @@ pub struct Question {
 
 /// What follows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unfolded {
+pub struct Expansion {
     /// What was decided of steps.
-    pub fates: BTreeMap<String, Fate>,
+    pub step_outcomes: BTreeMap<String, StepOutcome>,
     /// The tasks that come with it.
     pub tasks: BTreeMap<TaskIndex, PlanTask>,
     /// What has to be asked before more can follow.
-    pub questions: Vec<Question>,
+    pub questions: Vec<ApprovalQuestion>,
 }
 
-impl Unfolded {
+impl Expansion {
     /// Whether nothing was decided of any step.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.fates.is_empty()
+        self.step_outcomes.is_empty()
     }
 }
 
 /// Decides of every step of which that is possible.
 #[must_use]
-pub fn unfold(filled: &Filled, standing: &Standing<'_>) -> Unfolded {
-    let mut work = Work {
+pub fn expand(filled: &Filled, progress: &BlueprintProgress<'_>) -> Expansion {
+    let mut work = StepWork {
         filled,
-        standing,
-        layout: Layout::of(&filled.blueprint, standing.limits),
-        plan: standing.plan.clone(),
-        fates: standing.fates.clone(),
-        found: Unfolded::default(),
+        progress,
+        layout: Layout::of(&filled.blueprint, progress.limits),
+        plan: progress.plan.clone(),
+        step_outcomes: progress.step_outcomes.clone(),
+        found: Expansion::default(),
     };
     // Each round decides of one step at least, or is the last.
     while filled
@@ -101,13 +101,13 @@ pub fn unfold(filled: &Filled, standing: &Standing<'_>) -> Unfolded {
     work.found
 }
 
-struct Work<'a> {
+struct StepWork<'a> {
     filled: &'a Filled,
-    standing: &'a Standing<'a>,
+    progress: &'a BlueprintProgress<'a>,
     layout: Layout,
     plan: Plan,
-    fates: BTreeMap<String, Fate>,
-    found: Unfolded,
+    step_outcomes: BTreeMap<String, StepOutcome>,
+    found: Expansion,
 }
 
 /// What a step gave, all its leaves together.
@@ -116,12 +116,12 @@ struct Given {
     results: Vec<TaskResult>,
 }
 
-impl Work<'_> {
+impl StepWork<'_> {
     /// Decides of a step, if that is possible. Tells whether anything was decided.
     fn decide(&mut self, position: usize, step: &BlueprintStep) -> bool {
-        match self.fates.get(&step.id) {
-            Some(Fate::Placed { .. }) => return self.fall_back(position, step),
-            Some(Fate::LeftOut { .. }) => return false,
+        match self.step_outcomes.get(&step.id) {
+            Some(StepOutcome::Placed { .. }) => return self.fall_back(position, step),
+            Some(StepOutcome::LeftOut { .. }) => return false,
             None => {}
         }
         let reads = reads(step);
@@ -131,7 +131,7 @@ impl Work<'_> {
                 || self.find(other).is_some_and(|other| !other.fallback.is_empty())
         };
         let possible = needs(step).iter().all(|other| {
-            self.fates.contains_key(other) && (!must_have_ended(other) || self.has_ended(other))
+            self.step_outcomes.contains_key(other) && (!must_have_ended(other) || self.has_ended(other))
         });
         if !possible {
             return false;
@@ -146,13 +146,13 @@ impl Work<'_> {
             return self.leave_out(step, "the list has no item");
         }
         if let Some(question) = &step.approval {
-            match self.standing.approvals.get(&step.id) {
+            match self.progress.approvals.get(&step.id) {
                 Some(true) => {}
                 Some(false) => return self.leave_out(step, "it was not approved"),
                 None => {
                     let text = render::text(self.filled, question, None, &|_| String::new());
                     if self.found.questions.iter().all(|asked| asked.step != step.id) {
-                        self.found.questions.push(Question { step: step.id.clone(), text });
+                        self.found.questions.push(ApprovalQuestion { step: step.id.clone(), text });
                     }
                     return false;
                 }
@@ -167,28 +167,28 @@ impl Work<'_> {
     }
 
     fn leave_out(&mut self, step: &BlueprintStep, reason: &str) -> bool {
-        self.settle(step, Fate::LeftOut { reason: cut(reason, MAX_REASON_BYTES * 2) });
+        self.settle(step, StepOutcome::LeftOut { reason: cut(reason, MAX_REASON_BYTES * 2) });
         true
     }
 
-    fn settle(&mut self, step: &BlueprintStep, fate: Fate) {
-        self.fates.insert(step.id.clone(), fate.clone());
-        self.found.fates.insert(step.id.clone(), fate);
+    fn settle(&mut self, step: &BlueprintStep, outcome: StepOutcome) {
+        self.step_outcomes.insert(step.id.clone(), outcome.clone());
+        self.found.step_outcomes.insert(step.id.clone(), outcome);
     }
 
     fn leaves(&self, id: &str) -> (&[TaskIndex], &[TaskIndex]) {
-        match self.fates.get(id) {
-            Some(Fate::Placed { tasks, fallback, .. }) => (tasks, fallback),
-            Some(Fate::LeftOut { .. }) | None => (&[], &[]),
+        match self.step_outcomes.get(id) {
+            Some(StepOutcome::Placed { tasks, fallback, .. }) => (tasks, fallback),
+            Some(StepOutcome::LeftOut { .. }) | None => (&[], &[]),
         }
     }
 
     fn all_ended(&self, leaves: &[TaskIndex]) -> bool {
-        leaves.iter().all(|leaf| self.standing.ended.contains_key(leaf))
+        leaves.iter().all(|leaf| self.progress.ended.contains_key(leaf))
     }
 
     fn gave(&self, leaf: &TaskIndex) -> Option<&TaskResult> {
-        self.standing.ended.get(leaf).and_then(|ended| ended.result.as_ref())
+        self.progress.ended.get(leaf).and_then(|ended| ended.result.as_ref())
     }
 
     /// Whether a step has given all that it ever will.
@@ -202,7 +202,7 @@ impl Work<'_> {
     /// Whether a step has a failure block, and gave nothing although nobody decided so.
     fn needs_fallback(&self, id: &str) -> bool {
         let (tasks, _) = self.leaves(id);
-        let failed = |leaf: &TaskIndex| self.standing.ended.get(leaf).is_some_and(|ended| !ended.skipped);
+        let failed = |leaf: &TaskIndex| self.progress.ended.get(leaf).is_some_and(|ended| !ended.skipped);
         self.find(id).is_some_and(|step| !step.fallback.is_empty())
             && !tasks.is_empty()
             && self.all_ended(tasks)
@@ -231,20 +231,20 @@ impl Work<'_> {
             Path::Step(id, field) => {
                 let Given { results } = self.given(id);
                 match field {
-                    Field::Ok => Datum::Flag(!results.is_empty()),
-                    Field::Result => {
+                    StepField::Ok => Datum::Flag(!results.is_empty()),
+                    StepField::Result => {
                         let conclusions: Vec<String> =
                             results.into_iter().map(|result| result.conclusion).collect();
                         Datum::Text(conclusions.join("\n"))
                     }
-                    Field::Findings => Datum::List(
+                    StepField::Findings => Datum::List(
                         results
                             .into_iter()
                             .flat_map(|result| result.findings)
                             .map(|found| found.text)
                             .collect(),
                     ),
-                    Field::Unanswered => {
+                    StepField::Unanswered => {
                         Datum::List(results.into_iter().flat_map(|result| result.unanswered).collect())
                     }
                 }
@@ -266,7 +266,7 @@ impl Work<'_> {
             Datum::Number(_) | Datum::Flag(_) | Datum::Nothing => Vec::new(),
         };
         let mut seen = BTreeSet::new();
-        let most = if self.standing.in_batches { MAX_VALUE_BYTES } else { MAX_ITEM_BYTES };
+        let most = if self.progress.in_batches { MAX_VALUE_BYTES } else { MAX_ITEM_BYTES };
         let items = raw.into_iter().map(|item| cut(item.trim(), most));
         items.filter(|item| !item.is_empty() && seen.insert(normal(item))).collect()
     }
@@ -292,7 +292,12 @@ impl Work<'_> {
             self.add(place.clone(), task, step);
             return self.settle(
                 step,
-                Fate::Placed { tasks: vec![place], fallback: Vec::new(), note: String::new(), left_out: 0 },
+                StepOutcome::Placed {
+                    tasks: vec![place],
+                    fallback: Vec::new(),
+                    note: String::new(),
+                    left_out: 0,
+                },
             );
         }
         let critical = step.critical && step.fallback.is_empty();
@@ -312,13 +317,13 @@ impl Work<'_> {
             self.add(index.clone(), task, step);
             tasks.push(index);
         }
-        self.settle(step, Fate::Placed { tasks, fallback: Vec::new(), note, left_out });
+        self.settle(step, StepOutcome::Placed { tasks, fallback: Vec::new(), note, left_out });
     }
 
     /// How the items of a step are laid out.
     fn arrangement(&self, step: &BlueprintStep, items: usize) -> Arrangement {
         let (planned, to_come) = (self.plan.tasks.len(), self.to_come(step));
-        if self.standing.in_batches {
+        if self.progress.in_batches {
             self.layout.arrange(step, items, planned, to_come)
         } else {
             Arrangement { items: self.layout.items(step, planned, to_come), batch: None }
@@ -332,7 +337,7 @@ impl Work<'_> {
             return (String::new(), 0);
         }
         let (number, all) = (without.len(), items.len());
-        if !self.standing.in_batches {
+        if !self.progress.in_batches {
             let note = format!(
                 "{number} of {all} items are left out: limits.max_width and limits.max_tasks allow no more"
             );
@@ -364,7 +369,9 @@ impl Work<'_> {
 
     /// Places the failure block of a step that gave nothing.
     fn fall_back(&mut self, position: usize, step: &BlueprintStep) -> bool {
-        let Some(Fate::Placed { tasks, fallback, note, left_out }) = self.fates.get(&step.id).cloned() else {
+        let Some(StepOutcome::Placed { tasks, fallback, note, left_out }) =
+            self.step_outcomes.get(&step.id).cloned()
+        else {
             return false;
         };
         if !fallback.is_empty() || !self.needs_fallback(&step.id) {
@@ -376,7 +383,7 @@ impl Work<'_> {
         let taken = tasks.iter().filter_map(below).collect::<BTreeSet<u16>>().len();
         let why: Vec<&str> = tasks
             .iter()
-            .filter_map(|leaf| self.standing.ended.get(leaf))
+            .filter_map(|leaf| self.progress.ended.get(leaf))
             .map(|ended| ended.why.as_str())
             .filter(|why| !why.is_empty())
             .collect();
@@ -408,17 +415,17 @@ impl Work<'_> {
             self.add(index.clone(), task, step);
             placed.push(index);
         }
-        self.settle(step, Fate::Placed { tasks, fallback: placed, note, left_out });
+        self.settle(step, StepOutcome::Placed { tasks, fallback: placed, note, left_out });
         true
     }
 
     /// How many tasks may still follow besides those of this step.
     fn to_come(&self, step: &BlueprintStep) -> usize {
         let others = self.filled.blueprint.steps.iter().filter(|other| other.id != step.id);
-        let tasks = others.map(|other| match self.fates.get(&other.id) {
+        let tasks = others.map(|other| match self.step_outcomes.get(&other.id) {
             None => least_tasks(other),
-            Some(Fate::Placed { fallback, .. }) if fallback.is_empty() => other.fallback.len(),
-            Some(Fate::Placed { .. } | Fate::LeftOut { .. }) => 0,
+            Some(StepOutcome::Placed { fallback, .. }) if fallback.is_empty() => other.fallback.len(),
+            Some(StepOutcome::Placed { .. } | StepOutcome::LeftOut { .. }) => 0,
         });
         tasks.sum()
     }
@@ -490,7 +497,7 @@ impl Work<'_> {
     /// What stands for a reference to a step: references to its tasks, resolved when the task is offered.
     fn reference(&self, path: &Path) -> String {
         let Path::Step(id, field) = path else { return String::new() };
-        if let Some(Fate::LeftOut { reason }) = self.fates.get(id) {
+        if let Some(StepOutcome::LeftOut { reason }) = self.step_outcomes.get(id) {
             return format!("(step {id} was left out: {})", cut(&harmless(reason), MAX_REASON_BYTES));
         }
         self.stands_for(id).map(|task| format!("{{{{{task}.{field}}}}}")).unwrap_or_default()

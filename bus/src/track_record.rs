@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use muster_shared::standing::RunStanding;
+use muster_shared::track_record::RunTrackRecord;
 
 use crate::bus::Core;
 use crate::error::BusError;
 use crate::kv::{Bucket, KvEntry};
-use crate::topology::STANDING;
+use crate::topology::TRACK_RECORD;
 
-const BUCKET: Bucket = Bucket(STANDING);
+const BUCKET: Bucket = Bucket(TRACK_RECORD);
 
 /// What was done in all runs.
 #[derive(Clone)]
-pub struct Standing {
+pub struct TrackRecord {
     core: Arc<Core>,
 }
 
-impl Standing {
+impl TrackRecord {
     pub(crate) fn new(core: &Arc<Core>) -> Self {
         Self { core: Arc::clone(core) }
     }
@@ -29,8 +29,8 @@ impl Standing {
     ///
     /// # Errors
     /// When the bus fails.
-    pub async fn keep(&self, standing: RunStanding) -> Result<(), BusError> {
-        let kept = standing.bounded();
+    pub async fn keep(&self, track_record: RunTrackRecord) -> Result<(), BusError> {
+        let kept = track_record.bounded();
         let message = BUCKET.json(&kept.run.to_string(), &kept)?;
         BUCKET.put(&self.core, message, None, None).await?;
         Ok(())
@@ -40,7 +40,7 @@ impl Standing {
     ///
     /// # Errors
     /// When the bus fails.
-    pub async fn all(&self) -> Result<Vec<RunStanding>, BusError> {
+    pub async fn all(&self) -> Result<Vec<RunTrackRecord>, BusError> {
         let entries = BUCKET.all(&self.core, "*").await?;
         Ok(entries.into_iter().filter_map(KvEntry::read).collect())
     }
@@ -49,7 +49,7 @@ impl Standing {
     ///
     /// # Errors
     /// When the bus fails.
-    pub async fn watch(&self) -> Result<BoxStream<'static, RunStanding>, BusError> {
+    pub async fn watch(&self) -> Result<BoxStream<'static, RunTrackRecord>, BusError> {
         let entries = BUCKET.watch(&self.core, "*").await?;
         Ok(entries.filter_map(|entry| async move { entry.read() }).boxed())
     }

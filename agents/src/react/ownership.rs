@@ -12,20 +12,20 @@ use muster_shared::ids::Seq;
 use muster_shared::run::RecordEvent;
 
 use super::journal::JournalError;
-use super::place::Place;
-use crate::model::gate::Tenure;
+use super::place::TaskAssignment;
+use crate::model::gate::Ownership;
 
 /// So long after its last word nobody else is given a task, by any of the ways in which a death is noticed.
 const SURE: Duration = Duration::from_millis(200);
 
 /// Tells whether a task is still ours.
-pub struct Hold {
-    place: Place,
-    known: Mutex<Known>,
+pub struct TaskOwnership {
+    place: TaskAssignment,
+    known: Mutex<LastKnown>,
 }
 
 /// What is known of it.
-struct Known {
+struct LastKnown {
     /// Our last word.
     last: Seq,
     /// When it was ours for the last time, and over which connection we knew.
@@ -41,10 +41,10 @@ pub(super) struct Moment {
     connections: u64,
 }
 
-impl Hold {
-    pub(super) fn new(place: Place) -> Self {
+impl TaskOwnership {
+    pub(super) fn new(place: TaskAssignment) -> Self {
         let at = Moment { at: Instant::now(), connections: place.record.connections() };
-        Self { place, known: Mutex::new(Known { last: Seq(0), at, lost: None }) }
+        Self { place, known: Mutex::new(LastKnown { last: Seq(0), at, lost: None }) }
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -83,13 +83,13 @@ impl Hold {
         Ok(())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LastKnown> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[async_trait]
-impl Tenure for Hold {
+impl Ownership for TaskOwnership {
     async fn holds(&self) -> Result<(), String> {
         self.look().await.map_err(|error| {
             let why = error.to_string();

@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{Ending, Gates, Step, Thought};
+use muster_shared::flow::{Ending, RolePermissions, Step, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::react::limits::StepLimits;
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 
-fn chosen(tool: &str, arguments: Value) -> Chosen {
+fn chosen(tool: &str, arguments: Value) -> ChosenAction {
     let thought = Thought { text: "on".into(), ..Thought::default() };
-    Chosen { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
+    ChosenAction { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
 }
 
 fn seen(number: u32, tool: &str, arguments: Value, status: ObservationStatus, content: &str) -> Step {
@@ -25,14 +25,14 @@ fn history(steps: Vec<Step>) -> History {
     history
 }
 
-fn next(history: &History, chosen: &Chosen, limits: StepLimits) -> Option<NextStep> {
+fn next(history: &History, chosen: &ChosenAction, limits: StepLimits) -> Option<NextStep> {
     let offer = leaf(Role::Worker);
     let toolset = toolset(&offer);
-    let case = Case {
+    let case = StepContext {
         offer: &offer,
         rules: rules_for(&offer.work),
         toolset: &toolset,
-        gates: Gates::OPEN,
+        permissions: RolePermissions::OPEN,
         has_model: true,
         limits,
     };
@@ -40,13 +40,13 @@ fn next(history: &History, chosen: &Chosen, limits: StepLimits) -> Option<NextSt
 }
 
 /// Lets a model choose the same again and again until something else than a refusal comes.
-fn driven(mut history: History, chosen: &Chosen) -> (Vec<Note>, NextStep) {
+fn driven(mut history: History, chosen: &ChosenAction) -> (Vec<Note>, NextStep) {
     let mut notes = Vec::new();
     for number in 100.. {
         match next(&history, chosen, StepLimits::USUAL).unwrap() {
             NextStep::Refuse { chosen, observation } => {
                 notes.extend(chosen.notes.clone());
-                let Chosen { thought, action, notes, .. } = chosen;
+                let ChosenAction { thought, action, notes, .. } = chosen;
                 let step = step(number, "", Value::Null, ObservationStatus::Refused);
                 history.push(Step { thought, action, notes, observation: Some(observation), ..step }, false);
             }

@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use muster_shared::flow::{Budget, Gates, Product, TaskOffered, TemplateRef, Usage};
+use muster_shared::flow::{Budget, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
-use super::decide::{Case, StepLimits};
+use super::decide::{StepContext, StepLimits};
 use super::history::History;
-use super::mind::Mind;
+use super::model::ModelClient;
 use super::prompt::{Brief, CallStyle, Conversation, Sampling};
 use super::toolset::Toolset;
+use crate::model::call_admission::{CallAdmission, Common};
 use crate::model::pricing::Pricing;
-use crate::model::turnstile::{Common, Turnstile};
 use crate::roles::Rules;
 use crate::tools::{ToolContext, ToolEngine, Uncertain};
 
 /// All that one task needs.
-pub struct Equipment {
+pub struct TaskResources {
     /// What thinks.
-    pub mind: Mind,
+    pub model: ModelClient,
     /// The rules of the role.
     pub rules: Rules,
     /// What the model may do.
@@ -33,7 +33,7 @@ pub struct Equipment {
     /// The template they were made from.
     pub template: TemplateRef,
     /// What the role may do at all.
-    pub gates: Gates,
+    pub permissions: RolePermissions,
     /// The limits.
     pub limits: StepLimits,
     /// How sampling is set.
@@ -48,24 +48,24 @@ pub struct Equipment {
     pub redactor: Arc<Redactor>,
 }
 
-impl Equipment {
+impl TaskResources {
     /// What stays the same over all steps of this task.
-    pub(super) fn case<'a>(&'a self, offer: &'a TaskOffered) -> Case<'a> {
-        Case {
+    pub(super) fn case<'a>(&'a self, offer: &'a TaskOffered) -> StepContext<'a> {
+        StepContext {
             offer,
             rules: &self.rules,
             toolset: &self.toolset,
-            gates: self.gates,
-            has_model: !self.mind.is_offline(),
+            permissions: self.permissions,
+            has_model: !self.model.is_offline(),
             limits: self.limits,
         }
     }
 
     /// The gate that every model call of this task passes; `used` is what was used before.
-    pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> Turnstile {
+    pub(super) fn gate(&self, offer: &TaskOffered, used: Usage) -> CallAdmission {
         let usual = Some(self.max_calls).filter(|most| *most > 0);
         let budget = offer.budget.or(&Budget { model_calls: usual, ..Budget::UNLIMITED });
-        Turnstile::new(budget, self.pricing.clone(), used, self.common.clone()).until(offer.deadline)
+        CallAdmission::new(budget, self.pricing.clone(), used, self.common.clone()).until(offer.deadline)
     }
 
     /// Whether a call of this tool changes nothing.

@@ -37,7 +37,7 @@ pub enum Period {
 
 /// Why nothing can be had.
 #[derive(Debug, thiserror::Error)]
-pub enum PurseError {
+pub enum BudgetLeaseError {
     /// The fleet has used its budget.
     #[error(
         "the fleet's budget ({0}) does not allow another call: raise `fleet.budget`, or wait for the next day if \
@@ -50,7 +50,7 @@ pub enum PurseError {
 }
 
 /// This process's part of the fleet's budget.
-pub struct Purse {
+pub struct BudgetLease {
     allowances: Allowances,
     who: String,
     fleet: FleetBudget,
@@ -69,7 +69,7 @@ struct Held {
     telling: bool,
 }
 
-impl Purse {
+impl BudgetLease {
     /// The part of `who` in the fleet's budget.
     #[must_use]
     pub fn new(allowances: Allowances, who: String, fleet: FleetBudget) -> Self {
@@ -92,7 +92,7 @@ impl Purse {
     ///
     /// # Errors
     /// When the fleet has used its budget, or the bus fails.
-    pub async fn take(&self, needs: Usage) -> Result<(), PurseError> {
+    pub async fn take(&self, needs: Usage) -> Result<(), BudgetLeaseError> {
         let mut held = self.held.lock().await;
         let mut wanted = held.under_way;
         wanted += needs;
@@ -117,7 +117,7 @@ impl Purse {
         }
     }
 
-    async fn tell(&self) -> Result<(), PurseError> {
+    async fn tell(&self) -> Result<(), BudgetLeaseError> {
         let mut held = self.held.lock().await;
         held.telling = false;
         let untold = held.untold;
@@ -137,7 +137,7 @@ impl Purse {
         Ok(())
     }
 
-    async fn borrow(&self, held: &mut Held, wanted: &Usage) -> Result<(), PurseError> {
+    async fn borrow(&self, held: &mut Held, wanted: &Usage) -> Result<(), BudgetLeaseError> {
         let clock = match held.clock {
             Some(clock) => clock,
             None => *held.clock.insert(self.allowances.clock().await?),
@@ -154,16 +154,16 @@ impl Purse {
             .allowances
             .change_pool(&pool, |pool| pool.borrow(&limit, (&self.who, untold), &needs, (now, until)));
         let ends = Instant::now() + LOAN;
-        let lent = lent.await?.ok_or(PurseError::UsedUp(limit))?;
+        let lent = lent.await?.ok_or(BudgetLeaseError::UsedUp(limit))?;
         held.untold = Usage::default();
         held.loan = Some((pool, lent, ends));
         Ok(())
     }
 }
 
-impl std::fmt::Debug for Purse {
+impl std::fmt::Debug for BudgetLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Purse").field("fleet", &self.fleet).finish_non_exhaustive()
+        f.debug_struct("BudgetLease").field("fleet", &self.fleet).finish_non_exhaustive()
     }
 }
 
@@ -205,11 +205,11 @@ mod tests {
 
     use super::*;
 
-    fn purse(bus: &Bus, name: &str, calls: u64) -> Arc<Purse> {
+    fn budget_lease(bus: &Bus, name: &str, calls: u64) -> Arc<BudgetLease> {
         let who: AgentId = name.parse().unwrap();
         let budget = Budget { model_calls: Some(calls), ..Budget::UNLIMITED };
         let fleet = FleetBudget { budget, per: Period::Total };
-        Arc::new(Purse::new(bus.as_agent(&who).allowances(), who.to_string(), fleet))
+        Arc::new(BudgetLease::new(bus.as_agent(&who).allowances(), who.to_string(), fleet))
     }
 
     const CALL: Usage = Usage {
@@ -225,14 +225,14 @@ mod tests {
     #[tokio::test]
     async fn processes_share_one_budget_and_none_goes_beyond_it() {
         let bus = Bus::in_memory(&"tester-1".parse().unwrap());
-        let purses = [purse(&bus, "worker-1", 10), purse(&bus, "worker-2", 10)];
+        let purses = [budget_lease(&bus, "worker-1", 10), budget_lease(&bus, "worker-2", 10)];
         let mut made = 0;
         for turn in 0..30 {
-            let purse = &purses[turn % 2];
-            if purse.take(CALL).await.is_ok() {
+            let budget_lease = &purses[turn % 2];
+            if budget_lease.take(CALL).await.is_ok() {
                 made += 1;
                 // Told with the next loan at the latest.
-                tokio::spawn(Arc::clone(purse).settle(CALL, CALL));
+                tokio::spawn(Arc::clone(budget_lease).settle(CALL, CALL));
                 tokio::task::yield_now().await;
             }
         }

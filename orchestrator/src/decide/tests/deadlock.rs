@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{ObservationStatus, RunLimits, TaskDraft, TaskStatus, Wait};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Input, RunEvent, RunState, RunStatus, TaskState, Waiting, standstill};
+use muster_shared::run::{Input, RunEvent, RunState, RunStatus, TaskState, Waiting, deadlock};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn answer(fleet: &Fleet, number: u16) -> Option<(ObservationStatus, String)> {
 
 fn ended(fleet: &Fleet) -> Vec<(String, Vec<String>)> {
     let events = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::StandstillEnded { task, circle, .. } => {
+        RunEvent::DeadlockEnded { task, circle, .. } => {
             Some((task.to_string(), circle.iter().map(TaskIndex::to_string).collect()))
         }
         _ => None,
@@ -99,8 +99,8 @@ fn who_waits_for_what_can_come_waits_on() {
     let_wait(&mut fleet, 1, 2, 10);
     fleet.turn(vec![Input::Timer]);
     assert_eq!((ended(&fleet), answer(&fleet, 1)), (vec![], None));
-    assert_eq!(standstill::circle(fleet.run()), None);
-    assert_eq!(standstill::youngest(fleet.run()), Some(&TaskId::Leaf(TaskIndex::top(1))));
+    assert_eq!(deadlock::circle(fleet.run()), None);
+    assert_eq!(deadlock::youngest(fleet.run()), Some(&TaskId::Leaf(TaskIndex::top(1))));
 }
 
 proptest! {
@@ -140,6 +140,6 @@ proptest! {
         let run = fleet.run();
         prop_assert!(run.status.is_ended(), "{:?} {:?} {:?}", in_work(run), next_deadline(run), run.tasks);
         prop_assert!(fleet.now.since(run.created_at) < Duration::from_secs(60));
-        prop_assert_eq!(standstill::circle(run), None);
+        prop_assert_eq!(deadlock::circle(run), None);
     }
 }

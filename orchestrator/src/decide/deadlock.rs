@@ -6,50 +6,50 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Observation, ObservationStatus, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{Phase, RunEvent, RunState, TEAMS_SINCE, standstill};
+use muster_shared::run::{Phase, RunEvent, RunState, TEAMS_SINCE, deadlock};
 
-use super::draft::Draft;
+use super::builder::DecisionBuilder;
 use super::{budget, control, schedule, survey, waits};
 
 /// A wait that leads nowhere.
-struct Vain {
+struct HopelessWait {
     task: TaskId,
     circle: Vec<TaskIndex>,
     reason: String,
 }
 
 /// Ends every wait in a circle, and the youngest one where nothing moves any more.
-pub(super) fn end(draft: &mut Draft<'_>) {
-    let most = draft.open().map_or(0, |run| run.tasks.len());
+pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
+    let most = decision.open().map_or(0, |run| run.tasks.len());
     for _ in 0..most {
-        let Some(Vain { task, circle, reason }) = draft.open().and_then(find) else { return };
-        let part = draft.open().and_then(|run| run.tasks.get(&task)?.waiting.as_ref()?.for_task.clone());
+        let Some(HopelessWait { task, circle, reason }) = decision.open().and_then(find) else { return };
+        let part = decision.open().and_then(|run| run.tasks.get(&task)?.waiting.as_ref()?.for_task.clone());
         let content = format!(
             "What you wait for cannot come: {reason}. Do it in another way within this task, or go on without it."
         );
         let status = ObservationStatus::Error;
-        draft.emit(RunEvent::StandstillEnded { task: task.clone(), circle, reason: reason.clone() });
-        waits::answer(draft, &task, Observation { status, content, millis: 0, truncated: false });
+        decision.emit(RunEvent::DeadlockEnded { task: task.clone(), circle, reason: reason.clone() });
+        waits::answer(decision, &task, Observation { status, content, millis: 0, truncated: false });
         if let Some(part) = part {
-            leave_out(draft, &task, &part, &reason);
+            leave_out(decision, &task, &part, &reason);
         }
     }
 }
 
-fn find(run: &RunState) -> Option<Vain> {
+fn find(run: &RunState) -> Option<HopelessWait> {
     if run.event_version < TEAMS_SINCE || run.paused.is_some() {
         return None;
     }
-    if let Some(circle) = standstill::circle(run) {
+    if let Some(circle) = deadlock::circle(run) {
         let task = TaskId::Leaf(circle.first()?.clone());
         let way = circle.iter().chain(circle.first()).map(TaskIndex::to_string).collect::<Vec<_>>();
         let reason = format!("tasks wait for each other in a circle: {}", way.join(" -> "));
-        return Some(Vain { task, circle, reason });
+        return Some(HopelessWait { task, circle, reason });
     }
-    let task = standstill::youngest(run).filter(|_| stands_still(run))?.clone();
+    let task = deadlock::youngest(run).filter(|_| stands_still(run))?.clone();
     let part = run.tasks.get(&task)?.waiting.as_ref()?.for_task.as_ref()?;
     let reason = format!("nothing moves any more, and {part} {}", why(run, part));
-    Some(Vain { task, circle: Vec::new(), reason })
+    Some(HopelessWait { task, circle: Vec::new(), reason })
 }
 
 /// Whether nothing is in work, nothing is due, and nobody is asked.
@@ -78,8 +78,8 @@ fn why(run: &RunState, part: &TaskIndex) -> String {
 }
 
 /// Leaves out what was waited for, as far as no other task needs it.
-fn leave_out(draft: &mut Draft<'_>, waited: &TaskId, part: &TaskIndex, reason: &str) {
-    let Some((run, plan)) = draft.open().and_then(|run| Some((run, run.plan.as_ref()?))) else { return };
+fn leave_out(decision: &mut DecisionBuilder<'_>, waited: &TaskId, part: &TaskIndex, reason: &str) {
+    let Some((run, plan)) = decision.open().and_then(|run| Some((run, run.plan.as_ref()?))) else { return };
     let statuses = run.statuses();
     let is_open = |leaf: &TaskIndex| !statuses.get(leaf).copied().unwrap_or(TaskStatus::Created).is_ended();
     let parts: BTreeSet<TaskIndex> = plan.leaves_of(part).filter(|leaf| is_open(leaf)).cloned().collect();
@@ -94,7 +94,7 @@ fn leave_out(draft: &mut Draft<'_>, waited: &TaskId, part: &TaskIndex, reason: &
         return;
     }
     for leaf in parts {
-        control::interrupt(draft, &TaskId::Leaf(leaf.clone()), reason);
-        draft.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
+        control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
+        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }

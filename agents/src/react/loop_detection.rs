@@ -1,15 +1,15 @@
 //! Noticing that a model goes in circles (W4): the very same action, or the same kind of action again and again with
 //! nothing new learnt. It is told so and must change its course; when it does not, the task is escalated. Pure.
 
-use muster_shared::flow::response::IN_CIRCLES;
+use muster_shared::flow::response::LOOP_DETECTED;
 use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel};
 
-use super::decide::{Case, Chosen, NextStep};
+use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
 use super::partial::escalated;
 
 /// What follows from an action that leads in a circle; nothing when it does not.
-pub(super) fn spinning(history: &History, chosen: &Chosen, case: &Case<'_>) -> Option<NextStep> {
+pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepContext<'_>) -> Option<NextStep> {
     let action = &chosen.action;
     if let Some(earlier) = history.same_action(action) {
         let told = format!(
@@ -36,16 +36,16 @@ pub(super) fn spinning(history: &History, chosen: &Chosen, case: &Case<'_>) -> O
 /// The model is told, again more urgently; then a person has to look.
 pub(super) fn follow(
     history: &History,
-    mut chosen: Chosen,
+    mut chosen: ChosenAction,
     level: SpinLevel,
     mut told: String,
-    case: &Case<'_>,
+    case: &StepContext<'_>,
 ) -> NextStep {
     let times = history.spins().saturating_add(1);
     let note = Note::Spin { level, times };
     if times > case.limits.max_spins {
         let reason = format!(
-            "{IN_CIRCLES} and did not change its course after it was told {}",
+            "{LOOP_DETECTED} and did not change its course after it was told {}",
             if times == 2 { "once".to_owned() } else { format!("{} times", times - 1) }
         );
         return NextStep::Conclude { submission: escalated(history, case, reason), notes: vec![note] };
@@ -61,7 +61,7 @@ pub(super) fn follow(
     NextStep::Refuse { chosen, observation: refused(told) }
 }
 
-fn others(action: &Action, case: &Case<'_>) -> String {
+fn others(action: &Action, case: &StepContext<'_>) -> String {
     let names = case.toolset.names();
     let others: Vec<String> =
         names.iter().filter(|name| **name != action.name).map(|name| format!("`{name}`")).collect();
@@ -74,5 +74,5 @@ pub(super) const fn refused(content: String) -> Observation {
 }
 
 #[cfg(test)]
-#[path = "spin_tests.rs"]
+#[path = "loop_detection_tests.rs"]
 mod tests;

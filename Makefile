@@ -5,7 +5,7 @@ CARGO ?= cargo
 
 .PHONY: help demo build build-bench nats test quick check bench simulate chaos chaos-cluster clean-state
 
-help: ## Show what can be done
+help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 nats: ## Find a usable nats-server, or install one into .muster/bin
@@ -14,7 +14,7 @@ nats: ## Find a usable nats-server, or install one into .muster/bin
 build: ## Build the muster binary for use: target/release/muster
 	$(CARGO) build --release --locked --bin muster
 
-build-bench:
+build-bench: ## The same with `muster bench`, which measures a fleet and torments it
 	$(CARGO) build --release --locked --bin muster --features bench
 
 demo: nats ## Build quickly and ask a fleet a question about Muster's own documents; leaves muster-report.md
@@ -29,7 +29,7 @@ test: nats ## Everything the tests need, then all tests
 		echo "$(CARGO) test --workspace"; $(CARGO) test --locked --workspace --features bench; \
 	fi
 
-quick: ## The tests without processes or a server, of all crates
+quick: ## The fast loop: tests without processes or a server, of all crates
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked --workspace --features bench --lib --bins; \
 	else \
@@ -56,6 +56,6 @@ chaos-cluster: nats build-bench ## 50 short runs on three servers, of which one 
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	target/release/muster bench chaos --servers 3 --runs $${RUNS:-50}
 
-clean-state: ## Forget all local runs: stops a local fleet and removes .muster, keeping nats-server
+clean-state: ## Forget all local runs: stops a local fleet and removes its data from .muster, keeping nats-server
 	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi
 	rm -rf .muster/nats .muster/log .muster/fleet.json .muster/fleet.lock .muster/cache

@@ -1,26 +1,32 @@
 #!/bin/sh
 # The demonstration behind `make demo`: one fleet, one real question about Muster's own documents.
-# Usage: demo.sh [MUSTER], where MUSTER is the binary to use instead of the one of `make build`.
+# Usage: demo.sh [MUSTER], where MUSTER is the binary to use instead of the one of `make build`: a path of its own, or
+# one within the repository.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
-muster=$root/${1:-target/release/muster}
+muster=${1:-target/release/muster}
+case "$muster" in
+    /*) ;;
+    *) muster=$root/$muster ;;
+esac
 report=muster-report.md
 question="What limits delegation loops, how does a run survive the death of a worker, and which clouds is Muster certified for?"
 
 MUSTER_NATS_SERVER=$(sh deploy/install-nats.sh)
 export MUSTER_NATS_SERVER
 
-# Only the documents, so that sources of the program do not answer for them.
+# Only the documents, so that sources of the program, or a picture of an earlier answer, do not answer for them.
 documents=$(mktemp -d)
 trap 'rm -rf "$documents"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-for file in *.md; do
-    [ "$file" = "$report" ] || cp "$file" "$documents/"
+for file in *.md docs/*.md docs/*/*.md; do
+    if [ ! -f "$file" ] || [ "$file" = "$report" ]; then continue; fi
+    mkdir -p "$documents/$(dirname "$file")"
+    cp "$file" "$documents/$file"
 done
-if [ -d docs ]; then cp -R docs "$documents/docs"; fi
 
 echo "Question: $question"
 echo

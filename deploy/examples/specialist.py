@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Muster specialist that counts words, with nothing but nats-py. docs/agents.md has the protocol.
+"""A Muster specialist that counts words, with nothing but nats-py. docs/protocol.md has the protocol.
 
     pip install nats-py
     NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py

@@ -93,7 +93,7 @@ impl App {
         if settings.system_user.is_none() && is_local() {
             let store = self.beside_fleet(&self.settings().server.store_dir);
             if let Some(SystemAccount { user, password }) = system_account(&store) {
-                (settings.system_user, settings.system_password) = (Some(user), Some(password));
+                (settings.system_user, settings.system_password) = (Some(user), Some(password.into()));
             }
         }
         Bus::connect(&settings, &new_id(role), Arc::clone(&self.redactor)).await.map_err(bus_failure)

@@ -18,7 +18,10 @@ const ENDINGS: [&str; 6] = ["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_PA
 pub(crate) fn redactor(settings: &Settings, variables: &[(String, String)]) -> Redactor {
     let of_environment = variables.iter().filter_map(|(name, value)| secret_in(name, value));
     let bus = &settings.bus;
-    let of_bus = [&bus.password, &bus.token, &bus.system_password].into_iter().flatten().cloned();
+    let of_bus = [&bus.password, &bus.token, &bus.system_password]
+        .into_iter()
+        .flatten()
+        .map(|secret| (**secret).clone());
     let urls = bus.url.iter().chain(&settings.agent.endpoint);
     let of_url = urls.flat_map(|urls| urls.split(',')).filter_map(password_in).map(SecretString::from);
     let of_file = settings.agent.key_file.as_deref().and_then(|path| read(path).ok()).map(SecretString::from);

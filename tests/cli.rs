@@ -153,6 +153,28 @@ fn config_says_where_each_value_comes_from_and_hides_secrets() {
 }
 
 #[test]
+fn config_shows_what_comes_first_and_explains_any_setting() {
+    let folder = folder();
+    std::fs::write(folder.path().join("muster.toml"), "[limits.budget]\ncost = 2.5\n").unwrap();
+    let config = |arguments: &[&str]| {
+        let mut command = muster(folder.path());
+        command.arg("config").args(arguments);
+        command
+    };
+    let brief = contains("agent.model").and(contains("limits.budget.cost")).and(contains("--explain KEY"));
+    config(&[]).assert().success().stdout(brief.and(contains("limits.max_redos").not()));
+    config(&["--all"]).assert().success().stdout(contains("limits.conflicts.max_redos"));
+    config(&["limits.conflicts"]).assert().success().stdout(contains("limits.conflicts.max_redos"));
+    config(&["--explain", "limits.budget.cost"])
+        .assert()
+        .success()
+        .stdout(contains("2.5 (from ").and(contains("muster.toml:2)")))
+        .stdout(contains("US dollars").and(contains("from 0 to 1000000000")))
+        .stdout(contains("MUSTER_LIMITS_BUDGET_COST").and(contains("--set limits.budget.cost=")));
+    config(&["--explain", "limits.budgt"]).assert().code(2).stderr(contains("did you mean limits.budget?"));
+}
+
+#[test]
 fn settings_that_cannot_work_are_refused_wherever_they_come_from() {
     let folder = folder();
     std::fs::write(folder.path().join("muster.toml"), "[orchestrator]\nmax_runs = 0\n").unwrap();

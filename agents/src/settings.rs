@@ -8,6 +8,7 @@ use muster_bus::allowance::breaker::BreakerRules;
 use muster_bus::allowance::rate::Rate;
 use muster_shared::flow::RolePermissions;
 use muster_shared::ids::Role;
+use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::model::budget_lease::FleetBudget;
@@ -18,82 +19,81 @@ use crate::react::decide::StepLimits;
 use crate::react::prompt::CallStyle;
 use crate::tools::EngineLimits;
 
-/// Settings of an agent process, whatever its role. Unknown fields are refused.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AgentSettings {
-    /// The agent's name on its host, by which it is known again when it is started again. A local fleet names its agents.
-    pub name: String,
-    /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
-    pub slots: BTreeMap<Role, u32>,
-    /// Model as `provider/model`; by the conventional environment variables when absent, else offline.
-    pub model: Option<String>,
-    /// Models of single roles.
-    pub models: BTreeMap<Role, String>,
-    /// Models to ask, in this order, when the chosen one fails for good.
-    pub fallback_models: Vec<String>,
-    /// Where the provider of `model` is reached.
-    pub endpoint: Option<String>,
-    /// A file that holds the key of the provider of `model`.
-    pub key_file: Option<String>,
-    /// Sampling temperature; the provider's default when absent.
-    pub temperature: Option<f64>,
-    /// Most tokens of one answer; the provider's default when absent.
-    pub max_answer_tokens: Option<u32>,
-    /// How models are told of actions. A server that refuses native calls is asked in text from then on.
-    pub tool_calling: ToolCalling,
-    /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
-    pub prices: BTreeMap<String, Price>,
-    /// How often models may be asked by the whole fleet together, by `provider/model`.
-    pub rates: BTreeMap<String, Rate>,
-    /// Longest wait of one call for its turn.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub rate_patience: Duration,
-    /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
-    #[serde(skip)]
-    pub fleet: FleetBudget,
-    /// Limits of one task.
-    pub limits: StepLimits,
-    /// Most steps of one task by role, instead of `limits.max_steps`.
-    pub max_steps: BTreeMap<Role, u32>,
-    /// Most model calls of one task, answered or not, where its budget names no number; 0 for any. More than any task
-    /// needs in which all is well.
-    pub max_calls: u64,
-    /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
-    pub permissions: BTreeMap<Role, RolePermissions>,
-    /// Limits of one model call.
-    pub calls: CallLimits,
-    /// Limits of asking a failing model again.
-    pub retries: RetryLimits,
-    /// When a provider that does not answer is left alone by the whole fleet, and for how long.
-    pub breaker: BreakerRules,
-    /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
-    pub tools: BTreeMap<Role, Vec<String>>,
-    /// Where documents and their indices are kept on this host, shared by all agents.
-    pub cache_dir: PathBuf,
-    /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
-    pub template_dir: Option<PathBuf>,
-    /// Folders with blueprints, `NAME.toml` each; they lie beside the fleet's folder. Those that come with Muster are
-    /// found without.
-    pub blueprints: Vec<PathBuf>,
-    /// How long one question for the next task waits at the broker. Long is cheap.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub pull_wait: Duration,
-    /// How often the broker is told that a task is still being worked on.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub progress: Duration,
-    /// How long writing to the record is tried while the bus cannot be reached.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub patience: Duration,
-    /// How long the steps in hand may take when the process is to stop. Each task is released at the end of its step;
-    /// what is not finished by then is cut, and a model call under way is made again by whoever goes on.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub drain: Duration,
+settings! {
+    /// Settings of an agent process, whatever its role. Unknown fields are refused.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct AgentSettings {
+        /// The agent's name on its host, by which it is known again when it is started again. A local fleet names its agents.
+        pub name: String = String::new() => text(),
+        /// Tasks done at the same time, by role. A worker, researcher or reflector has 8 by default, others 4.
+        pub slots: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, MAX_SLOTS as u64).example("8")),
+        /// Model as `provider/model`; by the conventional environment variables when absent, else offline.
+        pub model: Option<String> = None => text().example("\"openai/gpt-4.1-mini\""),
+        /// Models of single roles.
+        pub models: BTreeMap<Role, String> = BTreeMap::new()
+            => named("planner", &text().example("\"anthropic/claude-sonnet-4-5\"")),
+        /// Models to ask, in this order, when the chosen one fails for good.
+        pub fallback_models: Vec<String> = Vec::new() => list().example("[\"ollama/llama3.2\"]"),
+        /// Where the provider of `model` is reached.
+        pub endpoint: Option<String> = None => text().example("\"http://localhost:8080/v1\""),
+        /// A file that holds the key of the provider of `model`.
+        pub key_file: Option<String> = None => text().example("\"/run/secrets/model-key\""),
+        /// Sampling temperature; the provider's default when absent.
+        pub temperature: Option<f64> = None => real(0.0, 2.0).example("0.2"),
+        /// Most tokens of one answer; the provider's default when absent.
+        pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"),
+        /// How models are told of actions. A server that refuses native calls is asked in text from then on.
+        pub tool_calling: ToolCalling = ToolCalling::default() => words::<ToolCalling>(),
+        /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
+        pub prices: BTreeMap<String, Price> = BTreeMap::new() => named("house-model-1.0", &group(Price::SETTINGS)),
+        /// How often models may be asked by the whole fleet together, by `provider/model`. Calls above it wait their turn.
+        pub rates: BTreeMap<String, Rate> = BTreeMap::new() => named("openai/gpt-4.1", &group(Rate::SETTINGS)),
+        /// Longest wait of one call for its turn, where a rate is limited.
+        #[serde(with = "muster_shared::span")]
+        pub rate_patience: Duration = Duration::from_secs(600) => span(0, 30 * DAY),
+        /// The most that the whole fleet may use. Not a setting of its own: `fleet.budget` is copied here.
+        #[serde(skip)]
+        pub fleet: FleetBudget = FleetBudget::default() => internal(),
+        /// Limits of one task. limits.max_steps of the run counts too, the smaller of the two wins.
+        pub limits: StepLimits = StepLimits::default() => group(StepLimits::SETTINGS),
+        /// Most steps of one task by role, instead of `limits.max_steps`.
+        pub max_steps: BTreeMap<Role, u32> = BTreeMap::new() => named("worker", &whole(1, 10_000).example("20")),
+        /// Most model calls of one task, answered or not, where its budget names no number; 0 for any. More than any task
+        /// needs in which all is well.
+        pub max_calls: u64 = 500 => whole(0, 1_000_000),
+        /// What roles may do: `plan`, `tools`, `people`, `blueprints`, `delegate`. What is not named is open.
+        pub permissions: BTreeMap<Role, RolePermissions> = BTreeMap::new() => named("worker", &group(RolePermissions::SETTINGS)),
+        /// Limits of one model call.
+        pub calls: CallLimits = CallLimits::default() => group(CallLimits::SETTINGS),
+        /// Limits of asking a failing model again.
+        pub retries: RetryLimits = RetryLimits::default() => group(RetryLimits::SETTINGS),
+        /// When a provider that does not answer is left alone by the whole fleet, and for how long.
+        pub breaker: BreakerRules = BreakerRules::default() => group(BreakerRules::SETTINGS),
+        /// Tools that a role may use instead of its own: names, `prefix.*`, or `*`.
+        pub tools: BTreeMap<Role, Vec<String>> = BTreeMap::new()
+            => named("worker", &list().example("[\"calculator\", \"corpus.*\"]")),
+        /// Where documents and their indices are kept on this host, shared by all agents.
+        pub cache_dir: PathBuf = PathBuf::from(".muster/cache") => text(),
+        /// A folder with prompt templates (`worker.md.j2`, …) that take the place of the built-in ones.
+        pub template_dir: Option<PathBuf> = None => text().example("\"prompts\""),
+        /// Folders with blueprints, `NAME.toml` each; they lie beside the fleet's folder. Those that come with Muster are
+        /// found without.
+        pub blueprints: Vec<PathBuf> = vec![PathBuf::from("blueprints")] => list(),
+        /// How long one question for the next task waits at the broker. Long is cheap.
+        #[serde(with = "muster_shared::span")]
+        pub pull_wait: Duration = Duration::from_secs(30) => span(100, HOUR),
+        /// How often the broker is told that a task is still being worked on.
+        #[serde(with = "muster_shared::span")]
+        pub progress: Duration = Duration::from_secs(10) => span(100, HOUR),
+        /// How long writing to the record is tried while the bus cannot be reached.
+        #[serde(with = "muster_shared::span")]
+        pub patience: Duration = Duration::from_secs(60) => span(0, DAY),
+        /// How long the steps in hand may take when the process is to stop. Each task is released at the end of its step;
+        /// what is not finished by then is cut, and a model call under way is made again by whoever goes on.
+        #[serde(with = "muster_shared::span")]
+        pub drain: Duration = Duration::from_secs(5) => span(0, HOUR),
+    }
 }
 
 /// How models are told of actions.
@@ -112,42 +112,6 @@ impl From<ToolCalling> for CallStyle {
         match setting {
             ToolCalling::Native => Self::Native,
             ToolCalling::Text => Self::Text,
-        }
-    }
-}
-
-impl Default for AgentSettings {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            slots: BTreeMap::new(),
-            model: None,
-            models: BTreeMap::new(),
-            fallback_models: Vec::new(),
-            endpoint: None,
-            key_file: None,
-            temperature: None,
-            max_answer_tokens: None,
-            tool_calling: ToolCalling::default(),
-            prices: BTreeMap::new(),
-            rates: BTreeMap::new(),
-            rate_patience: Duration::from_secs(600),
-            fleet: FleetBudget::default(),
-            limits: StepLimits::default(),
-            max_steps: BTreeMap::new(),
-            max_calls: 500,
-            permissions: BTreeMap::new(),
-            calls: CallLimits::default(),
-            retries: RetryLimits::default(),
-            breaker: BreakerRules::default(),
-            tools: BTreeMap::new(),
-            cache_dir: PathBuf::from(".muster/cache"),
-            template_dir: None,
-            blueprints: vec![PathBuf::from("blueprints")],
-            pull_wait: Duration::from_secs(30),
-            progress: Duration::from_secs(10),
-            patience: Duration::from_secs(60),
-            drain: Duration::from_secs(5),
         }
     }
 }

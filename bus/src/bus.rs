@@ -96,7 +96,7 @@ impl Bus {
     }
 
     fn on(backend: Arc<dyn Backend>, settings: BusSettings, who: &AgentId, redactor: Arc<Redactor>) -> Self {
-        let live = crate::live::LiveSender::new(settings.live_buffer);
+        let live = crate::live::LiveSender::default();
         let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live };
         Self { core: Arc::new(core) }
     }

@@ -19,18 +19,17 @@ pub struct LiveFeed {
     core: Arc<Core>,
 }
 
+/// Live messages that wait to be sent; more are dropped. What came before the last few hundred is old news by the time
+/// that it could be shown.
+const CAPACITY: usize = 256;
+
 /// The way to the task that publishes, which begins with the first message.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct LiveSender {
-    capacity: usize,
     queue: Arc<Mutex<Option<mpsc::Sender<Live>>>>,
 }
 
 impl LiveSender {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.max(1), queue: Arc::default() }
-    }
-
     /// The queue, with its task running. Nothing outside a runtime.
     fn queue(&self, core: &Arc<Core>) -> Option<mpsc::Sender<Live>> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,9 +37,9 @@ impl LiveSender {
             return Some(queue.clone());
         }
         let runtime = tokio::runtime::Handle::try_current().ok()?;
-        let (sender, receiver) = mpsc::channel(self.capacity);
+        let (sender, receiver) = mpsc::channel(CAPACITY);
         // The task must not keep the queue's own sender alive, else it would never end.
-        let publisher = Core { live: Self::new(1), ..(**core).clone() };
+        let publisher = Core { live: Self::default(), ..(**core).clone() };
         runtime.spawn(publish_all(publisher, receiver));
         *queue = Some(sender.clone());
         Some(sender)

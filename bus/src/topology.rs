@@ -5,10 +5,18 @@
 
 use std::time::Duration;
 
+use muster_shared::setting::kinds::MIB;
+
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
 pub const TOPOLOGY_VERSION: u32 = 4;
+
+/// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
+/// new run is ever given of.
+const LESSONS_BYTES: u64 = 2 * MIB;
+/// Most bytes of what agents and tools did in earlier runs; the oldest goes first. One line for each of them.
+const STANDING_BYTES: u64 = 2 * MIB;
 
 /// The record.
 pub const RUNS: &str = "RUNS";
@@ -113,8 +121,6 @@ pub enum WhenFull {
     DropOldest,
 }
 
-const MIB: u64 = 1024 * 1024;
-
 /// All streams, in the order they must be created.
 #[must_use]
 pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
@@ -181,7 +187,7 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             when_full: WhenFull::DropOldest,
             // Best effort: a run whose lessons a crash takes has taught nothing.
             waits_for_disk: false,
-            ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", settings.lessons_bytes)
+            ..bucket(LESSONS, "What runs that ended taught", "$KV.LESSONS.>", LESSONS_BYTES)
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,
@@ -193,12 +199,7 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             when_full: WhenFull::DropOldest,
             // Best effort, as lessons are.
             waits_for_disk: false,
-            ..bucket(
-                TRACK_RECORD,
-                "What agents and tools did",
-                "$KV.TRACK_RECORD.>",
-                settings.track_record_bytes,
-            )
+            ..bucket(TRACK_RECORD, "What agents and tools did", "$KV.TRACK_RECORD.>", STANDING_BYTES)
         },
         StreamSpec {
             rollup: true,

@@ -14,6 +14,7 @@ pub mod plan;
 pub mod recall;
 pub mod run;
 pub mod secret;
+pub mod setting;
 pub mod span;
 pub mod time;
 pub mod track_record;

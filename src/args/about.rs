@@ -42,6 +42,16 @@ impl SchemaArgs {
 pub(crate) struct ConfigArgs {
     /// Only settings whose name begins so, such as `limits`.
     pub(crate) prefix: Option<String>,
+    /// Show every setting, instead of those that most people begin with and those that were set.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Say all there is to know of a setting, or of each in a group: what it does, its unit, its default, what it may be,
+    /// where its value comes from and how it is set.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["prefix", "all"])]
+    pub(crate) explain: Option<String>,
+    /// Print an example of a settings file, with every setting.
+    #[arg(long, conflicts_with_all = ["prefix", "all", "explain", "json"])]
+    pub(crate) example: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use muster_agents::library::{self, Library, LibraryError, Listed};
 use muster_shared::blueprint::{self, Blueprint, Saved, check_limits, save, write};
-use muster_shared::flow::{BlueprintBrief, RunLimits};
+use muster_shared::flow::BlueprintBrief;
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -87,8 +87,8 @@ fn check(app: &App, args: &BlueprintNameArgs) -> Result<Exit, Failure> {
     });
     let specialists = specialists.filter_map(|role| role.trim().to_lowercase().parse::<Role>().ok());
     let roles: Vec<Role> = [Role::Researcher, Role::Worker].into_iter().chain(specialists).collect();
-    let limits = RunLimits::from(&app.settings().limits);
-    if let Some(problem) = check_limits(&found, &limits, &roles).first() {
+    let limits = &app.settings().limits;
+    if let Some(problem) = check_limits(&found, limits, &roles).first() {
         return Err(Failure::usage(format!("{} does not fit the limits of runs: {problem}", args.blueprint))
             .help("set what it needs with --set limits.KEY=VALUE, or in muster.toml"));
     }

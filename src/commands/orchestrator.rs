@@ -17,7 +17,7 @@ pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     let bus = app.connect_with_system(&url, "orchestrator").await?;
     bus.provision().await.map_err(bus_failure)?;
     let mut settings = app.settings().orchestrator.clone();
-    settings.limits = (&app.settings().limits).into();
+    settings.limits = app.settings().limits.clone();
     let failed = |error: muster_orchestrator::OrchestratorError| {
         Failure::failed(error.to_string()).help("`muster doctor` checks the bus")
     };

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use muster_bus::{Bus, BusError};
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
-use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, RunLimits, conversation};
+use muster_shared::flow::{Budget, DraftReviewPolicy, Goal, PlanDraft, Planning, conversation};
 use muster_shared::ids::RunId;
 use muster_shared::run::conversation::turn;
 use muster_shared::wire::Command;
@@ -179,7 +179,7 @@ const fn draft_review(choice: DraftReviewChoice) -> DraftReviewPolicy {
 
 /// The plan that the person brings, checked before anything is started for it.
 fn brought(app: &App, file: &Path) -> Result<PlanDraft, Failure> {
-    super::plan_file::read(file, &RunLimits::from(&app.settings().limits))
+    super::plan_file::read(file, &app.settings().limits)
 }
 
 /// Gives a goal the turns of an earlier run that it follows, and what was used there where nothing else is given. All of

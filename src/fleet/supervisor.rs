@@ -40,9 +40,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The variable that holds the password of the server's system account.
 const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
 
-/// The folder of specialists is not looked at more often than this.
-const SHORTEST_LOOK: Duration = Duration::from_millis(100);
-
 /// How often the memory of each process is looked at.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -231,7 +228,7 @@ fn member(app: &App, program: &std::path::Path, url: &str, name: &str, command: 
         variables,
         hidden: vec![SYSTEM_PASSWORD.to_owned()],
         log: app.fleet.log(name),
-        max_log_bytes: settings.log.max_file_mib.max(1) * 1024 * 1024,
+        max_log_bytes: settings.log.max_file_mib * 1024 * 1024,
         policy: policy(&settings.fleet),
         stop_limit: settings.fleet.stop_limit,
         is_foreign: false,
@@ -340,7 +337,7 @@ impl Watcher {
         let (seen, mut sights) = mpsc::channel(1);
         let guard = tokio::spawn(guard::keep_watch(bus, self.server.is_some(), self.settled.clone(), seen));
         let mut look = tokio::time::interval(LOOK);
-        let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look.max(SHORTEST_LOOK));
+        let mut folder = tokio::time::interval(self.app.settings().fleet.agents_look);
         loop {
             tokio::select! {
                 biased;

@@ -3,13 +3,55 @@
 use serde_json::Value;
 
 use super::table;
-use crate::settings::Effective;
+use crate::settings::{Effective, Explained};
 
 /// Settings with their values and origins.
 pub(crate) fn table(settings: &[Effective]) -> String {
     let rows =
         settings.iter().map(|one| vec![one.key.clone(), shown(&one.value), one.origin.clone()]).collect();
     table::plain(&["SETTING", "VALUE", "FROM"], rows, &[], None)
+}
+
+/// The sections with how many settings of each are not shown.
+pub(crate) fn sections(sections: &[(&str, &str)], later: &[Effective]) -> String {
+    let row = |(name, about): &(&str, &str)| {
+        let count = later.iter().filter(|one| one.key.split('.').next() == Some(name)).count();
+        let about = about.split_once(". ").map_or(*about, |(first, _)| first).trim_end_matches('.');
+        (count > 0).then(|| vec![(*name).to_owned(), count.to_string(), about.to_owned()])
+    };
+    let rows = sections.iter().filter_map(row).collect();
+    let table = table::plain(&["SECTION", "MORE", "ABOUT"], rows, &[], None);
+    format!(
+        "\n{table}\n\n`muster config SECTION` shows a section, `muster config --all` everything, `muster config --explain KEY` \
+         what a setting does and how it is set"
+    )
+}
+
+/// All that is known of settings, one after the other.
+pub(crate) fn explained(all: &[Explained]) -> String {
+    all.iter().map(explanation).collect::<Vec<_>>().join("\n\n")
+}
+
+fn explanation(one: &Explained) -> String {
+    let words = one.words.iter().filter(|(_, meaning)| !meaning.is_empty());
+    let meanings = words.map(|(word, meaning)| ("", format!("{word}: {meaning}")));
+    let none = |value: &Value| if value.is_null() { "none".to_owned() } else { shown(value) };
+    let lines = [
+        ("group", one.group.clone()),
+        ("value", format!("{} (from {})", none(&one.value), one.origin)),
+        ("default", none(&one.default)),
+        ("may be", one.takes.clone()),
+    ];
+    let ways = [
+        ("unit", one.unit.clone()),
+        ("file", one.file.clone().unwrap_or_default()),
+        ("environment", one.variable.clone().unwrap_or_default()),
+        ("flag", one.flag.clone().unwrap_or_default()),
+    ];
+    let ways = ways.into_iter().filter(|(_, text)| !text.is_empty());
+    let lines = lines.into_iter().chain(meanings).chain(ways);
+    let lines: Vec<String> = lines.map(|(name, text)| format!("  {name:<12} {text}")).collect();
+    format!("{}\n  {}\n\n{}", one.key, one.help, lines.join("\n"))
 }
 
 fn shown(value: &Value) -> String {
@@ -41,5 +83,45 @@ mod tests {
         assert_eq!(lines[1], ["limits.max_steps", "10", "default"]);
         assert_eq!(lines[2], ["bus.url", "-", "default"]);
         assert_eq!(lines[3], ["bus.token", "[set]", "environment", "MUSTER_BUS_TOKEN"]);
+    }
+
+    #[test]
+    fn sections_are_counted_and_an_explanation_has_a_line_for_each_thing() {
+        let one = |key: &str| Effective {
+            key: key.into(),
+            value: 1.into(),
+            origin: "default".into(),
+            doc: String::new(),
+        };
+        let text =
+            sections(&[("limits", "Limits. More."), ("log", "Logs.")], &[one("limits.a"), one("limits.b.c")]);
+        assert!(text.contains("limits   2     Limits\n") && !text.contains("Logs"), "{text}");
+        let explained = explained(&[Explained {
+            key: "limits.a".into(),
+            help: "What it does.".into(),
+            group: "Limits.".into(),
+            value: Value::Null,
+            origin: "default".into(),
+            default: 1.into(),
+            takes: "b, c".into(),
+            words: vec![("b".into(), "The first.".into()), ("c".into(), String::new())],
+            unit: String::new(),
+            file: None,
+            variable: Some("MUSTER_LIMITS_A".into()),
+            flag: None,
+        }]);
+        let lines: Vec<&str> = explained.lines().map(str::trim).collect();
+        let wanted = [
+            "limits.a",
+            "What it does.",
+            "",
+            "group        Limits.",
+            "value        none (from default)",
+            "default      1",
+            "may be       b, c",
+            "b: The first.",
+            "environment  MUSTER_LIMITS_A",
+        ];
+        assert_eq!(lines, wanted);
     }
 }

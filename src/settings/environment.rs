@@ -58,21 +58,28 @@ fn nearest(name: &str, keys: &Keys) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, dead_code)]
+    use muster_shared::settings;
+
     use super::*;
 
-    #[derive(schemars::JsonSchema)]
-    struct Sample {
-        limits: Limits,
-        log: Log,
+    settings! {
+        struct Sample {
+            limits: Limits = Limits::default() => group(Limits::SETTINGS),
+            log: Log = Log::default() => group(Log::SETTINGS),
+        }
     }
-    #[derive(schemars::JsonSchema)]
-    struct Limits {
-        max_steps: u32,
-        names: Vec<String>,
+    settings! {
+        #[derive(serde::Serialize)]
+        struct Limits {
+            max_steps: u32 = 1 => whole(0, 9),
+            names: Vec<String> = Vec::new() => list(),
+        }
     }
-    #[derive(schemars::JsonSchema)]
-    struct Log {
-        level: String,
+    settings! {
+        #[derive(serde::Serialize)]
+        struct Log {
+            level: String = String::new() => text(),
+        }
     }
 
     #[test]
@@ -85,7 +92,7 @@ mod tests {
             ("PATH", "/bin"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let (layer, warnings) = layer(&variables, &Keys::of::<Sample>()).unwrap();
+        let (layer, warnings) = layer(&variables, &Keys::of(Sample::SETTINGS)).unwrap();
         let set: Vec<String> = layer.origins().map(|(key, _)| key).collect();
         assert_eq!(set, ["limits.max_steps", "log.level"]);
         assert_eq!(

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
 
+use super::keys::Keys;
+
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(crate) enum SettingsError {
@@ -110,9 +112,7 @@ pub(crate) enum SettingsError {
     },
     /// A value with which nothing can work.
     #[error("{key} = {value} (from {origin}) cannot work: {rule}")]
-    #[diagnostic(help(
-        "`muster config {key}` shows the setting; deploy/muster.example.toml says what it does"
-    ))]
+    #[diagnostic(help("`muster config --explain {key}` says what it does and what it may be"))]
     OutOfRange {
         /// The key.
         key: String,
@@ -151,7 +151,7 @@ pub(crate) enum SettingsError {
     },
     /// A value of the wrong kind.
     #[error("{problem}")]
-    #[diagnostic(help("`muster config` shows every setting with its value and where it comes from"))]
+    #[diagnostic(help("`muster config --all` shows every setting with its value and where it comes from"))]
     Value {
         /// Which value and what is wrong with it.
         problem: String,
@@ -159,17 +159,41 @@ pub(crate) enum SettingsError {
 }
 
 /// Advice after the name of a group of settings.
-pub(crate) fn one_of(group: &str, under: &[String]) -> String {
+fn one_of(group: &str, under: &[String]) -> String {
     const MOST: usize = 6;
     let more = if under.len() > MOST { ", …" } else { "" };
     let named = under.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
     format!("{group} is a group of settings: set one of {named}{more}; `muster config {group}` shows them")
 }
 
+/// Settings that there were once. Nobody had a reason to change them; what they were by default holds for everybody.
+const GONE: [&str; 9] = [
+    "agent.calls.answer_bytes",
+    "bus.lessons_bytes",
+    "bus.live_buffer",
+    "bus.ping_interval",
+    "bus.track_record_bytes",
+    "bus.subscription_buffer",
+    "orchestrator.max_deferred",
+    "orchestrator.record_percent",
+    "orchestrator.scan_runs",
+];
+
+/// Advice after a name that is no key.
+pub(crate) fn advice_for_unknown(name: &str, keys: &Keys) -> String {
+    if keys.is_group(name) {
+        one_of(name, &keys.under(name))
+    } else if GONE.contains(&name) {
+        format!("{name} is fixed now at what it was by default: leave it out")
+    } else {
+        did_you_mean(keys.nearest(name))
+    }
+}
+
 /// Advice after an unknown name.
-pub(crate) fn did_you_mean(nearest: Option<String>) -> String {
+fn did_you_mean(nearest: Option<String>) -> String {
     nearest.map_or_else(
-        || "`muster config` lists every setting there is".to_owned(),
-        |known| format!("did you mean {known}? `muster config` lists every setting there is"),
+        || "`muster config --all` lists every setting there is".to_owned(),
+        |known| format!("did you mean {known}? `muster config --all` lists every setting there is"),
     )
 }

@@ -101,7 +101,7 @@ impl Reader<'_> {
             advice: if known_group {
                 format!("{name} is a group of settings: write it as [{name}]")
             } else {
-                super::error::did_you_mean(self.keys.nearest(name))
+                super::error::advice_for_unknown(name, self.keys)
             },
             source_code: Arc::new(miette::NamedSource::new(self.path, self.text.to_owned())),
             at: span(at, self.text),
@@ -163,25 +163,32 @@ pub(super) fn plain_value(value: &DeValue<'_>, depth: usize) -> ValueKind {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, dead_code)]
+    use muster_shared::settings;
+
     use super::*;
 
-    #[derive(schemars::JsonSchema)]
-    struct Sample {
-        limits: Limits,
-        bus: Bus,
+    settings! {
+        struct Sample {
+            limits: Limits = Limits::default() => group(Limits::SETTINGS),
+            bus: Bus = Bus::default() => group(Bus::SETTINGS),
+        }
     }
-    #[derive(schemars::JsonSchema)]
-    struct Limits {
-        max_steps: u32,
+    settings! {
+        #[derive(serde::Serialize)]
+        struct Limits {
+            max_steps: u32 = 1 => whole(0, 9),
+        }
     }
-    #[derive(schemars::JsonSchema)]
-    struct Bus {
-        url: String,
-        token: String,
+    settings! {
+        #[derive(serde::Serialize)]
+        struct Bus {
+            url: String = String::new() => text(),
+            token: String = String::new() => secret(),
+        }
     }
 
     fn parse_sample(text: &str) -> Result<Layer, SettingsError> {
-        parse("muster.toml", text, &Keys::of::<Sample>())
+        parse("muster.toml", text, &Keys::of(Sample::SETTINGS))
     }
 
     #[test]

@@ -1,46 +1,63 @@
-//! Every key that may be set, read off the settings types themselves.
+//! Every key that may be set, read off the declarations of the settings.
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use muster_shared::setting::{Kind, Setting};
+use serde_json::Value;
 
 /// The part of a key that stands for any name, such as a role.
 const ANY: &str = "*";
-
-/// How deep settings may nest.
-const MAX_DEPTH: usize = 8;
 
 /// Likeness from which a known key is worth suggesting.
 const LIKE_ENOUGH: f64 = 0.7;
 
 /// One key that may be set, such as `limits.max_steps`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Key {
     /// Its name; `*` stands for any name at that place.
     pub(crate) name: String,
-    /// What it does.
-    pub(crate) doc: String,
-    /// Whether its value is a list.
-    pub(crate) is_list: bool,
-    /// Whether its value is a number.
-    pub(crate) is_number: bool,
+    /// The same with the fields that hold it.
+    pub(crate) fields: String,
+    /// What the group is about that it belongs to.
+    pub(crate) group: &'static str,
+    /// What is declared of it; of a key that ends with `*`, of what stands under each name.
+    pub(crate) setting: Setting,
 }
 
 impl Key {
+    /// What it does.
+    pub(crate) fn help(&self) -> &'static str {
+        self.setting.help()
+    }
+
+    /// Whether its value is a list.
+    pub(crate) const fn is_list(&self) -> bool {
+        matches!(self.setting.takes.kind, Kind::List { .. })
+    }
+
     /// Whether its value must not be shown, nor stand in a file beside other settings.
     pub(crate) fn is_secret(&self) -> bool {
         is_secret(&self.name)
     }
 
+    /// Whether a part of it is any name.
+    pub(crate) fn has_names(&self) -> bool {
+        self.name.contains(ANY)
+    }
+
     /// The environment variable that sets it (for a key without `*`).
     pub(crate) fn variable(&self) -> String {
-        format!("MUSTER_{}", self.name.replace(['.', '-'], "_").to_ascii_uppercase())
+        variable(&self.name)
     }
 
     fn matches(&self, name: &str) -> bool {
         matches(&self.name, name)
     }
+}
+
+/// The environment variable that sets the key of this name.
+pub(crate) fn variable(name: &str) -> String {
+    format!("MUSTER_{}", upper(name))
 }
 
 /// Whether this name is the key, in which `*` stands for any part.
@@ -92,14 +109,10 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The keys of a settings type, in order of declaration.
-    pub(crate) fn of<T: JsonSchema>() -> Self {
-        let schema = schemars::schema_for!(T).to_value();
-        // Every process of a fleet does this when it begins, and keeps the room that it took: nothing is copied.
-        let none = Map::new();
-        let definitions = schema.get("$defs").and_then(Value::as_object).unwrap_or(&none);
+    /// The keys of declared settings, in order of declaration.
+    pub(crate) fn of(settings: &'static [Setting]) -> Self {
         let mut keys = Vec::new();
-        collect(&schema, definitions, "", "", 0, &mut keys);
+        collect(settings, &Above { name: "", fields: "", about: "" }, &mut keys);
         Self { keys }
     }
 
@@ -111,6 +124,12 @@ impl Keys {
     /// The key that this name is.
     pub(crate) fn find(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.matches(name))
+    }
+
+    /// The name of the key that these fields hold; the fields themselves where they have no other name.
+    pub(crate) fn of_fields<'a>(&'a self, fields: &'a str) -> &'a str {
+        let known = self.keys.iter().find(|key| key.fields == fields);
+        known.map_or(fields, |key| key.name.as_str())
     }
 
     /// Whether this name is a group of keys, such as `limits`.
@@ -184,67 +203,36 @@ fn upper(part: &str) -> String {
     part.replace(['.', '-'], "_").to_ascii_uppercase()
 }
 
-fn collect(
-    schema: &Value,
-    definitions: &Map<String, Value>,
-    name: &str,
-    doc: &str,
-    depth: usize,
-    keys: &mut Vec<Key>,
-) {
-    let resolved = resolve(schema, definitions);
-    let properties = resolved.get("properties").and_then(Value::as_object);
-    let by_pattern =
-        resolved.get("patternProperties").and_then(Value::as_object).and_then(|all| all.values().next());
-    let any = resolved.get("additionalProperties").filter(|more| more.is_object()).or(by_pattern);
-    if depth < MAX_DEPTH && (properties.is_some() || any.is_some()) {
-        for (property, inner) in properties.into_iter().flatten() {
-            collect(inner, definitions, &join(name, property), &doc_of(inner, definitions), depth + 1, keys);
-        }
-        if let Some(inner) = any {
-            collect(inner, definitions, &join(name, ANY), doc, depth + 1, keys);
-        }
-        return;
-    }
-    let is = |kinds: &[&str]| type_names(resolved).any(|kind| kinds.contains(&kind));
-    keys.push(Key {
-        name: name.to_owned(),
-        doc: doc.to_owned(),
-        is_list: is(&["array"]),
-        is_number: is(&["integer", "number"]),
-    });
-}
-
-/// Follows references, and the first branch of an option that is not null.
-fn resolve<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
-    let mut schema = schema;
-    for _ in 0..MAX_DEPTH {
-        let reference = schema.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
-        if let Some(target) = reference.and_then(|name| definitions.get(name)) {
-            schema = target;
-            continue;
-        }
-        let branches = schema.get("anyOf").and_then(Value::as_array);
-        match branches
-            .and_then(|all| all.iter().find(|b| b.get("type").and_then(Value::as_str) != Some("null")))
-        {
-            Some(branch) => schema = branch,
-            None => return schema,
+fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>) {
+    for setting in settings {
+        let (name, fields) = (join(above.name, setting.name()), join(above.fields, setting.field));
+        match setting.takes.kind {
+            Kind::Internal => {}
+            Kind::Group(inner) => {
+                collect(inner, &Above { name: &name, fields: &fields, about: setting.help() }, keys);
+            }
+            Kind::Named(takes) => {
+                let (name, fields) = (join(&name, ANY), join(&fields, ANY));
+                match takes.kind {
+                    Kind::Group(inner) => {
+                        collect(inner, &Above { name: &name, fields: &fields, about: setting.help() }, keys);
+                    }
+                    _ => {
+                        let setting = Setting { takes: *takes, default: || Value::Null, ..*setting };
+                        keys.push(Key { name, fields, group: above.about, setting });
+                    }
+                }
+            }
+            _ => keys.push(Key { name, fields, group: above.about, setting: *setting }),
         }
     }
-    schema
 }
 
-fn type_names(schema: &Value) -> impl Iterator<Item = &str> {
-    let kind = schema.get("type");
-    let one = kind.and_then(Value::as_str);
-    let many = kind.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-    one.into_iter().chain(many)
-}
-
-fn doc_of(schema: &Value, definitions: &Map<String, Value>) -> String {
-    let text = |schema: &Value| schema.get("description").and_then(Value::as_str).map(str::to_owned);
-    text(schema).or_else(|| text(resolve(schema, definitions))).unwrap_or_default().replace('\n', " ")
+/// The group that settings belong to.
+struct Above<'a> {
+    name: &'a str,
+    fields: &'a str,
+    about: &'static str,
 }
 
 fn join(name: &str, part: &str) -> String {
@@ -254,26 +242,31 @@ fn join(name: &str, part: &str) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(dead_code)]
+    use muster_shared::settings;
+
     use super::*;
 
-    #[derive(JsonSchema)]
-    struct Outer {
-        /// How loud.
-        volume: u32,
-        inner: Option<Inner>,
-        roles: BTreeMap<String, Inner>,
+    settings! {
+        struct Outer {
+            /// How loud.
+            volume: u32 = 1 => whole(0, 9),
+            inner: Inner = Inner::default() => group(Inner::SETTINGS),
+            roles: BTreeMap<String, Inner> = BTreeMap::new() => named("worker", &group(Inner::SETTINGS)),
+        }
     }
 
-    #[derive(JsonSchema)]
-    struct Inner {
-        /// Most steps.
-        max_steps: u32,
-        token: Option<String>,
-        names: Vec<String>,
+    settings! {
+        #[derive(serde::Serialize)]
+        struct Inner {
+            /// Most steps.
+            max_steps: u32 = 1 => whole(0, 9),
+            token: Option<String> = None => secret(),
+            names: Vec<String> = Vec::new() => list(),
+        }
     }
 
     fn keys() -> Keys {
-        Keys::of::<Outer>()
+        Keys::of(Outer::SETTINGS)
     }
 
     #[test]
@@ -292,8 +285,8 @@ mod tests {
             assert!(names.contains(&name.to_owned()), "{name} of {names:?}");
         }
         assert_eq!(names.len(), wanted.len());
-        assert_eq!(keys().find("inner.max_steps").map(|k| k.doc.clone()), Some("Most steps.".to_owned()));
-        assert!(keys().find("inner.names").is_some_and(|key| key.is_list));
+        assert_eq!(keys().find("inner.max_steps").map(Key::help), Some("Most steps."));
+        assert!(keys().find("inner.names").is_some_and(Key::is_list));
     }
 
     #[test]

@@ -4,11 +4,14 @@ use std::fmt;
 
 use config::{ConfigError, Map, Source, Value, ValueKind};
 
-use super::keys::{parts, written};
+use super::held::kind_of;
+use super::keys::{Keys, parts, written};
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
+    /// Nobody set it.
+    Default,
     /// A line of a file.
     File {
         /// The file as it was named.
@@ -25,6 +28,7 @@ pub(crate) enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Default => f.write_str(super::DEFAULT),
             Self::File { path, line } => write!(f, "{path}:{line}"),
             Self::Variable(name) => write!(f, "environment {name}"),
             Self::Flag(name) => f.write_str(name),
@@ -42,6 +46,14 @@ impl Layer {
     /// Adds a value under a dotted key.
     pub(crate) fn set(&mut self, key: &str, value: impl Into<ValueKind>, origin: Origin) {
         self.values.push((parts(key), value.into(), origin));
+    }
+
+    /// What holds where nobody sets anything.
+    pub(crate) fn of_defaults(keys: &Keys) -> Self {
+        let plain = keys.iter().filter(|key| !key.has_names());
+        let values =
+            plain.map(|key| (parts(&key.name), kind_of(&key.setting.written(None)), Origin::Default));
+        Self { values: values.filter(|(_, value, _)| *value != ValueKind::Nil).collect() }
     }
 
     /// The keys that are set, with their origins.

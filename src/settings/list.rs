@@ -15,7 +15,7 @@ pub(super) fn value_of(
     key: &Key,
     origin: &Origin,
 ) -> Result<ValueKind, SettingsError> {
-    if !key.is_list {
+    if !key.is_list() {
         return Ok(ValueKind::String(text.to_owned()));
     }
     let text = text.trim();

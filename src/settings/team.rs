@@ -15,7 +15,7 @@ use super::error::SettingsError;
 use super::file::{self, Reader};
 use super::keys::Keys;
 use super::layer::Layer;
-use super::ranges::MOST_PROCESSES;
+use super::sections::MOST_PROCESSES;
 
 /// The role under which orchestrators are listed among the members.
 const ORCHESTRATOR: &str = "orchestrator";
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<(Team, Layer), SettingsError> {
-        parse(Path::new("teams/fleet.toml"), "fleet.toml", text, &Keys::of::<Settings>())
+        parse(Path::new("teams/fleet.toml"), "fleet.toml", text, &Keys::of(Settings::SETTINGS))
     }
 
     fn refused(text: &str) -> (String, usize, String) {

@@ -4,19 +4,17 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::RunLimits;
-use muster_shared::span;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::keys::{Keys, is_secret};
-use super::{DEFAULT, Effective};
+use super::{DEFAULT, Effective, Settings};
 
 /// Most settings that are named in one line.
 const MOST_NAMED: usize = 5;
 
 /// Settings of the bus that whoever connects has for himself.
-const OWN_OF_BUS: [&str; 13] = [
+const OWN_OF_BUS: [&str; 11] = [
     "url",
     "user",
     "password",
@@ -27,17 +25,11 @@ const OWN_OF_BUS: [&str; 13] = [
     "tls_ca",
     "request_timeout",
     "connect_timeout",
-    "ping_interval",
     "encoding",
-    "subscription_buffer",
 ];
 
 /// Settings of agents that the asker's own process uses.
 const OWN_OF_AGENTS: [&str; 2] = ["agent.cache_dir", "agent.blueprints"];
-
-/// Limits of which 0 means that there is none.
-const NONE_AT_ZERO: [&str; 5] =
-    ["planning_deadline", "executing_deadline", "writing_deadline", "committee.wait", "committee.quorum"];
 
 /// A setting that a fleet was brought up with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +102,7 @@ pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
 pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
     let mut carried = Carried::default();
     let mut ignored = Vec::new();
-    let names = Keys::of::<RunLimits>();
+    let keys = Keys::of(Settings::SETTINGS);
     let set = asker.iter().filter(|one| one.origin != DEFAULT && !is_secret(&one.key));
     for one in set {
         let held = fleet.and_then(|fleet| fleet.get(&one.key));
@@ -131,7 +123,7 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
                 carried.model = one.value.as_str().map(str::to_owned);
             }
             Reach::Run => {
-                if let Some((name, value)) = limit(&names, &one.key, &one.value) {
+                if let Some((name, value)) = limit(&keys, &one.key, &one.value) {
                     put(&mut carried.limits, &name, value);
                 }
             }
@@ -150,27 +142,10 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
     carried
 }
 
-/// The limit of a run that a setting is, with its value there.
-fn limit(names: &Keys, key: &str, value: &Value) -> Option<(String, Value)> {
-    let own = key.strip_prefix("limits.")?;
-    let is = |name: &String| names.find(name).is_some();
-    if NONE_AT_ZERO.contains(&own) && (*value == json!(0) || *value == json!("0s")) {
-        let name = [own.to_owned(), format!("{own}_ms")].into_iter().find(is)?;
-        return Some((name, Value::Null));
-    }
-    let plain = Some(own.to_owned()).filter(is).map(|name| (name, value.clone()));
-    plain
-        .or_else(|| {
-            let name = Some(format!("{own}_ms")).filter(is)?;
-            let millis = u64::try_from(value.as_str().and_then(span::parse)?.as_millis()).ok()?;
-            Some((name, json!(millis)))
-        })
-        .or_else(|| Some((Some(format!("{own}_percent")).filter(is)?, value.clone())))
-        .or_else(|| {
-            let name = Some(format!("{own}_micros")).filter(is)?;
-            let dollars = super::Dollars::try_from(value.as_f64()?).ok()?;
-            Some((name, json!(dollars.micros())))
-        })
+/// The limit of a run that a setting is, by its fields, with what these hold.
+fn limit(keys: &Keys, key: &str, value: &Value) -> Option<(String, Value)> {
+    let known = keys.find(key)?;
+    Some((known.fields.strip_prefix("limits.")?.to_owned(), known.setting.held(value)?))
 }
 
 fn put(limits: &mut Map<String, Value>, name: &str, value: Value) {
@@ -205,7 +180,12 @@ pub(crate) fn list(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::{Inputs, Settings, load};
+    use muster_shared::flow::RunLimits;
+    use muster_shared::setting::Zero;
+    use muster_shared::span;
+    use serde_json::json;
+
+    use super::super::{Inputs, load};
     use super::*;
 
     fn settings(toml: &str, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> super::super::Loaded {
@@ -265,15 +245,14 @@ mod tests {
     #[test]
     fn every_limit_travels() {
         let defaults = flags(&[]);
-        let keys = Keys::of::<Settings>();
+        let keys = Keys::of(Settings::SETTINGS);
         for one in defaults.effective.iter().filter(|one| one.key.starts_with("limits.")) {
-            let is_list = keys.find(&one.key).unwrap().is_list;
-            let value = another(&one.key, &one.value, is_list);
+            let key = keys.find(&one.key).unwrap();
+            let value = another(&one.key, &one.value, key.is_list());
             let value = value.unwrap_or_else(|| format!("say in this test what else {} can be", one.key));
             for value in [
                 Some(value),
-                NONE_AT_ZERO
-                    .contains(&&one.key[7..])
+                (key.setting.takes.zero == Zero::Nothing)
                     .then(|| if one.key.ends_with("quorum") { "0" } else { "0s" }.to_owned()),
             ]
             .into_iter()
@@ -285,7 +264,7 @@ mod tests {
                 let mut fleet = RunLimits::default();
                 fleet.max_tasks += 1;
                 fleet.planning_deadline_ms = Some(1);
-                let mut wanted = RunLimits::from(&loaded.settings.limits);
+                let mut wanted = loaded.settings.limits.clone();
                 if one.key != "limits.max_tasks" {
                     wanted.max_tasks += 1;
                 }

@@ -3,21 +3,24 @@
 //! List prices in US dollars per million tokens as providers published them in 2025. They change:
 //! figures made with them are estimates, and an unknown model costs `None` rather than nothing.
 
+use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use super::chat::TokenUsage;
 
-/// The price of one model, in US dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// Tokens read.
-    pub input: f64,
-    /// Tokens written.
-    pub output: f64,
-    /// Tokens read from the prompt cache; `None` when they cost as much as others.
-    #[serde(default)]
-    pub cached: Option<f64>,
+settings! {
+    /// The price of one model, in US dollars per million tokens.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Price {
+        /// Tokens read.
+        pub input: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("1.0"),
+        /// Tokens written.
+        pub output: f64 = 0.0 => real(0.0, 1e6).unit("US dollars per million tokens").example("2.0"),
+        /// Tokens read from the prompt cache; as much as others where nothing is said.
+        #[serde(default)]
+        pub cached: Option<f64> = None => real(0.0, 1e6).unit("US dollars per million tokens").example("0.5"),
+    }
 }
 
 impl Price {

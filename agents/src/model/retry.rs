@@ -7,45 +7,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use muster_shared::settings;
 use muster_shared::wire::UNANSWERED;
 use serde::{Deserialize, Serialize};
 
 use super::chat::{ChatAnswer, ChatModel, ChatRequest, Delta, ModelError, ModelErrorKind, Wasted};
 use super::gate::{CallGate, Open};
 
-/// Limits of retrying.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RetryLimits {
-    /// Calls per target, the first one included.
-    pub attempts: u32,
-    /// Time for all calls and waits together, over all targets.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub total: Duration,
-    /// The first wait; it doubles with each attempt.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub base: Duration,
-    /// The longest wait of our own making.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub max_wait: Duration,
-    /// The longest wait a provider may ask for; one that asks for more is given up.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub max_retry_after: Duration,
-}
-
-impl Default for RetryLimits {
-    fn default() -> Self {
-        Self {
-            attempts: 5,
-            total: Duration::from_secs(300),
-            base: Duration::from_millis(500),
-            max_wait: Duration::from_secs(30),
-            max_retry_after: Duration::from_secs(120),
-        }
+settings! {
+    /// Limits of retrying.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct RetryLimits {
+        /// Calls per target, the first one included.
+        pub attempts: u32 = 5 => whole(1, 1000),
+        /// Time for all calls and waits together, over all targets.
+        #[serde(with = "muster_shared::span")]
+        pub total: Duration = Duration::from_secs(300) => span(100, DAY),
+        /// The first wait; it doubles with each attempt.
+        #[serde(with = "muster_shared::span")]
+        pub base: Duration = Duration::from_millis(500) => span(0, HOUR),
+        /// The longest wait of our own making.
+        #[serde(with = "muster_shared::span")]
+        pub max_wait: Duration = Duration::from_secs(30) => span(0, DAY),
+        /// The longest wait a provider may ask for; one that asks for more is given up.
+        #[serde(with = "muster_shared::span")]
+        pub max_retry_after: Duration = Duration::from_secs(120) => span(0, DAY),
     }
 }
 

@@ -1,36 +1,39 @@
 //! Limits of one task, and what the loop does at them (W5).
 
 use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::roles::RoleRules;
 
-/// Limits of one task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StepLimits {
-    /// Most steps. The run's own limit holds where it is lower, and so does the task's.
-    pub max_steps: u32,
-    /// How often a model is asked within one step before its failure counts.
-    pub max_asks: u32,
-    /// With how many steps left the model is told to conclude.
-    pub conclude_within: u32,
-    /// What happens when the steps are used up: the best partial answer counts, or a person has to look.
-    pub at_limit: AtLimit,
-    /// After how many steps of one kind in a row that gave nothing new a model is told that it goes in circles; 0 for
-    /// never.
-    pub stale_after: u32,
-    /// How often a model is told that it goes in circles before its task is escalated.
-    pub max_spins: u32,
-    /// When the model is asked whether a result holds, beside the rules that always look.
-    pub verification: Verification,
-    /// How often a result that does not hold is to be mended.
-    pub max_revisions: u32,
-    /// After every how many steps the model is asked whether the goal is reached; 0 for never.
-    pub goal_check: u32,
-    /// Whether the task's budget is what limits its steps. Not a setting.
-    #[serde(skip)]
-    pub by_budget: bool,
+settings! {
+    /// Limits of one task.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct StepLimits {
+        /// Most steps. The run's own limit holds where it is lower, and so does the task's.
+        pub max_steps: u32 = 50 => whole(1, 10_000),
+        /// How often a model is asked within one step before its failure counts.
+        pub max_asks: u32 = 3 => whole(1, 100),
+        /// With how many steps left the model is told to conclude.
+        pub conclude_within: u32 = 2 => whole(0, 10_000),
+        /// What happens when the steps are used up: the best partial answer counts, or a person has to look.
+        pub at_limit: AtLimit = AtLimit::Partial => words::<AtLimit>(),
+        /// After how many steps of one kind in a row that gave nothing new a model is told that it goes in circles; 0 for
+        /// never.
+        pub stale_after: u32 = 3 => whole(0, 10_000),
+        /// How often a model is told that it goes in circles before its task is escalated.
+        pub max_spins: u32 = 2 => whole(0, 10_000),
+        /// When the model is asked whether a result holds, beside the rules that always look.
+        pub verification: Verification = Verification::Critical => words::<Verification>(),
+        /// How often a result that does not hold is to be mended.
+        pub max_revisions: u32 = 2 => whole(0, 100),
+        /// After every how many steps the model is asked whether the goal is reached; 0 for never.
+        pub goal_check: u32 = 0 => whole(0, 10_000),
+        /// Whether the task's budget is what limits its steps. Not a setting.
+        #[serde(skip)]
+        pub by_budget: bool = false => internal(),
+    }
 }
 
 /// What happens when the steps of a task are used up.
@@ -60,20 +63,6 @@ pub enum Verification {
 }
 
 impl StepLimits {
-    /// What holds where settings say nothing.
-    pub const USUAL: Self = Self {
-        max_steps: 50,
-        max_asks: 3,
-        conclude_within: 2,
-        at_limit: AtLimit::Partial,
-        stale_after: 3,
-        max_spins: 2,
-        verification: Verification::Critical,
-        max_revisions: 2,
-        goal_check: 0,
-        by_budget: false,
-    };
-
     /// The limits of this task: what the agent's settings, the run, the role, the task and the budget allow together.
     /// Every step of a task that `asks` a model takes a call.
     #[must_use]
@@ -91,12 +80,6 @@ impl StepLimits {
             by_budget: budget < usual,
             ..self
         }
-    }
-}
-
-impl Default for StepLimits {
-    fn default() -> Self {
-        Self::USUAL
     }
 }
 

@@ -5,39 +5,28 @@
 
 use std::time::Duration;
 
+use muster_shared::settings;
 use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// When a provider is left alone, and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct BreakerRules {
-    /// Failed calls in a row, of the whole fleet, after which a provider is left alone for a while; 0 for never. A call
-    /// without an answer in time counts as three.
-    pub failures: u32,
-    /// The first pause; it doubles with each try that fails.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub pause: Duration,
-    /// The longest pause, unless the provider asks for more.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub max_pause: Duration,
-    /// How long calls wait for a provider that does not answer, from its first failure on, before they fail; less where
-    /// a task has less time. Where there are fallback models these are asked at once.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub patience: Duration,
-}
-
-impl Default for BreakerRules {
-    fn default() -> Self {
-        Self {
-            failures: 5,
-            pause: Duration::from_secs(1),
-            max_pause: Duration::from_secs(30),
-            patience: Duration::from_secs(300),
-        }
+settings! {
+    /// When a provider is left alone, and for how long.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct BreakerRules {
+        /// Failed calls in a row, of the whole fleet, after which a provider is left alone for a while; 0 for never. A call
+        /// without an answer in time counts as three.
+        pub failures: u32 = 5 => whole(1, 1000),
+        /// The first pause; it doubles with each try that fails.
+        #[serde(with = "muster_shared::span")]
+        pub pause: Duration = Duration::from_secs(1) => span(10, HOUR),
+        /// The longest pause, unless the provider asks for more.
+        #[serde(with = "muster_shared::span")]
+        pub max_pause: Duration = Duration::from_secs(30) => span(10, DAY),
+        /// How long calls wait for a provider that does not answer, from its first failure on, before they fail; less where
+        /// a task has less time. Where there are fallback models these are asked at once.
+        #[serde(with = "muster_shared::span")]
+        pub patience: Duration = Duration::from_secs(300) => span(0, DAY),
     }
 }
 

@@ -3,17 +3,20 @@
 //! The rate is kept by giving every request a time: each one moves the time of the next on by what it takes. Whoever
 //! asks is told when its turn is, so that the fleet forms one row and nobody has to ask twice.
 
+use muster_shared::settings;
 use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// How often a model may be asked, by all processes of the fleet together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Rate {
-    /// Requests in a minute; not limited when absent.
-    pub requests_per_minute: Option<u32>,
-    /// Tokens in a minute, sent and answered; not limited when absent.
-    pub tokens_per_minute: Option<u64>,
+settings! {
+    /// How often a model may be asked, by all processes of the fleet together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Rate {
+        /// Requests in a minute; not limited when absent.
+        pub requests_per_minute: Option<u32> = None => whole(1, 4_000_000_000).example("60"),
+        /// Tokens in a minute, sent and answered; not limited when absent.
+        pub tokens_per_minute: Option<u64> = None => whole(1, MANY).example("100000"),
+    }
 }
 
 /// How much of the stated rate is used, in percent: providers count a little differently than we do.

@@ -24,13 +24,12 @@ use crate::backend::{
 };
 use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError};
-use crate::settings::BusSettings;
+use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
 
 /// A broker in memory. Provisioned from the start.
 pub(crate) struct InMemory {
     shared: Arc<Shared>,
     fatal: watch::Sender<Option<BusError>>,
-    subscription_buffer: usize,
 }
 
 struct Shared {
@@ -78,8 +77,7 @@ impl InMemory {
     pub(crate) fn new(settings: &BusSettings) -> Self {
         let broker = Mutex::new(Broker::new(settings));
         let shared = Arc::new(Shared { broker, changed: Notify::new() });
-        let subscription_buffer = settings.subscription_buffer.max(1);
-        Self { shared, fatal: watch::Sender::new(None), subscription_buffer }
+        Self { shared, fatal: watch::Sender::new(None) }
     }
 }
 
@@ -236,7 +234,7 @@ impl Backend for InMemory {
     }
 
     async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
-        let receiver = self.shared.broker().subscribe(subjects, self.subscription_buffer);
+        let receiver = self.shared.broker().subscribe(subjects, SUBSCRIPTION_BUFFER);
         let messages = futures::stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|message| (message, receiver))
         });

@@ -13,10 +13,14 @@ use super::Nats;
 use crate::bus::ServerInfo;
 use crate::error::BusError;
 use crate::server::{is_recent, least};
-use crate::settings::BusSettings;
+use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
 
 /// Where a server listens when nobody says otherwise.
 const DEFAULT_URL: &str = "nats://127.0.0.1:4222";
+
+/// How often the client asks the server for a sign of life: a connection that is dead without a word is made again before
+/// anybody misses an answer for long.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What happened to a connection.
 pub(super) struct Link {
@@ -180,8 +184,8 @@ async fn options(settings: &BusSettings, name: &str, link: &Arc<Link>) -> Result
         .name(name)
         .connection_timeout(settings.connect_timeout)
         .request_timeout(Some(settings.request_timeout))
-        .ping_interval(settings.ping_interval)
-        .subscription_capacity(settings.subscription_buffer.max(16))
+        .ping_interval(PING_INTERVAL)
+        .subscription_capacity(SUBSCRIPTION_BUFFER)
         .reconnect_delay_callback(reconnect_delay)
         .event_callback(move |event| {
             events.note(&called, &event);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use muster_shared::settings;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -21,49 +22,33 @@ pub use system::{SystemAccount, system_account};
 /// The oldest server that Muster works with: message schedules with a purge of their own came with it.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
 
-/// How the local server runs.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServerSettings {
-    /// The program; searched for when absent.
-    pub binary: Option<PathBuf>,
-    /// Where it keeps its data, configuration and log. Belongs to this server alone.
-    pub store_dir: PathBuf,
-    /// Port on 127.0.0.1; 0 means any.
-    pub port: u16,
-    /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
-    /// can lose what was acknowledged in the last two minutes.
-    pub sync_always: bool,
-    /// Memory that the server tries to stay below, in MiB.
-    pub memory_mib: u64,
-    /// Most bytes on disk, in GiB, over all streams.
-    pub disk_gib: u64,
-    /// The server outlives this process. Decided by whoever starts it, so no setting.
-    #[serde(skip)]
-    pub detached: bool,
-    /// Longest wait until it takes connections.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub start_timeout: Duration,
-    /// Longest wait for an orderly end, before it is killed.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub stop_timeout: Duration,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            binary: None,
-            store_dir: PathBuf::from(".muster/nats"),
-            port: 0,
-            sync_always: true,
-            memory_mib: 48,
-            disk_gib: 256,
-            detached: false,
-            start_timeout: Duration::from_secs(10),
-            stop_timeout: Duration::from_secs(5),
-        }
+settings! {
+    /// How the local server runs.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct ServerSettings {
+        /// The program; searched for when absent.
+        pub binary: Option<PathBuf> = None => text().example("\"/usr/local/bin/nats-server\""),
+        /// Where it keeps its data, configuration and log. Belongs to this server alone.
+        pub store_dir: PathBuf = PathBuf::from(".muster/nats") => text(),
+        /// Port on 127.0.0.1; 0 means any.
+        pub port: u16 = 0 => whole(0, 65_535),
+        /// Every write is on disk before it is acknowledged. Without it, a crash of the machine (not of the server)
+        /// can lose what was acknowledged in the last two minutes.
+        pub sync_always: bool = true => flag(),
+        /// Memory that the server tries to stay below, in MiB.
+        pub memory_mib: u64 = 48 => whole(16, 1_048_576).unit("MiB"),
+        /// Most bytes on disk, in GiB, over all streams.
+        pub disk_gib: u64 = 256 => whole(1, 1_048_576).unit("GiB"),
+        /// The server outlives this process. Decided by whoever starts it, so no setting.
+        #[serde(skip)]
+        pub detached: bool = false => internal(),
+        /// Longest wait until it takes connections.
+        #[serde(with = "muster_shared::span")]
+        pub start_timeout: Duration = Duration::from_secs(10) => span(100, HOUR),
+        /// Longest wait for an orderly end, before it is killed.
+        #[serde(with = "muster_shared::span")]
+        pub stop_timeout: Duration = Duration::from_secs(5) => span(100, HOUR),
     }
 }
 

@@ -20,7 +20,7 @@ async fn watcher(f: &Fixture) -> Bus {
     let settings = BusSettings {
         url: Some(server.url()),
         system_user: Some(account.user),
-        system_password: Some(account.password),
+        system_password: Some(account.password.into()),
         ..settings()
     };
     Bus::connect(&settings, &agent("orchestrator-1"), Arc::new(Redactor::default())).await.unwrap()

@@ -22,6 +22,9 @@ use super::registry::Registry;
 use super::run_actor::RunMessage;
 use super::turn::{Order, OrderReply};
 
+/// How full the record may be, in percent, before new goals are refused: the last fifth is for the runs that go on.
+const RECORD_PERCENT: f64 = 80.0;
+
 /// Most tools that a new run is advised against.
 const MOST_ADVICE: usize = 2;
 
@@ -281,7 +284,7 @@ async fn admit(
     if let Err(wrong) = goal.check() {
         return Ok(Some(refusal(context, goal, wrong.to_string())));
     }
-    if context.admission.fullness(&context.bus).await? * 100.0 >= f64::from(context.settings.record_percent) {
+    if context.admission.fullness(&context.bus).await? * 100.0 >= RECORD_PERCENT {
         let reason =
             "the record is almost full: delete finished runs, or raise `bus.record_bytes`, and ask again";
         return Ok(Some(busy(refusal(context, goal, reason.to_owned()))));

@@ -49,12 +49,16 @@ pub(super) async fn adopt_orphans(context: Arc<OrchestratorContext>) -> Result<(
     Err(BusError::Other { what: "watching leases".into(), reason: "the bus gave no more changes".into() })
 }
 
+/// How many of the newest runs are looked through at the start: an older one that is unfinished would have been left alone
+/// for hundreds of runs.
+const SCAN_RUNS: usize = 500;
+
 /// Takes up runs that no lease names: the record is older than leases are. Looks at the newest runs only.
 ///
 /// # Errors
 /// When the bus fails.
 pub(super) async fn adopt_unnamed(context: &Arc<OrchestratorContext>) -> Result<(), BusError> {
-    for run in context.bus.record().runs().await?.into_iter().take(context.settings.scan_runs) {
+    for run in context.bus.record().runs().await?.into_iter().take(SCAN_RUNS) {
         if is_unfinished(context, run).await? {
             take_over(context, run, None);
         }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, Role, RunId, TaskId};
+use crate::settings;
 use crate::time::Millis;
 
 /// A call for proposals: who wants to do this task, and at what price?
@@ -69,34 +70,27 @@ impl Bid {
     }
 }
 
-/// How auctions are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
-pub struct AuctionRules {
-    /// How long bids are taken, in milliseconds.
-    pub window_ms: u64,
-    /// Most bids that are looked at; the first to come count.
-    pub max_bids: u16,
-    /// How much time counts against cost when bids are compared, in percent.
-    pub time_weight: u8,
-    /// By how much a bid's time may be overrun before it counts as broken, in percent.
-    pub overrun: u16,
+settings! {
+    /// How auctions are held.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default)]
+    pub const struct AuctionRules {
+        /// How long bids are taken.
+        pub window_ms: u64 = 250 => span(1, MINUTE),
+        /// Most bids that are looked at; the first to come count.
+        pub max_bids: u16 = 64 => whole(1, 1000),
+        /// How much time counts against cost when bids are compared, in percent.
+        pub time_weight: u8 = 50 => percent(100),
+        /// By how much a bid's time may be overrun before it counts as broken, in percent.
+        pub overrun: u16 = 50 => percent(1000),
+    }
 }
 
 impl AuctionRules {
-    /// The rules of runs whose goal names none.
-    pub const USUAL: Self = Self { window_ms: 250, max_bids: 64, time_weight: 50, overrun: 50 };
-
     /// Whether nothing else was asked for.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::USUAL
-    }
-}
-
-impl Default for AuctionRules {
-    fn default() -> Self {
-        Self::USUAL
     }
 }
 

@@ -3,23 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use super::usage::Usage;
+use crate::settings;
 
-/// The most that may be used. What is absent is not limited.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Budget {
-    /// Model calls, answered or not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model_calls: Option<u64>,
-    /// Tokens, sent and answered together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Cost in millionths of a US dollar.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_micros: Option<u64>,
-    /// Steps: thought, action, observation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u64>,
+settings! {
+    /// The most that may be used. What is absent is not limited.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Budget {
+        /// Most model calls, answered or not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub model_calls: Option<u64> = None => whole(1, MANY).example("200"),
+        /// Most tokens, sent and answered together.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tokens: Option<u64> = None => whole(1, MANY).example("2000000"),
+        /// Most that it may cost, in US dollars.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub cost_micros: Option<u64> = None => dollars(1e9).example("1.5"),
+        /// Most steps: thought, action, observation.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub steps: Option<u64> = None => whole(1, MANY).example("300"),
+    }
 }
 
 impl Budget {

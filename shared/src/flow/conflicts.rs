@@ -4,52 +4,40 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::LONGEST_RUN_MS;
 use crate::ids::Role;
+use crate::settings;
 
-/// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Conflicts {
-    /// The ways to settle a conflict, in order. With none it is only said in the report.
-    pub policy: Vec<ConflictStep>,
-    /// How far apart numbers may lie, in percent of the larger; in percent points for percentages.
-    pub tolerance_percent: u8,
-    /// Which sources count more, best first: `role:validator`, or a pattern for paths such as `official/*`.
-    pub authority: Vec<String>,
-    /// The role of whoever judges, and of whoever verifies.
-    pub arbiter: Role,
-    /// Whether a model compares claims that are words.
-    pub compare_texts: bool,
-    /// Whether a model is asked, once in a run, which claims in other words contradict each other.
-    pub compare_near: bool,
-    /// How often a task may be done again because it lost.
-    pub max_redos: u32,
-    /// Most conflicts of one run that are settled; further ones are only said in the report.
-    pub max_conflicts: u32,
-    /// Time to settle one, in milliseconds.
-    pub settle_within_ms: u64,
-}
-
-impl Default for Conflicts {
-    fn default() -> Self {
-        Self { policy: ConflictStep::USUAL.to_vec(), ..Self::TOLD }
+settings! {
+    /// When claims count as contradicting each other, and how that is settled. Part of a run's limits.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Conflicts {
+        /// The ways to settle a conflict, in order: methods (each side shows how it came to its value), majority,
+        /// confidence, authority, arbiter (a model judges), verify (a task is added to the plan), person. With none it is
+        /// only said in the report.
+        pub policy: Vec<ConflictStep> = ConflictStep::USUAL.to_vec() => list_of::<ConflictStep>(),
+        /// How far apart numbers may lie, in percent of the larger; in percent points for percentages.
+        pub tolerance_percent: u8 = 5 => percent(100),
+        /// Which sources count more, best first: role:NAME, or a pattern for paths such as official/*.
+        pub authority: Vec<String> = Vec::new() => list().example("[\"role:validator\", \"official/*\"]"),
+        /// The role of whoever judges, and of whoever verifies.
+        pub arbiter: Role = Role::Worker => text(),
+        /// Whether a model compares claims that are words.
+        pub compare_texts: bool = false => flag(),
+        /// Whether a model is asked, once in a run, which claims in other words contradict each other.
+        pub compare_near: bool = true => flag(),
+        /// How often a task may be done again because it lost.
+        pub max_redos: u32 = 1 => whole(0, 10),
+        // Each is part of the run's state.
+        /// Most conflicts of one run that are settled; further ones are only said in the report.
+        pub max_conflicts: u32 = 20 => whole(0, 200),
+        /// Time to settle one.
+        pub settle_within_ms: u64 = 10 * 60 * 1000 => span(1, LONGEST_RUN_MS),
     }
 }
 
 impl Conflicts {
-    /// Conflicts are only told.
-    pub const TOLD: Self = Self {
-        policy: Vec::new(),
-        tolerance_percent: 5,
-        authority: Vec::new(),
-        arbiter: Role::Worker,
-        compare_texts: false,
-        compare_near: true,
-        max_redos: 1,
-        max_conflicts: 20,
-        settle_within_ms: 10 * 60 * 1000,
-    };
-
     /// Whether nothing was said about conflicts.
     #[must_use]
     pub fn is_usual(&self) -> bool {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{AgentId, TaskIndex};
+use crate::settings;
 use crate::time::Millis;
 
 /// Longest key, in bytes.
@@ -84,26 +85,19 @@ impl std::fmt::Display for ContextAuthor {
     }
 }
 
-/// How much the tasks of a run may know in common. Part of a run's limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ContextLimits {
-    /// Most values in the shared context of one run.
-    pub max_entries: u32,
-    /// Largest value, in bytes of JSON.
-    pub max_bytes: u32,
-}
-
-impl Default for ContextLimits {
-    fn default() -> Self {
-        Self::USUAL
+settings! {
+    /// How much the tasks of a run may know in common. Part of a run's limits.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct ContextLimits {
+        /// Most values in the shared context of one run.
+        pub max_entries: u32 = 200 => whole(0, 2000),
+        /// Largest value, in bytes of JSON.
+        pub max_bytes: u32 = 4 * 1024 => bytes(1, 64 * KIB),
     }
 }
 
 impl ContextLimits {
-    /// What holds when nothing was said.
-    pub const USUAL: Self = Self { max_entries: 200, max_bytes: 4 * 1024 };
-
     /// Whether nothing was said about the shared context.
     #[must_use]
     pub fn is_usual(&self) -> bool {

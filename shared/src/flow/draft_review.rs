@@ -14,11 +14,6 @@ pub enum DraftReviewPolicy {
 }
 
 impl DraftReviewPolicy {
-    /// How often a draft is written again upon remarks, unless a run says otherwise.
-    pub const USUAL_ROUNDS: u8 = 1;
-    /// The most that a run may say.
-    pub const MOST_ROUNDS: u8 = 5;
-
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub(super) const fn is_off(&self) -> bool {
         matches!(self, Self::Off)

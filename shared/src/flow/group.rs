@@ -5,36 +5,34 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
+use super::limits::LONGEST_RUN_MS;
+use super::pattern::Pattern;
 use crate::ids::TaskIndex;
+use crate::settings;
 
-/// What holds of committees. Part of a run's limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Committees {
-    /// Models that the members use, one after the other and from the beginning again; the run's when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<String>,
-    /// When a chair reads what the members found and gives the verdict.
-    pub chair: Chair,
-    /// Members that have to give a result for a verdict; more than half of them when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quorum: Option<u8>,
-    /// Time after which a quorum suffices and the others are waited for no longer, in milliseconds; all are waited for
-    /// when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait_ms: Option<u64>,
-}
-
-impl Default for Committees {
-    fn default() -> Self {
-        Self::USUAL
+settings! {
+    /// What holds of committees. Part of a run's limits.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct Committees {
+        // As many as a committee has members.
+        /// Models that the members use, one after the other and from the beginning again; the run's when empty.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub models: Vec<String> = Vec::new()
+            => list().at_most(Pattern::MOST_MEMBERS as usize).example("[\"openai/gpt-5\", \"anthropic/claude-sonnet-4-5\"]"),
+        /// When a chair reads what the members found and gives the verdict: never, tie (neither majority nor confidence
+        /// decides) or no-majority.
+        pub chair: Chair = Chair::Never => words::<Chair>(),
+        /// Members that have to give a result for a verdict; 0 for more than half of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub quorum: Option<u8> = None => whole(1, Pattern::MOST_MEMBERS as u64).or_nothing_at_zero(),
+        /// Time after which that many suffice and the others are waited for no longer; 0s for all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub wait_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
     }
 }
 
 impl Committees {
-    /// What holds when nothing was said.
-    pub const USUAL: Self = Self { models: Vec::new(), chair: Chair::Never, quorum: None, wait_ms: None };
-
     /// Whether nothing was said about committees.
     #[must_use]
     pub fn is_usual(&self) -> bool {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::context::{ContextEntry, in_text};
+use super::limits::LONGEST_RUN_MS;
 use crate::ids::{Role, TaskIndex};
+use crate::settings;
 
 /// A request of a task to its peers. Names are text as the asker wrote them: what is wrong with one is the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -256,28 +258,21 @@ impl Information {
     }
 }
 
-/// How much tasks may ask of each other. Part of a run's limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Peers {
-    /// Most requests of one run; further ones are refused.
-    pub max_requests: u32,
-    /// Longest text of a request or of its answer, in bytes.
-    pub max_bytes: u32,
-    /// Time for help, in milliseconds: then whoever asked goes on without it.
-    pub help_within_ms: u64,
-}
-
-impl Default for Peers {
-    fn default() -> Self {
-        Self::USUAL
+settings! {
+    /// How much tasks may ask of each other. Part of a run's limits.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct Peers {
+        /// Most requests to peers of one run (help, information, context, capabilities); further ones are refused.
+        pub max_requests: u32 = 50 => whole(0, 1000),
+        /// Longest text of a request or of its answer, in bytes.
+        pub max_bytes: u32 = 16 * 1024 => bytes(1, 64 * KIB),
+        /// Time for help; then whoever asked goes on without it.
+        pub help_within_ms: u64 = 10 * 60 * 1000 => span(1, LONGEST_RUN_MS),
     }
 }
 
 impl Peers {
-    /// What holds when nothing was said.
-    pub const USUAL: Self = Self { max_requests: 50, max_bytes: 16 * 1024, help_within_ms: 10 * 60 * 1000 };
-
     /// Whether nothing was said about peers.
     #[must_use]
     pub fn is_usual(&self) -> bool {

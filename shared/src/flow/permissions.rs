@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::settings;
+
 /// One thing that a role may do or not.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -41,28 +43,23 @@ impl RolePermission {
     }
 }
 
-/// What a role may do. Everything unless something is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a gate of its own, open or closed")]
-pub struct RolePermissions {
-    /// Whether it may make plans of its own within a task.
-    pub plan: bool,
-    /// Whether it may call tools.
-    pub tools: bool,
-    /// Whether it may ask people.
-    pub people: bool,
-    /// Whether it may use blueprints.
-    pub blueprints: bool,
-    /// Whether it may hand part of its task over.
-    pub delegate: bool,
-    /// Whether it may ask peers, and tell them things.
-    pub peers: bool,
-}
-
-impl Default for RolePermissions {
-    fn default() -> Self {
-        Self::OPEN
+settings! {
+    /// What a role may do. Everything unless something is closed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct RolePermissions {
+        /// Whether it may make plans of its own within a task.
+        pub plan: bool = true => flag(),
+        /// Whether it may call tools.
+        pub tools: bool = true => flag(),
+        /// Whether it may ask people.
+        pub people: bool = true => flag(),
+        /// Whether it may use blueprints.
+        pub blueprints: bool = true => flag(),
+        /// Whether it may hand part of its task over.
+        pub delegate: bool = true => flag(),
+        /// Whether it may ask peers, and tell them things.
+        pub peers: bool = true => flag(),
     }
 }
 

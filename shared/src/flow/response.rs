@@ -5,9 +5,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::limits::LONGEST_RUN_MS;
 use super::outcome::{Ending, Outcome};
 use super::specialist::ContractSide;
 use super::step::ObservationStatus;
+use crate::settings;
 
 /// Said by an agent of a model whose answers it could not read.
 pub const NO_ANSWER_USABLE: &str = "no answer could be used";
@@ -312,34 +314,29 @@ const fn is_usual_model_failures(failures: &u32) -> bool {
     *failures == MODEL_FAILURES
 }
 
-/// What is done when something goes wrong. Part of a run's limits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Responses {
-    /// Models that try what others failed, one after the other: more capable, or with a larger window.
-    pub stronger_models: Vec<String>,
-    /// Failures of all kinds that a run may have before it goes on with what it has, or asks a person; 0 for any number.
-    pub error_budget: u32,
-    /// Tries that may fail one after the other because no model gives an answer that can be used, before the run goes on
-    /// with what it has, or asks a person; 0 for any number.
-    #[serde(skip_serializing_if = "is_usual_model_failures")]
-    pub model_failures: u32,
-    /// How results are checked before they count.
-    pub acceptance: Acceptance,
-    /// How long a task that was begun may keep others waiting, in milliseconds; 0 for as long as it takes.
-    pub blocked_after_ms: u64,
+settings! {
+    /// What is done when something goes wrong. Part of a run's limits.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub const struct Responses {
+        /// Models that try what others failed, one after the other: more capable, or with a larger window.
+        pub stronger_models: Vec<String> = Vec::new() => list().at_most(Responses::MOST_MODELS).example("[\"openai/gpt-large\"]"),
+        /// Failures of all kinds that a run may have before it goes on with what it has, or asks a person; 0 for any
+        /// number.
+        pub error_budget: u32 = 50 => whole(0, 10_000),
+        /// Tries that may fail one after the other because no model gives an answer that can be used, before a run goes
+        /// on with what it has, or asks a person; 0 for any number.
+        #[serde(skip_serializing_if = "is_usual_model_failures")]
+        pub model_failures: u32 = MODEL_FAILURES => whole(0, 10_000),
+        /// How results are checked before they count: rules, or off.
+        pub acceptance: Acceptance = Acceptance::Rules => words::<Acceptance>(),
+        /// How long a task that was begun may keep others waiting; then they go on without it, with a warning. 0s for as
+        /// long as it takes.
+        pub blocked_after_ms: u64 = 0 => span(0, LONGEST_RUN_MS),
+    }
 }
 
 impl Responses {
-    /// What holds when nothing was said.
-    pub const USUAL: Self = Self {
-        stronger_models: Vec::new(),
-        error_budget: 50,
-        model_failures: MODEL_FAILURES,
-        acceptance: Acceptance::Rules,
-        blocked_after_ms: 0,
-    };
-
     /// Most models that are tried one after the other.
     pub const MOST_MODELS: usize = 8;
 
@@ -347,11 +344,5 @@ impl Responses {
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::USUAL
-    }
-}
-
-impl Default for Responses {
-    fn default() -> Self {
-        Self::USUAL
     }
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use genai::ServiceTarget;
 use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
+use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 pub use client::ProviderClient;
@@ -23,34 +24,20 @@ use super::chat::{
 };
 use super::target::{ModelProvider, ModelTarget};
 
-/// Time and size limits of one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CallLimits {
-    /// From the question to the whole answer.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub call: Duration,
-    /// From the question to the first sign of an answer.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub first: Duration,
-    /// The longest silence within a streamed answer.
-    #[serde(with = "muster_shared::span")]
-    #[schemars(with = "String")]
-    pub idle: Duration,
-    /// The longest answer, in bytes.
-    pub answer_bytes: usize,
-}
-
-impl Default for CallLimits {
-    fn default() -> Self {
-        Self {
-            call: Duration::from_secs(120),
-            first: Duration::from_secs(60),
-            idle: Duration::from_secs(60),
-            answer_bytes: 4 << 20,
-        }
+settings! {
+    /// Time and size limits of one call.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct CallLimits {
+        /// From the question to the whole answer.
+        #[serde(with = "muster_shared::span")]
+        pub call: Duration = Duration::from_secs(120) => span(100, DAY),
+        /// From the question to the first sign of an answer.
+        #[serde(with = "muster_shared::span")]
+        pub first: Duration = Duration::from_secs(60) => span(100, DAY),
+        /// The longest silence within a streamed answer.
+        #[serde(with = "muster_shared::span")]
+        pub idle: Duration = Duration::from_secs(60) => span(100, DAY),
     }
 }
 
@@ -150,7 +137,7 @@ impl Provider {
             .exec_chat_stream(service, asked, Some(&options))
             .await
             .map_err(|error| classify::error(&error, &self.target))?;
-        let gathered = stream::gather(response.stream, &watch, &self.target, &self.limits, on_delta).await?;
+        let gathered = stream::gather(response.stream, &watch, &self.target, on_delta).await?;
         match gathered {
             stream::Gathered::Answer(answer) => Ok(*answer),
             stream::Gathered::NotStreaming => Err(Failed::NotStreaming),

@@ -7,12 +7,15 @@ use genai::chat as g;
 use genai::chat::{ChatFrameSink, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef};
 use serde_json::Value;
 
-use super::{CallLimits, classify, convert};
+use super::{classify, convert};
 use crate::model::chat::{ChatAnswer, Delta, ModelError, ModelErrorKind, ToolCall, Wasted};
 use crate::model::target::{ModelProvider, ModelTarget};
 
 /// Most bytes that are gathered of a refusal.
 const MAX_REFUSAL: usize = 2_000;
+
+/// The longest answer, in bytes: no model writes as much, but a server that never ends would fill the memory.
+const ANSWER_BYTES: usize = 4 << 20;
 
 /// What came of a stream.
 pub(super) enum Gathered {
@@ -102,7 +105,6 @@ pub(super) async fn gather(
     mut stream: ChatStream,
     watch: &FrameWatch,
     target: &ModelTarget,
-    limits: &CallLimits,
     on_delta: &mut (dyn FnMut(Delta) + Send),
 ) -> Result<Gathered, ModelError> {
     let mut parts = Parts::default();
@@ -129,11 +131,11 @@ pub(super) async fn gather(
                 break;
             }
         }
-        if parts.bytes() > limits.answer_bytes {
+        if parts.bytes() > ANSWER_BYTES {
             return Err(ModelError::new(
                 ModelErrorKind::BadAnswer,
                 target.name(),
-                format!("the answer is longer than {} bytes", limits.answer_bytes),
+                format!("the answer is longer than {ANSWER_BYTES} bytes"),
             ));
         }
     }

@@ -1,0 +1,355 @@
+//! Limits of one run.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::auction::AuctionRules;
+use super::budget::Budget;
+use super::conflicts::Conflicts;
+use super::context::ContextLimits;
+use super::draft_review::DraftReviewPolicy;
+use super::goal::Planning;
+use super::group::Committees;
+use super::pattern::Pattern;
+use super::peer::Peers;
+use super::people::People;
+use super::plan::PlanTask;
+use super::reflection::ReflectionLevel;
+use super::response::Responses;
+use crate::setting::clamp;
+use crate::settings;
+
+// Records of before there were these limits are read and written as they were: without them where they are usual.
+const MAX_DEATHS: u32 = 3;
+const START_WITHIN_MS: u64 = 5_000;
+const SILENCE_MS: u64 = 60_000;
+const MAX_CALLS: u64 = 5_000;
+const MAX_NESTING: u32 = 3;
+const MAX_REPLANS: u32 = 3;
+const REPLAN_AFTER_FAILURES: u32 = 2;
+const REPLAN_AFTER_TRIES: u32 = 3;
+const REPLAN_BELOW_CONFIDENCE: u8 = 20;
+const MAX_MILESTONES: u16 = 8;
+const DRAFT_ROUNDS: u8 = 1;
+/// Longer than a process takes to be started anew.
+const WAIT_FOR_ROLE_MS: u64 = 30_000;
+
+/// Whether a limit is the usual one.
+fn is<T: Copy + Into<u64>, const USUAL: u64>(limit: &T) -> bool {
+    (*limit).into() == USUAL
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_true(flag: &bool) -> bool {
+    *flag
+}
+
+/// The longest time that a run, or anything within it, may be given, in milliseconds.
+pub const LONGEST_RUN_MS: u64 = 30 * 24 * 3600 * 1000;
+
+settings! {
+    /// Limits of one run. Fixed when the run is created, so that a replay decides alike. Nobody gains from more than the
+    /// most that stands here; it keeps one run from taking more than its share of the fleet.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct RunLimits {
+        // P3.
+        /// Most children of one task in a plan.
+        pub max_width: u16 = 5 => whole(1, 50),
+        /// Most levels of a plan.
+        pub max_depth: u16 = 3 => whole(1, 20),
+        /// Most tasks in a plan; more counts as over-decomposed.
+        pub max_tasks: u16 = 20 => whole(1, 500),
+        // W5.
+        /// Most steps of one task: thought, action, observation.
+        pub max_steps: u32 = 10 => whole(1, 1000),
+        /// Offers of one task before it counts as failed.
+        pub max_generations: u32 = 3 => whole(1, 10),
+        /// Agents that may die one after the other of one task, without a step between them, before it is given to
+        /// nobody any more; 0 for any number.
+        #[serde(skip_serializing_if = "is::<_, { MAX_DEATHS as u64 }>")]
+        pub max_deaths: u32 = MAX_DEATHS => whole(0, 10),
+        // Below a second, offers would be made again while they are being taken.
+        /// How long an offer may lie where it could be started before it goes to another agent. Doubles with each offer
+        /// of a task that goes to whoever is free.
+        #[serde(skip_serializing_if = "is::<_, START_WITHIN_MS>")]
+        pub start_within_ms: u64 = START_WITHIN_MS => span(SECOND, LONGEST_RUN_MS),
+        // Below a second, it would not be long enough for what is being written.
+        /// How long whoever has a task may write nothing about it before it goes to another agent; 0s for as long as the
+        /// task's time lasts. Doubles with each try. Muster's own agents, whose calls have limits, ask for as long as
+        /// these take.
+        #[serde(skip_serializing_if = "is::<_, SILENCE_MS>")]
+        pub silence_ms: u64 = SILENCE_MS => span(SECOND, LONGEST_RUN_MS).or_zero(),
+        // P5.
+        /// Most refinements of a plan.
+        pub max_refinements: u32 = 3 => whole(0, 20),
+        // P4.
+        /// Most operations in one refinement.
+        pub max_refine_operations: u32 = 4 => whole(1, 20),
+        /// Whether a refinement may split failed leaves only, instead of current and future ones as well.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub split_failed_only: bool = false => flag(),
+        /// Whether a refinement ends with the first operation that is carried out.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub refine_once: bool = false => flag(),
+        // M2.
+        /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure or when-spinning.
+        #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
+        pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(),
+        // R12.
+        /// What becomes of results that were made from one that has changed since: redo, or mark in the report.
+        #[serde(skip_serializing_if = "WhenStale::is_redo")]
+        pub when_stale: WhenStale = WhenStale::Redo => words::<WhenStale>(),
+        /// Time for one task.
+        pub task_deadline_ms: u64 = 10 * 60 * 1000 => span(1, 7 * DAY),
+        /// Time for a run whose goal names none.
+        pub run_deadline_ms: u64 = 60 * 60 * 1000 => span(1, LONGEST_RUN_MS),
+        /// Time for making the plan; 0s for none but the run's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub planning_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        /// Time for carrying the plan out; after that the report is written with what there is. 0s for none but the
+        /// run's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub executing_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        /// Time for writing the report; 0s for none but the run's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub writing_deadline_ms: Option<u64> = None => span(1, LONGEST_RUN_MS).or_nothing_at_zero(),
+        // Nothing is kept in runs whose record does not say.
+        /// The part of a run's time that is kept for writing, in percent.
+        #[serde(default, skip_serializing_if = "is::<_, 0>")]
+        pub writing_reserve_percent: u8 = 10 => percent(90),
+        /// The most that a whole run may use; `muster run --max-cost`, `--max-tokens` and `--max-calls` override it.
+        #[serde(skip_serializing_if = "Budget::is_unlimited")]
+        pub budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        /// The most that one task may use.
+        #[serde(skip_serializing_if = "Budget::is_unlimited")]
+        pub task_budget: Budget = Budget::UNLIMITED => group(Budget::SETTINGS),
+        /// Model calls of a run, answered or not, after which nothing more is begun and the report is written from what
+        /// there is; 0 for any number. More than any run needs in which all is well.
+        #[serde(skip_serializing_if = "is::<_, MAX_CALLS>")]
+        pub max_calls: u64 = MAX_CALLS => whole(0, MANY),
+        // R6.
+        /// How deep runs may stand within runs; 0 for none.
+        #[serde(skip_serializing_if = "is::<_, { MAX_NESTING as u64 }>")]
+        pub max_nesting: u32 = MAX_NESTING => whole(0, 10),
+        /// When people are asked, and what follows when they do not answer.
+        #[serde(skip_serializing_if = "People::is_usual")]
+        pub people: People = People::USUAL => group(People::SETTINGS),
+        /// How much tasks may ask of each other.
+        #[serde(skip_serializing_if = "Peers::is_usual")]
+        pub peers: Peers = Peers::USUAL => group(Peers::SETTINGS),
+        /// How auctions of tasks are held.
+        #[serde(skip_serializing_if = "AuctionRules::is_usual")]
+        pub auction: AuctionRules = AuctionRules::USUAL => group(AuctionRules::SETTINGS),
+        /// How much tasks may know in common.
+        #[serde(skip_serializing_if = "ContextLimits::is_usual")]
+        pub context: ContextLimits = ContextLimits::USUAL => group(ContextLimits::SETTINGS),
+        // O8, O10, O12.
+        /// What is done when something goes wrong.
+        #[serde(skip_serializing_if = "Responses::is_usual")]
+        pub responses: Responses = Responses::USUAL => group(Responses::SETTINGS),
+        /// Whether a planner is asked: auto (unless the goal is small), always, or never.
+        #[serde(skip_serializing_if = "Planning::is_auto")]
+        pub planning: Planning = Planning::Auto => words::<Planning>(),
+        // P6.
+        /// Whether a plan is improved from lessons of earlier runs before it is carried out.
+        #[serde(skip_serializing_if = "is_true")]
+        pub iterate_plans: bool = true => flag(),
+        // P5.
+        /// Most times that what is left of a run is planned anew.
+        #[serde(skip_serializing_if = "is::<_, { MAX_REPLANS as u64 }>")]
+        pub max_replans: u32 = MAX_REPLANS => whole(0, 20),
+        /// Tasks that may fail one after the other before what is left is planned anew; 0 for any number.
+        #[serde(skip_serializing_if = "is::<_, { REPLAN_AFTER_FAILURES as u64 }>")]
+        pub replan_after_failures: u32 = REPLAN_AFTER_FAILURES => whole(0, 1000),
+        /// Tries of one task that may fail before what is left is planned anew; 0 for any number.
+        #[serde(skip_serializing_if = "is::<_, { REPLAN_AFTER_TRIES as u64 }>")]
+        pub replan_after_tries: u32 = REPLAN_AFTER_TRIES => whole(0, 100),
+        /// What is left is planned anew when a task is less sure of what it found than this, in percent; 0 for never.
+        #[serde(skip_serializing_if = "is::<_, { REPLAN_BELOW_CONFIDENCE as u64 }>")]
+        pub replan_below_confidence: u8 = REPLAN_BELOW_CONFIDENCE => percent(100),
+        // P3.
+        /// Most milestones of one task; one with more counts as too large and is split.
+        #[serde(skip_serializing_if = "is::<_, { MAX_MILESTONES as u64 }>")]
+        pub max_milestones: u16 = MAX_MILESTONES => whole(1, 16),
+        /// How large the tasks of a plan are to be: coarse (a few large ones), normal, or fine (many small ones).
+        #[serde(skip_serializing_if = "Granularity::is_normal")]
+        pub granularity: Granularity = Granularity::Normal => words::<Granularity>(),
+        // O1.
+        /// How tasks are given out that say nothing of it: hierarchical (to one agent), auction, committee:3 (three do it
+        /// by themselves and come to one verdict; committee:3:1 with a round of discussion) or redundant:2 (the first
+        /// good result counts).
+        #[serde(skip_serializing_if = "Pattern::is_hierarchical")]
+        pub pattern: Pattern = Pattern::Hierarchical => text(),
+        /// The same for critical tasks; as for all others when not set.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub pattern_critical: Option<Pattern> = None => text().example("\"redundant:2\""),
+        /// Who sits in a committee and how it comes to a verdict.
+        #[serde(skip_serializing_if = "Committees::is_usual")]
+        pub committee: Committees = Committees::USUAL => group(Committees::SETTINGS),
+        // O3.
+        /// What is done about results that contradict each other.
+        #[serde(skip_serializing_if = "Conflicts::is_usual")]
+        pub conflicts: Conflicts = Conflicts::default() => group(Conflicts::SETTINGS),
+        // O10.
+        /// Whether a reviewer reads the draft of the report before it is delivered: off or on. A review costs one more
+        /// model call, and a report in its place two.
+        #[serde(skip_serializing_if = "DraftReviewPolicy::is_off")]
+        pub draft_review: DraftReviewPolicy = DraftReviewPolicy::Off => words::<DraftReviewPolicy>(),
+        /// Most times that the report is written again upon what a reviewer says, up to 5.
+        #[serde(skip_serializing_if = "is::<_, { DRAFT_ROUNDS as u64 }>")]
+        pub draft_rounds: u8 = DRAFT_ROUNDS => whole(0, 5),
+        /// How long tasks wait for a specialist that nobody is, before they fail; 0s refuses plans that name one. One
+        /// that is started anew is back within seconds.
+        #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
+        pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
+    }
+}
+
+/// How large the tasks of a plan are to be (P3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// A few large ones.
+    Coarse,
+    /// As the limits say.
+    #[default]
+    Normal,
+    /// Many small ones.
+    Fine,
+}
+
+impl Granularity {
+    /// Most tasks of a coarse plan as planners make it; refinements may add to it.
+    const MOST_COARSE: u16 = 5;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_normal(&self) -> bool {
+        matches!(self, Self::Normal)
+    }
+}
+
+/// What becomes of results that were made from a result that has changed since (R12).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenStale {
+    /// They are made again.
+    #[default]
+    Redo,
+    /// They stay, and the report says what they were made from.
+    Mark,
+}
+
+impl WhenStale {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_redo(&self) -> bool {
+        matches!(self, Self::Redo)
+    }
+}
+
+/// Puts values into an object, one by one where they are objects themselves.
+fn put(all: &mut Value, changes: &Map<String, Value>) {
+    if !all.is_object() {
+        *all = Value::Object(Map::new());
+    }
+    for (name, value) in changes {
+        match (value, &mut all[name]) {
+            (Value::Object(inner), within) => put(within, inner),
+            (plain, within) => *within = plain.clone(),
+        }
+    }
+}
+
+impl RunLimits {
+    /// These limits with single ones set to something else, by their names.
+    ///
+    /// # Errors
+    /// When there is no limit of a name, or a value is none that it can have.
+    pub fn with(&self, changes: &Map<String, Value>) -> Result<Self, String> {
+        if changes.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut all = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        put(&mut all, changes);
+        serde_json::from_value(all).map_err(|error| error.to_string())
+    }
+
+    /// These limits, none of them below the least or above the most that any run may have. Budgets stay as they are: a
+    /// part of a run has what is left of them, be it nothing.
+    #[must_use]
+    pub fn within_bounds(self) -> Self {
+        let (budget, task_budget) = (self.budget, self.task_budget);
+        let bounded = serde_json::to_value(&self).ok().and_then(|mut held| {
+            clamp(&mut held, Self::SETTINGS);
+            serde_json::from_value(held).ok()
+        });
+        // What was written is read again: it cannot fail.
+        Self { budget, task_budget, ..bounded.unwrap_or(self) }
+    }
+
+    /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
+    #[must_use]
+    pub fn for_planners(&self) -> Self {
+        let (tasks, milestones) = (self.max_tasks, self.max_milestones);
+        let (max_tasks, max_milestones) = match self.granularity {
+            Granularity::Coarse => (tasks.min(Granularity::MOST_COARSE), milestones.saturating_mul(2)),
+            Granularity::Normal => (tasks, milestones),
+            Granularity::Fine => (tasks, (milestones / 2).max(2).min(milestones)),
+        };
+        Self { max_tasks, max_milestones, ..self.clone() }
+    }
+
+    /// These limits as they hold for plans that people bring: how large a task is, they say themselves.
+    #[must_use]
+    pub fn for_people(&self) -> Self {
+        Self { max_milestones: u16::MAX, ..self.clone() }
+    }
+
+    /// How a task of the plan is given out: as it says itself, else as these limits say.
+    #[must_use]
+    pub fn pattern_of(&self, task: &PlanTask) -> Pattern {
+        let usual = self.pattern_critical.filter(|_| task.critical).unwrap_or(self.pattern);
+        task.pattern.unwrap_or(usual)
+    }
+
+    /// Time for one task.
+    #[must_use]
+    pub const fn task_deadline(&self) -> Duration {
+        Duration::from_millis(self.task_deadline_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_outside_is_brought_within_and_budgets_stay() {
+        let usual = RunLimits::default();
+        assert_eq!(usual.clone().within_bounds(), usual);
+        let budget = Budget { model_calls: Some(0), ..Budget::UNLIMITED };
+        let mut limits = RunLimits {
+            max_width: 0,
+            max_depth: 900,
+            start_within_ms: 1,
+            silence_ms: 1,
+            task_deadline_ms: u64::MAX,
+            writing_reserve_percent: 0,
+            task_budget: budget,
+            ..usual.clone()
+        };
+        limits.responses.stronger_models = vec!["m".to_owned(); 20];
+        limits.committee.wait_ms = Some(0);
+        limits.people.max_questions = 10_000;
+        let bounded = limits.within_bounds();
+        assert_eq!((bounded.max_width, bounded.max_depth), (1, 20));
+        assert_eq!((bounded.start_within_ms, bounded.silence_ms), (1_000, 1_000));
+        assert_eq!(bounded.task_deadline_ms, 7 * 24 * 3600 * 1000);
+        assert_eq!((bounded.writing_reserve_percent, bounded.task_budget), (0, budget));
+        assert_eq!(bounded.responses.stronger_models.len(), Responses::MOST_MODELS);
+        assert_eq!((bounded.committee.wait_ms, bounded.people.max_questions), (Some(1), 500));
+        assert_eq!(RunLimits { silence_ms: 0, ..usual }.within_bounds().silence_ms, 0);
+    }
+}

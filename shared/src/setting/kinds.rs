@@ -1,0 +1,181 @@
+//! What a setting may be, as [`settings!`](crate::settings) writes it after `=>`.
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use super::{Kind, Setting, Takes, Word, Zero};
+
+/// Milliseconds of a second.
+pub const SECOND: u64 = 1000;
+/// Milliseconds of a minute.
+pub const MINUTE: u64 = 60 * SECOND;
+/// Milliseconds of an hour.
+pub const HOUR: u64 = 60 * MINUTE;
+/// Milliseconds of a day.
+pub const DAY: u64 = 24 * HOUR;
+/// Bytes of a kibibyte.
+pub const KIB: u64 = 1024;
+/// Bytes of a mebibyte.
+pub const MIB: u64 = 1024 * KIB;
+/// Bytes of a gibibyte.
+pub const GIB: u64 = 1024 * MIB;
+/// Bytes of a pebibyte.
+pub const PIB: u64 = 1024 * 1024 * GIB;
+/// The most of what is counted where nothing speaks for a smaller number.
+pub const MANY: u64 = 1_000_000_000_000;
+
+const fn of(kind: Kind) -> Takes {
+    Takes { kind, unit: "", zero: Zero::Number, example: "" }
+}
+
+/// Whole numbers.
+#[must_use]
+pub const fn whole(least: u64, most: u64) -> Takes {
+    of(Kind::Whole { least, most })
+}
+
+/// Numbers of bytes.
+#[must_use]
+pub const fn bytes(least: u64, most: u64) -> Takes {
+    whole(least, most).unit("bytes")
+}
+
+/// Whole percents from 0.
+#[must_use]
+pub const fn percent(most: u64) -> Takes {
+    whole(0, most).unit("percent")
+}
+
+/// One of these numbers.
+#[must_use]
+pub const fn one_of(numbers: &'static [u64]) -> Takes {
+    of(Kind::OneOf(numbers))
+}
+
+/// Numbers.
+#[must_use]
+pub const fn real(least: f64, most: f64) -> Takes {
+    of(Kind::Real { least, most })
+}
+
+/// An amount of money. More than anybody has.
+#[must_use]
+pub const fn dollars(most: f64) -> Takes {
+    real(0.0, most).unit("US dollars")
+}
+
+/// Spans of time, in milliseconds.
+#[must_use]
+pub const fn span(least: u64, most: u64) -> Takes {
+    of(Kind::Span { least, most }).unit("a span of time such as 500ms, 30s, 10m, 2h or 30d")
+}
+
+/// True or false.
+#[must_use]
+pub const fn flag() -> Takes {
+    of(Kind::Flag)
+}
+
+/// Any text.
+#[must_use]
+pub const fn text() -> Takes {
+    of(Kind::Text)
+}
+
+/// The words of an enum.
+#[must_use]
+pub const fn words<T: JsonSchema>() -> Takes {
+    of(Kind::Words(words_of::<T>))
+}
+
+/// A list of texts.
+#[must_use]
+pub const fn list() -> Takes {
+    of(Kind::List { most: usize::MAX, words: Vec::new })
+}
+
+/// A list of the words of an enum.
+#[must_use]
+pub const fn list_of<T: JsonSchema>() -> Takes {
+    of(Kind::List { most: usize::MAX, words: words_of::<T> })
+}
+
+/// A text that is never shown.
+#[must_use]
+pub const fn secret() -> Takes {
+    of(Kind::Secret)
+}
+
+/// Values under names, such as this one.
+#[must_use]
+pub const fn named(example: &'static str, takes: &'static Takes) -> Takes {
+    of(Kind::Named(takes)).example(example)
+}
+
+/// Further settings.
+#[must_use]
+pub const fn group(settings: &'static [Setting]) -> Takes {
+    of(Kind::Group(settings))
+}
+
+/// No setting.
+#[must_use]
+pub const fn internal() -> Takes {
+    of(Kind::Internal)
+}
+
+impl Takes {
+    /// Says what is counted.
+    #[must_use]
+    pub const fn unit(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// Lets 0 stand for something of its own, below the least.
+    #[must_use]
+    pub const fn or_zero(self) -> Self {
+        Self { zero: Zero::Special, ..self }
+    }
+
+    /// Lets 0 stand for no limit, which the field holds as nothing.
+    #[must_use]
+    pub const fn or_nothing_at_zero(self) -> Self {
+        Self { zero: Zero::Nothing, ..self }
+    }
+
+    /// Shows this value in the example file, as TOML.
+    #[must_use]
+    pub const fn example(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
+    /// Keeps the first items of a list.
+    #[must_use]
+    pub const fn at_most(self, most: usize) -> Self {
+        match self.kind {
+            Kind::List { words, .. } => Self { kind: Kind::List { most, words }, ..self },
+            _ => self,
+        }
+    }
+}
+
+/// The words that a type is written as, with what they mean; none for a type that is no enum of words.
+fn words_of<T: JsonSchema>() -> Vec<Word> {
+    let schema = schemars::schema_for!(T).to_value();
+    let plain = |word: &Value| Some(Word { word: word.as_str()?.to_owned(), meaning: String::new() });
+    let listed = |schema: &Value| -> Vec<Word> {
+        schema.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(plain).collect()
+    };
+    let described = |branch: &Value| -> Vec<Word> {
+        let meaning =
+            branch.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+        match branch.get("const").and_then(Value::as_str) {
+            Some(word) => vec![Word { word: word.to_owned(), meaning }],
+            None => listed(branch),
+        }
+    };
+    match schema.get("oneOf").and_then(Value::as_array) {
+        Some(branches) => branches.iter().flat_map(described).collect(),
+        None => listed(&schema),
+    }
+}

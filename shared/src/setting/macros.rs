@@ -1,0 +1,102 @@
+//! The declaration itself.
+
+/// Declares a type of settings. Each field has its help above it, then its type, its default, and after `=>` what it may
+/// be ([`kinds`](crate::setting::kinds)):
+///
+/// ```
+/// muster_shared::settings! {
+///     /// How loud it is.
+///     #[derive(Debug)]
+///     pub struct Sound {
+///         /// How loud it is at first.
+///         pub volume: u32 = 5 => whole(0, 11),
+///     }
+/// }
+/// assert_eq!(Sound::default().volume, 5);
+/// assert_eq!(Sound::SETTINGS[0].help(), "How loud it is at first.");
+/// ```
+///
+/// Out of it come the type, its `Default`, and the table `SETTINGS`. A `const struct` has the constant `USUAL` with the
+/// defaults as well; then each default must be constant.
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[$($about:tt)*])*
+        $vis:vis const struct $name:ident { $($fields:tt)* }
+    ) => {
+        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings!(@usual [$vis] $name { $($fields)* });
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::USUAL
+            }
+        }
+    };
+    (
+        $(#[$($about:tt)*])*
+        $vis:vis struct $name:ident { $($fields:tt)* }
+    ) => {
+        $crate::settings!(@type [$(#[$($about)*])*] [$vis] $name { $($fields)* });
+        $crate::settings!(@default $name { $($fields)* });
+    };
+    (@usual [$vis:vis] $name:ident {
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+    }) => {
+        impl $name {
+            /// What holds where nothing is said.
+            $vis const USUAL: Self = {
+                #[allow(unused_imports)]
+                use $crate::setting::kinds::*;
+                Self { $($field: $default),+ }
+            };
+        }
+    };
+    (@default $name:ident {
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+    }) => {
+        impl Default for $name {
+            fn default() -> Self {
+                #[allow(unused_imports)]
+                use $crate::setting::kinds::*;
+                Self { $($field: $default),+ }
+            }
+        }
+    };
+    (@type [$(#[$($about:tt)*])*] [$vis:vis] $name:ident {
+        $($(#[$($attr:tt)*])* $of:vis $field:ident: $type:ty = $default:expr => $takes:expr),+ $(,)?
+    }) => {
+        $(#[$($about)*])*
+        $vis struct $name {
+            $($(#[$($attr)*])* $of $field: $type),+
+        }
+
+        impl $name {
+            /// What can be set of it, in order.
+            $vis const SETTINGS: &'static [$crate::setting::Setting] = {
+                #[allow(unused_imports)]
+                use $crate::setting::kinds::*;
+                &[$($crate::setting::Setting {
+                    field: stringify!($field),
+                    doc: $crate::setting_doc!([] $([$($attr)*])*),
+                    default: || {
+                        let usual: $type = $default;
+                        $crate::setting::value_of(&usual)
+                    },
+                    takes: $takes,
+                }),+]
+            };
+        }
+    };
+}
+
+/// The lines of help among attributes, in one text.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setting_doc {
+    ([$($line:literal)*]) => { concat!($($line),*) };
+    ([$($line:literal)*] [doc = $next:literal] $($rest:tt)*) => {
+        $crate::setting_doc!([$($line)* $next] $($rest)*)
+    };
+    ([$($line:literal)*] [$($other:tt)*] $($rest:tt)*) => { $crate::setting_doc!([$($line)*] $($rest)*) };
+}

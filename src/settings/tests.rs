@@ -1,0 +1,230 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn inputs(toml: &str, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> (tempfile::TempDir, Inputs) {
+    let folder = tempfile::tempdir().unwrap();
+    if !toml.is_empty() {
+        std::fs::write(folder.path().join(FILE_NAME), toml).unwrap();
+    }
+    let inputs = Inputs {
+        file: None,
+        team: None,
+        folder: folder.path().join("deeper/still"),
+        variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        flags: flags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned(), "--set".to_owned())).collect(),
+    };
+    (folder, inputs)
+}
+
+fn origin_of(loaded: &Loaded, key: &str) -> (Value, String) {
+    let found = loaded.effective.iter().find(|e| e.key == key).unwrap();
+    (found.value.clone(), found.origin.clone())
+}
+
+#[test]
+fn later_sources_win_and_each_value_knows_its_own() {
+    let (_keep, inputs) = inputs(
+        "[limits]\nmax_steps = 1\nmax_width = 2\n\n[fleet.scale]\nworker = 3\n",
+        &[("MUSTER_LIMITS_MAX_STEPS", "4"), ("MUSTER_LIMITS_MAX_DEPTH", "2")],
+        &[("limits.max_depth", "1")],
+    );
+    let loaded = load(&inputs).unwrap();
+    let limits = &loaded.settings.limits;
+    assert_eq!((limits.max_steps, limits.max_width, limits.max_depth), (4, 2, 1));
+    assert_eq!(loaded.settings.fleet.scale.get("worker"), Some(&3));
+    assert_eq!(
+        origin_of(&loaded, "limits.max_steps"),
+        (4.into(), "environment MUSTER_LIMITS_MAX_STEPS".into())
+    );
+    assert_eq!(origin_of(&loaded, "limits.max_depth"), (1.into(), "--set".into()));
+    assert_eq!(origin_of(&loaded, "limits.max_tasks").1, "default");
+    assert!(origin_of(&loaded, "fleet.scale.worker").1.ends_with("muster.toml:6"));
+}
+
+#[test]
+fn a_wrong_kind_of_value_names_its_key_and_origin() {
+    let (_keep, inputs) = inputs("", &[("MUSTER_LIMITS_MAX_STEPS", "many")], &[]);
+    let error = load(&inputs).unwrap_err().to_string();
+    assert!(error.contains("max_steps") && error.contains("MUSTER_LIMITS_MAX_STEPS"), "{error}");
+}
+
+#[test]
+fn a_flag_may_not_invent_a_key() {
+    let (_keep, inputs) = inputs("", &[], &[("limits.max_stps", "1")]);
+    let error = load(&inputs).unwrap_err();
+    let SettingsError::UnknownFlagKey { advice, .. } = error else { unreachable!("{error}") };
+    assert!(advice.contains("limits.max_steps"));
+}
+
+#[test]
+fn a_list_is_written_as_toml_or_with_commas() {
+    const KEY: &str = "limits.responses.stronger_models";
+    let cases: [(&str, &[&str]); 10] = [
+        ("a", &["a"]),
+        ("a,b", &["a", "b"]),
+        (" a , b,,", &["a", "b"]),
+        ("", &[]),
+        ("[]", &[]),
+        ("[\"a\"]", &["a"]),
+        (" [\"a\", 'b'] ", &["a", "b"]),
+        ("[\n  \"a\",\n  \"b\",\n]", &["a", "b"]),
+        ("[\"a, b\"]", &["a, b"]),
+        ("openai/gpt-4.1", &["openai/gpt-4.1"]),
+    ];
+    for (text, wanted) in cases {
+        let flag = inputs("", &[], &[(KEY, text)]).1;
+        let variable = inputs("", &[("MUSTER_LIMITS_RESPONSES_STRONGER_MODELS", text)], &[]).1;
+        for inputs in [flag, variable] {
+            let loaded = load(&inputs).unwrap();
+            assert_eq!(loaded.settings.limits.responses.stronger_models, wanted, "{text:?}");
+        }
+    }
+    for text in ["[a]", "[\"a\"", "[\"a\"] b", "[\"a\"]\nx = 1", "[,]", "["] {
+        let error = load(&inputs("", &[], &[(KEY, text)]).1).unwrap_err();
+        let help = miette::Diagnostic::help(&error).unwrap().to_string();
+        let said = error.to_string();
+        assert!(said.contains(&format!("{KEY} (from --set) is a list, and {text} is none")), "{said}");
+        assert!(help.contains("[\"a\", \"b\"]"), "{help}");
+    }
+    let nested = load(&inputs("", &[], &[(KEY, "[[\"a\"]]")]).1).unwrap_err().to_string();
+    assert!(nested.contains("stronger_models"), "{nested}");
+    // Where only some words are allowed, the wrong one is named, with where it comes from.
+    let policy = |text: &str| load(&inputs("", &[], &[("limits.conflicts.policy", text)]).1);
+    for text in ["[\"majority\", \"person\"]", "majority,person"] {
+        assert_eq!(policy(text).unwrap().settings.limits.conflicts.policy.len(), 2, "{text}");
+    }
+    let said = "limits.conflicts.policy[0] (from --set): there is no luck among its values";
+    assert_eq!(policy("[\"luck\"]").unwrap_err().to_string(), said);
+}
+
+#[test]
+fn every_span_is_written_as_people_write_it() {
+    let (_keep, inputs) = inputs(
+        "[agent]\npull_wait = \"45s\"\n",
+        &[("MUSTER_AGENT_RETRIES_BASE", "250ms")],
+        &[("fleet.stop_limit", "1m")],
+    );
+    let loaded = load(&inputs).unwrap();
+    let shown = |key: &str| origin_of(&loaded, key).0;
+    assert_eq!(shown("agent.pull_wait"), "45s");
+    assert_eq!(shown("agent.retries.base"), "250ms");
+    assert_eq!(shown("fleet.stop_limit"), "1m");
+    assert_eq!(shown("limits.run_deadline"), "1h");
+    let raw = |key: &str| key.ends_with(".secs") || key.ends_with("_ms") || key.ends_with("_s");
+    let bare: Vec<&str> = loaded.effective.iter().map(|e| e.key.as_str()).filter(|key| raw(key)).collect();
+    assert_eq!(bare, Vec::<&str>::new());
+}
+
+#[test]
+fn a_span_without_a_unit_is_refused_with_its_place() {
+    let (_keep, inputs) = inputs("[ask]\ngrace = \"30\"\n", &[], &[]);
+    let error = load(&inputs).unwrap_err().to_string();
+    assert!(error.contains("ask.grace") && error.contains("muster.toml:2"), "{error}");
+    assert!(error.contains("500ms, 30s, 10m"), "{error}");
+}
+
+#[test]
+fn the_example_is_what_the_declarations_say() {
+    let here = include_str!("../../deploy/muster.example.toml");
+    assert_eq!(example(), here, "write it anew: muster config --example > deploy/muster.example.toml");
+}
+
+#[test]
+fn limits_are_those_of_runs_and_every_setting_says_what_it_does() {
+    let loaded = load(&inputs("", &[], &[]).1).unwrap();
+    assert_eq!(loaded.settings.limits, muster_shared::flow::RunLimits::default());
+    for key in Keys::of(Settings::SETTINGS).iter() {
+        assert!(key.help().len() > 5 && key.help().ends_with('.'), "{}: {:?}", key.name, key.help());
+        let is_declared_secret = matches!(key.setting.takes.kind, muster_shared::setting::Kind::Secret);
+        assert_eq!(key.is_secret(), is_declared_secret, "{}", key.name);
+    }
+}
+
+/// What a record leaves out is shown as it was set all the same.
+#[test]
+fn a_limit_that_is_not_written_is_shown_as_it_was_set() {
+    for (key, value, shown) in [
+        ("limits.writing_reserve", "0", serde_json::json!(0)),
+        ("limits.max_deaths", "3", serde_json::json!(3)),
+        ("limits.committee.wait", "0s", serde_json::json!("0s")),
+        ("limits.budget.cost", "1.5", serde_json::json!(1.5)),
+        ("limits.people.ask", "", serde_json::json!([])),
+        ("limits.silence", "60s", serde_json::json!("1m")),
+        ("limits.iterate_plans", "yes", serde_json::json!(true)),
+    ] {
+        let loaded = load(&inputs("", &[], &[(key, value)]).1).unwrap();
+        assert_eq!(origin_of(&loaded, key), (shown, "--set".to_owned()), "{key}");
+    }
+    let none = load(&inputs("", &[], &[("limits.writing_reserve", "0")]).1).unwrap();
+    assert_eq!(none.settings.limits.writing_reserve_percent, 0);
+}
+
+#[test]
+fn a_value_that_is_held_in_another_form_is_refused_by_the_name_that_people_have_for_it() {
+    for (key, value, said) in [
+        ("limits.run_deadline", "30", "limits.run_deadline (from --set): \"30\" is not a span of time"),
+        (
+            "limits.conflicts.tolerance",
+            "much",
+            "limits.conflicts.tolerance (from --set) must be a whole number",
+        ),
+        ("limits.budget.cost", "-1", "limits.budget.cost (from --set) must be a number from 0"),
+        ("limits.budget.cost", "nan", "limits.budget.cost (from --set) must be a number from 0"),
+        ("fleet.budget.cost", "much", "fleet.budget.cost (from --set) must be a number from 0"),
+    ] {
+        let refused = load(&inputs("", &[], &[(key, value)]).1).unwrap_err().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    let (_keep, inputs) = inputs("[limits.budget]\ncost = nan\n", &[], &[]);
+    let refused = load(&inputs).unwrap_err().to_string();
+    assert!(refused.contains("limits.budget.cost (from") && refused.contains("muster.toml:2"), "{refused}");
+}
+
+#[test]
+fn a_setting_that_is_gone_is_said_to_be() {
+    let (_keep, inputs) = inputs("[bus]\nping_interval = \"2s\"\n", &[], &[]);
+    let SettingsError::UnknownKey { advice, .. } = load(&inputs).unwrap_err() else { unreachable!() };
+    assert!(advice.contains("leave it out"), "{advice}");
+}
+
+/// The example states defaults, or examples where nothing is set by default: both must be taken.
+#[test]
+fn every_line_of_the_example_is_true() {
+    let example = include_str!("../../deploy/muster.example.toml");
+    let is_setting = |line: &str| {
+        line.split_once(" = ").is_some_and(|(key, _)| {
+            !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        })
+    };
+    let uncommented: String = example
+        .lines()
+        .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let (_keep, inputs) = inputs(&uncommented, &[], &[]);
+    let loaded = load(&inputs).unwrap();
+    let defaults = load(&self::inputs("", &[], &[]).1).unwrap();
+    let lines = uncommented.lines().filter(|line| is_setting(line)).count();
+    let given: Vec<&Effective> = loaded.effective.iter().filter(|e| e.origin != "default").collect();
+    assert_eq!(given.len(), lines, "every line sets a value");
+    for setting in given {
+        let default = defaults.effective.iter().find(|e| e.key == setting.key);
+        // Empty by default: the line is an example of a value.
+        let example_only = default.is_none_or(|e| e.value.is_null() || e.value == serde_json::json!([]));
+        assert!(
+            example_only || default.is_some_and(|e| e.value == setting.value),
+            "{} is {} in the example and {:?} by default",
+            setting.key,
+            setting.value,
+            default.map(|e| &e.value)
+        );
+    }
+    let named = |key: &str| loaded.effective.iter().any(|e| e.key == key && e.origin != "default");
+    let missing: Vec<&str> = defaults
+        .effective
+        .iter()
+        .map(|e| e.key.as_str())
+        .filter(|key| !named(key) && !keys::is_secret(key))
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new(), "settings without a line in the example");
+}

@@ -5,7 +5,6 @@
 
 pub mod definition;
 pub mod host;
-pub mod input;
 pub mod library;
 pub mod model;
 pub mod prompts;
@@ -15,6 +14,7 @@ pub mod settings;
 pub mod tools;
 
 pub use host::{AgentError, run_agent, run_specialist};
+pub use muster_corpus::input;
 pub use settings::AgentSettings;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! then [`run`] for the record and how it is folded. No clock, randomness, network or runtime lives here:
 //! whatever depends on those comes in as an argument.
 
+pub mod backoff;
 pub mod blueprint;
 pub mod conflict;
 pub mod contract;
@@ -16,10 +17,10 @@ pub mod run;
 pub mod secret;
 pub mod setting;
 pub mod span;
+pub mod text;
 pub mod time;
 pub mod track_record;
 pub mod wire;
-pub mod words;
 
 mod number_keys;
 mod text_form;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::flow::RunLessons;
 use crate::ids::RunId;
+use crate::text::stop::is_light_in_question;
 
 /// Most runs whose lessons are held; the oldest go first.
 const MOST_RUNS: usize = 500;
@@ -11,14 +12,6 @@ const MOST_RUNS: usize = 500;
 const MOST_WORDS: usize = 200;
 /// The part of a goal's words, by weight, that an earlier goal must have for its lessons to count.
 const LIKE_ENOUGH: f64 = 0.4;
-
-/// Words that say nothing about what is asked.
-const COMMON: &[&str] = &[
-    "about", "all", "and", "any", "are", "can", "did", "does", "each", "every", "for", "from", "give", "had",
-    "has", "have", "how", "into", "its", "list", "make", "may", "not", "one", "our", "out", "over", "say",
-    "she", "should", "tell", "than", "that", "the", "their", "them", "then", "there", "they", "this", "two",
-    "was", "were", "what", "when", "where", "which", "who", "why", "will", "with", "you", "your",
-];
 
 /// The lessons of earlier runs, ready to be looked up.
 #[derive(Debug, Default)]
@@ -114,7 +107,7 @@ impl Lessons {
 /// The telling words of a text.
 fn words(text: &str) -> BTreeSet<String> {
     let telling = words_in_order(text).into_iter().filter(|word| word.chars().count() > 2);
-    telling.filter(|word| !COMMON.contains(&word.as_str())).take(MOST_WORDS).collect()
+    telling.filter(|word| !is_light_in_question(word)).take(MOST_WORDS).collect()
 }
 
 /// All words in lower case, without the ending of the plural.

@@ -154,6 +154,7 @@ fn large() -> LeafRef {
         index: TaskIndex::top(2),
         name: "tides".to_owned(),
         goal: "Describe the tides.".to_owned(),
+        query: None,
         result: TaskResult { conclusion, ..TaskResult::default() },
     }
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use muster_bus::Store;
+use muster_corpus::{BlobError, BlobStore, Corpus, CorpusId};
 use muster_shared::flow::CorpusRef;
 use tokio::sync::{Mutex, OnceCell};
-
-use crate::tools::corpus::{BlobError, BlobStore, Corpus, CorpusId};
 
 /// Corpora kept open; the one unused for longest is closed first.
 const KEPT: usize = 4;

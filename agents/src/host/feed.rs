@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use actix::Addr;
 use muster_bus::{BusError, TaskQueue};
+use muster_shared::backoff::Backoff;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::lead::{Arrived, Host, Seats};
+use crate::model::random::fraction;
 
-/// The first wait after a failed pull; it doubles up to [`MAX_PAUSE`].
-const PAUSE: Duration = Duration::from_millis(100);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// Waits after pulls that failed.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Pulls until `stop` fires. A bus that fails for good stops the agent.
 pub(super) async fn feed(
@@ -32,7 +33,7 @@ async fn pull_on(
     host: &Addr<Host>,
     wait: Duration,
 ) -> Result<(), BusError> {
-    let mut pause = PAUSE;
+    let mut failures = 0_u32;
     loop {
         if seats.wait_for(|seats| seats.free > 0).await.is_err() {
             return Ok(());
@@ -40,7 +41,7 @@ async fn pull_on(
         match queue.take(wait).await {
             Ok(None) => {}
             Ok(Some(task)) => {
-                pause = PAUSE;
+                failures = 0;
                 // Waits until the host has seated it, so that the next look at free seats is true.
                 if host.send(Arrived(task)).await.is_err() {
                     return Ok(());
@@ -49,8 +50,9 @@ async fn pull_on(
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "no tasks can be taken; trying again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(MAX_PAUSE);
+                failures = failures.saturating_add(1);
+                // A bus that comes back is not asked by all agents in the same moment.
+                tokio::time::sleep(BACKOFF.spread(failures, fraction())).await;
             }
         }
     }

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use muster_bus::TakenTask;
 use muster_shared::run::AgentKey;
+use muster_shared::text::first_line;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::context::AgentContext;
 use super::late::is_superseded;
 use crate::react::close::{CloseOutcome, close_broken};
-use crate::react::drive::drive;
-use crate::react::history::cut;
+use crate::react::drive::{Connections, drive};
 use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
 use crate::react::mailbox::Mailbox;
@@ -84,12 +84,17 @@ async fn work(
     let progress =
         ProgressStream::new(bus.live(), Arc::clone(context.redactor()), context.role().clone(), &offer)
             .of_slot(slot);
-    let record = (bus.record(), context.settings().patience);
     let equip = async || context.equip(&offer).await;
-    let time_is_up = context.time_is_up(&offer);
     let (end, begun) = (progress.end(), Instant::now());
-    let work = drive(&offer, &starter, record, (interrupt, mailbox, time_is_up), progress, equip);
-    let verdict = Box::pin(work).await;
+    let connections = Connections {
+        record: bus.record(),
+        patience: context.settings().patience,
+        interrupt,
+        mailbox,
+        time_is_up: context.time_is_up(&offer),
+        progress,
+    };
+    let verdict = Box::pin(drive(&offer, &starter, connections, equip)).await;
     // What waited in between or was done elsewhere before tells nothing of how long a task takes.
     if let (Some((ending, usage)), None) = (end.get(), offer.continues) {
         context.experience().ended(ending.is_success(), begun.elapsed(), *usage);
@@ -127,7 +132,7 @@ fn panic_text(broken: JoinError) -> String {
     };
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.map_or_else(|| "it panicked".to_owned(), |text| cut(&text, MAX_PANIC))
+    text.map_or_else(|| "it panicked".to_owned(), |text| first_line(&text, MAX_PANIC))
 }
 
 /// An acknowledgement that comes late still removes a task: who lost it says nothing.

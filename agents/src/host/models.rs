@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use muster_shared::ids::Role;
 
 use crate::model::chat::ChatModel;
-use crate::model::offline::OfflineModel;
 use crate::model::provider::{Provider, ProviderClient};
 use crate::model::retry::Resilient;
 use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
 use crate::react::model::{ChatClient, ModelClient};
 use crate::settings::AgentSettings;
+use muster_offline::OfflineModel;
 
 /// Longest key file that is read, in bytes.
 const MAX_KEY_FILE: u64 = 64 * 1024;

@@ -4,7 +4,6 @@
 //! only failures, the first answer after them and tries are told.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -16,12 +15,12 @@ use muster_shared::time::Millis;
 use tokio::sync::{Notify, OnceCell};
 
 use super::chat::{ModelError, ModelErrorKind};
+use super::fleet_clock::FleetClock;
+use super::random::fraction;
 
 /// The answer to a try is waited for no longer than this until another tries too: whoever tries may be killed at any
 /// moment, and the whole fleet waits for it. A provider that is slow then gets one more call each time.
 const LONGEST_TRY: Duration = Duration::from_secs(10);
-/// A clock is set anew after this time.
-const CLOCK_AGE: Duration = Duration::from_secs(300);
 /// How often somebody who waits is told of it.
 const TELL: Duration = Duration::from_secs(5);
 /// Those who waited do not all come back at the same moment.
@@ -38,7 +37,7 @@ pub struct Breakers {
     rules: BreakerRules,
     /// How long the answer to a try is waited for, until another tries.
     trial: Duration,
-    clock: Mutex<Option<BrokerClock>>,
+    clock: FleetClock,
     lanes: Mutex<BTreeMap<String, Arc<ProviderState>>>,
 }
 
@@ -66,7 +65,7 @@ impl Breakers {
     #[must_use]
     pub fn new(allowances: Allowances, who: String, rules: BreakerRules, call: Duration) -> Self {
         let trial = call.min(LONGEST_TRY);
-        Self { allowances, who, rules, trial, clock: Mutex::default(), lanes: Mutex::default() }
+        Self { allowances, who, rules, trial, clock: FleetClock::default(), lanes: Mutex::default() }
     }
 
     /// Waits until `target` (`provider/model`) may be asked for a task that has to end by `deadline`; `tell` is told in
@@ -122,7 +121,7 @@ impl Breakers {
     #[must_use]
     pub fn shut(&self, target: &str) -> Option<String> {
         let lane = self.known(provider_of(target))?;
-        let now = (*self.kept_clock())?.now();
+        let now = self.clock.kept()?.now();
         let state = lane.state();
         match state.admit(now, &self.rules, None) {
             Admission::Go | Admission::Try => None,
@@ -137,7 +136,7 @@ impl Breakers {
         match failed.map(read) {
             Some(Sign::Nothing) => self.let_go(provider, lane),
             Some(Sign::Outage(outage)) => {
-                if let Some(clock) = *self.kept_clock() {
+                if let Some(clock) = self.clock.kept() {
                     lane.state().fail(provider, &outage, clock.now(), &self.rules);
                 }
                 self.tell(provider, lane, Some(outage));
@@ -210,16 +209,7 @@ impl Breakers {
     }
 
     async fn clock(&self) -> Result<BrokerClock, BusError> {
-        if let Some(clock) = self.kept_clock().filter(|clock| clock.age() < CLOCK_AGE) {
-            return Ok(clock);
-        }
-        let clock = self.allowances.clock().await?;
-        *self.kept_clock() = Some(clock);
-        Ok(clock)
-    }
-
-    fn kept_clock(&self) -> MutexGuard<'_, Option<BrokerClock>> {
-        self.clock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.clock.get(&self.allowances).await
     }
 
     fn known(&self, provider: &str) -> Option<Arc<ProviderState>> {
@@ -321,14 +311,6 @@ fn read(error: &ModelError) -> Sign {
 
 fn provider_of(target: &str) -> &str {
     target.split_once('/').map_or(target, |(provider, _)| provider)
-}
-
-/// A number in 0..1, different for every process and call.
-fn fraction() -> f64 {
-    let bits = std::hash::RandomState::new().build_hasher().finish() >> 32;
-    #[expect(clippy::cast_precision_loss, reason = "32 bits fit a double exactly")]
-    let fraction = bits as f64 / (1_u64 << 32) as f64;
-    fraction
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Meter {
     pub fn most(&self, target: &str, leave: &Leave, priced: bool) -> Result<Usage, Shortfall> {
         let output = leave.max_tokens.map_or(0, u64::from);
         let tokens = TokenUsage { input: leave.input, output, cached: 0 };
-        let (provider, model) = split(target);
+        let ModelName { provider, model } = ModelName::of(target);
         let cost = self.pricing.cost_micros(provider, model, &tokens);
         let cost_micros = match cost {
             Some(cost) => cost,
@@ -146,7 +146,7 @@ impl Meter {
         let usage = Usage {
             model_calls: 1,
             wasted_calls: answer.wasted.calls.into(),
-            ..self.usage(target, (&answer.provider, &answer.model), &tokens)
+            ..self.usage(target, ModelName { provider: &answer.provider, model: &answer.model }, &tokens)
         };
         self.used += usage;
         usage
@@ -159,9 +159,8 @@ impl Meter {
         if tokens.total() == 0 && self.counts_tokens() && may_be_paid(&error.kind) {
             tokens.input = input;
         }
-        let (provider, model) = split(target);
         let usage =
-            Usage { wasted_calls: error.calls.into(), ..self.usage(target, (provider, model), &tokens) };
+            Usage { wasted_calls: error.calls.into(), ..self.usage(target, ModelName::of(target), &tokens) };
         self.used += usage;
         usage
     }
@@ -169,8 +168,7 @@ impl Meter {
     /// Counts a call that somebody made with this question and died before it was answered.
     pub fn unanswered(&mut self, target: &str, request: &ChatRequest) -> Usage {
         let tokens = TokenUsage { input: self.estimate(request), output: 0, cached: 0 };
-        let (provider, model) = split(target);
-        let usage = Usage { wasted_calls: 1, ..self.usage(target, (provider, model), &tokens) };
+        let usage = Usage { wasted_calls: 1, ..self.usage(target, ModelName::of(target), &tokens) };
         self.used += usage;
         usage
     }
@@ -215,7 +213,7 @@ impl Meter {
 
     fn answer_by_cost(&self, left: &Budget, target: &str, input: u64) -> Result<Option<u64>, Shortfall> {
         let (Some(left), Some(most)) = (left.cost_micros, self.budget.cost_micros) else { return Ok(None) };
-        let (provider, model) = split(target);
+        let ModelName { provider, model } = ModelName::of(target);
         let Some(price) = self.pricing.price(provider, model) else {
             return Err(Shortfall::UnknownPrice { model: model.to_owned() });
         };
@@ -226,9 +224,9 @@ impl Meter {
     }
 
     /// Tokens and cost; what the answer names as its model counts, else what was asked.
-    fn usage(&self, target: &str, (provider, model): (&str, &str), tokens: &TokenUsage) -> Usage {
-        let cost = self.pricing.cost_micros(provider, model, tokens).or_else(|| {
-            let (provider, model) = split(target);
+    fn usage(&self, target: &str, named: ModelName<'_>, tokens: &TokenUsage) -> Usage {
+        let cost = self.pricing.cost_micros(named.provider, named.model, tokens).or_else(|| {
+            let ModelName { provider, model } = ModelName::of(target);
             self.pricing.cost_micros(provider, model, tokens)
         });
         Usage {
@@ -276,8 +274,19 @@ const fn may_be_paid(kind: &ModelErrorKind) -> bool {
     }
 }
 
-fn split(target: &str) -> (&str, &str) {
-    target.split_once('/').unwrap_or(("", target))
+/// A model and who serves it.
+#[derive(Clone, Copy)]
+struct ModelName<'a> {
+    provider: &'a str,
+    model: &'a str,
+}
+
+impl<'a> ModelName<'a> {
+    /// Of a target such as `openai/gpt-4.1-mini`; the provider is empty where none is named.
+    fn of(target: &'a str) -> Self {
+        let (provider, model) = target.split_once('/').unwrap_or(("", target));
+        Self { provider, model }
+    }
 }
 
 const fn in_tokens(bytes: u64) -> u64 {

@@ -1,5 +1,6 @@
 //! What can go wrong when a model is asked, sorted by what helps.
 
+use muster_shared::text::within_bytes;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ impl ModelError {
         Self {
             kind,
             target: target.into(),
-            message: shorten(message.as_ref()),
+            message: within_bytes(message.as_ref().trim(), MAX_DETAIL),
             usage: TokenUsage::default(),
             calls: 1,
         }
@@ -136,16 +137,6 @@ impl ModelError {
             | ModelErrorKind::Superseded => None,
         }
     }
-}
-
-/// Cuts `text` at a character boundary and marks the cut.
-fn shorten(text: &str) -> String {
-    let text = text.trim();
-    if text.len() <= MAX_DETAIL {
-        return text.to_owned();
-    }
-    let end = (0..=MAX_DETAIL).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]

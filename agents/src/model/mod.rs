@@ -1,4 +1,4 @@
-//! Models: providers, their retries, and the offline model.
+//! Models: providers and their retries. The offline model is the crate `muster-offline`.
 
 pub mod breaker;
 pub mod budget;
@@ -6,10 +6,11 @@ pub mod budget_lease;
 pub mod call_admission;
 pub mod chat;
 pub mod error;
+mod fleet_clock;
 pub mod gate;
-pub mod offline;
 pub mod pacing;
 pub mod pricing;
 pub mod provider;
+pub(crate) mod random;
 pub mod retry;
 pub mod target;

@@ -4,7 +4,6 @@
 //! not, calls go at once until a provider answers "too many requests"; then all wait as long as it asks.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,9 @@ use muster_bus::allowance::rate::Rate;
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::time::Millis;
 
-/// A clock is set anew after this time.
-const CLOCK_AGE: Duration = Duration::from_secs(300);
+use super::fleet_clock::FleetClock;
+use super::random::fraction;
+
 /// How long all wait when a provider refuses and does not say for how long.
 const USUAL_CLOSURE: Duration = Duration::from_secs(1);
 /// The longest closure that is believed.
@@ -33,7 +33,7 @@ pub struct Pacer {
     allowances: Allowances,
     rates: BTreeMap<String, Rate>,
     patience: Duration,
-    clock: tokio::sync::Mutex<Option<BrokerClock>>,
+    clock: FleetClock,
     lanes: Mutex<BTreeMap<String, Arc<ModelPace>>>,
 }
 
@@ -68,7 +68,7 @@ impl Pacer {
     /// A pacer with these rates by `provider/model`. A call waits for its turn at most `patience`.
     #[must_use]
     pub fn new(allowances: Allowances, rates: BTreeMap<String, Rate>, patience: Duration) -> Self {
-        let (clock, lanes) = (tokio::sync::Mutex::default(), Mutex::default());
+        let (clock, lanes) = (FleetClock::default(), Mutex::default());
         Self { allowances, rates, patience, clock, lanes }
     }
 
@@ -179,11 +179,7 @@ impl Pacer {
     }
 
     async fn clock(&self) -> Result<BrokerClock, BusError> {
-        let mut clock = self.clock.lock().await;
-        match clock.filter(|clock| clock.age() < CLOCK_AGE) {
-            Some(clock) => Ok(clock),
-            None => Ok(*clock.insert(self.allowances.clock().await?)),
-        }
+        self.clock.get(&self.allowances).await
     }
 
     fn known(&self, model: &str) -> Option<Arc<ModelPace>> {
@@ -281,14 +277,6 @@ async fn note(
         }
     }
     Ok(())
-}
-
-/// A number in 0..1, different for every process and call.
-fn fraction() -> f64 {
-    let bits = std::hash::RandomState::new().build_hasher().finish() >> 32;
-    #[expect(clippy::cast_precision_loss, reason = "32 bits fit a double exactly")]
-    let fraction = bits as f64 / (1_u64 << 32) as f64;
-    fraction
 }
 
 #[cfg(test)]

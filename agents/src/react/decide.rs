@@ -4,10 +4,11 @@ use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{
     Action, Ending, Note, Observation, Product, RolePermission, RolePermissions, TaskOffered, Thought,
 };
+use muster_shared::text::first_line;
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};
-use super::history::{History, cut};
+use super::history::History;
 pub use super::limits::StepLimits;
 use super::loop_detection::{refused, spinning};
 use super::parse::{ParseFailure, ParsedAnswer, is_refusal};
@@ -277,7 +278,7 @@ pub(super) fn submitted(
 
 /// The task was declined: a person has to look.
 fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -> NextStep {
-    let reason = format!("{DECLINED}: {}", cut(said, SAID));
+    let reason = format!("{DECLINED}: {}", first_line(said, SAID));
     let notes = vec![Note::Declined { times }];
     NextStep::Conclude { submission: escalated(history, case, reason), notes }
 }

@@ -2,56 +2,67 @@
 //! outcome.
 
 mod act;
+mod conclude;
 mod consult;
+mod think;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_shared::flow::response::TOO_LONG;
 use muster_shared::flow::{
-    Action, AgentState, Awaited, ContractViolation, Ending, Information, ModelCall, Note, Observation,
-    Outcome, Step, TaskOffered, Thought, Usage,
+    Action, AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step,
+    TaskOffered, Usage,
 };
-use muster_shared::run::{AgentEvent, Released};
+use muster_shared::run::AgentEvent;
 
 use self::act::Acted;
+use self::conclude::{Conclusion, Stopped};
 use super::close::{CloseOutcome, outcome_of, verdict_of, write_outcome};
-use super::decide::{ChosenAction, NextStep, decide, exhausted};
-use super::files::with_news;
-use super::history::{History, cut, in_brief};
+use super::decide::{ChosenAction, NextStep, exhausted};
+use super::history::{History, in_brief};
 use super::interrupt::{HandedOver, Interrupts, cancelled, released_by, unless_handed_over};
 use super::journal::{Journal, JournalError, JournalOpening, Starter};
 use super::mailbox::Mailbox;
-use super::model::{Asking, Heard, ModelClient, offline_answer};
-use super::opening::opening;
 use super::ownership::TaskOwnership;
-use super::partial::best_so_far;
 use super::progress::ProgressStream;
-use super::prompt::{CallStyle, Conversation};
+use super::prompt::Conversation;
 use super::resources::TaskResources;
 use super::submit::mark_offline;
 use super::uncertain;
 use crate::definition::Contract;
 use crate::model::call_admission::CallAdmission;
-use crate::model::chat::{ModelError, ModelErrorKind};
-use crate::roles::{Submission, data_by_rule, refusal};
+use crate::model::chat::ModelError;
+use crate::roles::{Submission, refusal};
 
-/// Longest description of what a task waits for that is kept with it, in characters.
-const WAIT_SHOWN: usize = 200;
+/// What a task is connected to while it is worked on.
+pub struct Connections<T> {
+    /// Where it is written down.
+    pub record: muster_bus::Record,
+    /// How long a bus that cannot be reached is waited for.
+    pub patience: Duration,
+    /// Tells when it is to stop.
+    pub interrupt: Interrupts,
+    /// What other tasks tell it.
+    pub mailbox: Mailbox,
+    /// Ends with the task's time.
+    pub time_is_up: T,
+    /// Where what it does is said live.
+    pub progress: ProgressStream,
+}
 
-/// Takes a task to its end, or until `time_is_up`. `equip` makes ready what it needs, once the task is known to be ours.
-pub async fn drive<E>(
+/// Takes a task to its end, or until its time is up. `equip` makes ready what it needs, once the task is known to be ours.
+pub async fn drive<E, T>(
     offer: &TaskOffered,
     starter: &Starter,
-    (record, patience): (muster_bus::Record, Duration),
-    (interrupt, mailbox, time_is_up): (Interrupts, Mailbox, impl Future<Output = ()> + Send),
-    progress: ProgressStream,
+    connections: Connections<T>,
     equip: E,
 ) -> CloseOutcome
 where
     E: AsyncFnOnce() -> Result<TaskResources, String> + Send,
+    T: Future<Output = ()> + Send,
 {
+    let Connections { record, patience, interrupt, mailbox, time_is_up, progress } = connections;
     let (mut journal, history) = match Journal::open(record, offer, starter, patience).await {
         Ok(JournalOpening::Ours(opened)) => *opened,
         Ok(JournalOpening::Closed) => return CloseOutcome::Closed,
@@ -99,20 +110,6 @@ where
         Conclusion::Nothing(error) => Err(error),
     };
     written.unwrap_or_else(|error| verdict_of(&error, offer))
-}
-
-/// What ended the work.
-enum Stopped {
-    Ended(Box<Result<End, Failure>>),
-    Cancelled(String),
-    DeadlinePassed,
-}
-
-/// What is written in the end.
-enum Conclusion {
-    Outcome(Box<Outcome>),
-    Released(Released),
-    Nothing(JournalError),
 }
 
 /// The model is done.
@@ -308,91 +305,6 @@ impl TaskSession<'_> {
         Ok(None)
     }
 
-    /// Asks until an answer can be used or the limit of asking is reached.
-    async fn think(&mut self, toolbox: &mut Toolbox, clock: &mut Clock) -> Result<NextStep, Failure> {
-        if let Some(next) = opening(&self.history, &toolbox.resources.case(self.offer)) {
-            return Ok(next);
-        }
-        let mut asked = 0;
-        self.check_goal(toolbox, clock).await?;
-        loop {
-            asked += 1;
-            let handing_over = self.handing_over.clone();
-            let heard = unless_handed_over(handing_over, self.ask(toolbox, clock)).await??;
-            self.pending.extend(heard.call);
-            let next = decide(&self.history, &heard.answer, asked, &toolbox.resources.case(self.offer));
-            match (next, &mut toolbox.conversation) {
-                (NextStep::AskAgain { reason, notes }, Some(conversation)) => {
-                    self.remark(notes);
-                    conversation.ask_again(&heard.verbatim, &reason);
-                }
-                (NextStep::AskAgain { .. }, None) if asked < toolbox.resources.limits.max_asks => {}
-                (next, _) => return Ok(next),
-            }
-        }
-    }
-
-    async fn ask(&mut self, toolbox: &mut Toolbox, clock: &mut Clock) -> Result<Heard, Failure> {
-        let begun = Instant::now();
-        let heard = self.ask_untimed(toolbox).await;
-        clock.outside += begun.elapsed();
-        heard.map_err(|error| {
-            self.wasted += self.gate.take();
-            Failure::Model(error)
-        })
-    }
-
-    async fn ask_untimed(&mut self, toolbox: &mut Toolbox) -> Result<Heard, ModelError> {
-        let resources = &toolbox.resources;
-        let model = match &resources.model {
-            ModelClient::Offline(rules) => {
-                let mut heard = offline_answer(*rules, self.offer, &self.history);
-                if let Some(contract) = &resources.rules.contract {
-                    heard.answer.complete(|result| data_by_rule(contract, result));
-                }
-                return Ok(heard);
-            }
-            ModelClient::Chat(model) => model,
-        };
-        let asking = Asking {
-            template: &resources.template,
-            toolset: &resources.toolset,
-            redactor: &resources.redactor,
-            limits: resources.limits,
-        };
-        let conversation = toolbox
-            .conversation
-            .get_or_insert_with(|| resources.converse(self.offer, &self.history, model.style()));
-        if conversation.begins_step() {
-            let redacted = |mut one: Information| {
-                one.text = resources.redactor.redact(&one.text).into_owned();
-                one
-            };
-            self.told.extend(self.mailbox.take(self.history.steps()).into_iter().map(redacted));
-            conversation.hear(&self.told);
-            let news =
-                self.mailbox.progress().map(|progress| resources.redactor.redact(&progress).into_owned());
-            let files = resources.files(self.offer).await;
-            conversation.tell_files(with_news(files, news.as_deref(), self.offer));
-        }
-        match model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await {
-            Err(error) if model.gives_up_native(&error) => {
-                tracing::info!(model = %error.target, "no native tool calls; asking in text");
-                *conversation = resources.converse(self.offer, &self.history, CallStyle::Text);
-                conversation.hear(&self.told);
-                model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await
-            }
-            heard => heard,
-        }
-    }
-
-    fn converse(&self, resources: &TaskResources) -> Option<Conversation> {
-        match &resources.model {
-            ModelClient::Chat(model) => Some(resources.converse(self.offer, &self.history, model.style())),
-            ModelClient::Offline(_) => None,
-        }
-    }
-
     async fn journal_step(
         &mut self,
         journal: &mut Journal,
@@ -436,93 +348,6 @@ impl TaskSession<'_> {
         self.progress.is(AgentState::Acting);
         let (step, most) = (self.history.next_step(), toolbox.resources.limits.max_steps);
         self.progress.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
-    }
-
-    fn conclude(mut self, stopped: Stopped) -> Conclusion {
-        self.wasted += self.gate.close();
-        let ended = |ending, reason| (Submission::without_product(ending, reason), None, Clock::start());
-        let (submission, chosen, clock) = match stopped {
-            Stopped::Ended(end) => match *end {
-                Ok(End { submission, chosen, clock }) => (submission, chosen, clock),
-                Err(Failure::Journal(JournalError::TooLarge { bytes, most })) => {
-                    // What is too large is what was to be kept of this step.
-                    self.pending.clear();
-                    let reason = format!("a step has {bytes} bytes, {most} is the most the record takes");
-                    ended(Ending::AgentFailed, reason)
-                }
-                Err(Failure::Journal(error)) => return Conclusion::Nothing(error),
-                Err(Failure::Model(error)) if error.kind == ModelErrorKind::Superseded => {
-                    return Conclusion::Nothing(self.ownership.lost());
-                }
-                Err(Failure::Model(error)) if error.kind == ModelErrorKind::BudgetExhausted => {
-                    let so_far = best_so_far(&self.history, self.offer, error.message);
-                    (so_far.ending(Ending::BudgetExhausted), None, Clock::start())
-                }
-                Err(Failure::Model(error)) if error.kind == ModelErrorKind::ContextTooLong => {
-                    ended(Ending::ModelFailed, format!("{error}: the question is {TOO_LONG}"))
-                }
-                Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
-                Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
-                Err(Failure::HandedOver) => return Conclusion::Released(self.released()),
-                Err(Failure::Waits(awaited)) => return Conclusion::Released(self.waiting(awaited)),
-            },
-            Stopped::Cancelled(reason) => ended(Ending::Cancelled, reason),
-            Stopped::DeadlinePassed => {
-                // What was learnt in time is kept: it counts as a part if nobody else can do the whole.
-                let so_far = best_so_far(&self.history, self.offer, "the task's time was up".to_owned());
-                (so_far.ending(Ending::DeadlinePassed), None, Clock::start())
-            }
-        };
-        let submission = match &self.contract {
-            Some(contract) => {
-                let (submission, contract_violation) = contract.hold(submission);
-                self.contract_violation = contract_violation.or(self.contract_violation);
-                submission
-            }
-            None => submission,
-        };
-        let last = self.last_step(chosen, clock);
-        self.progress.ended(submission.ending, self.history.usage());
-        let outcome = outcome_of(&self.history, submission, last, self.wasted);
-        Conclusion::Outcome(Box::new(Outcome { contract_violation: self.contract_violation, ..outcome }))
-    }
-
-    /// What is said when the task is handed over, with what was used and nobody has counted.
-    fn released(&self) -> Released {
-        let why = self.handing_over.borrow().clone();
-        self.with_usage(released_by(why.as_ref()).unwrap_or_default())
-    }
-
-    /// What is said when the task is put down until something is there.
-    fn waiting(&self, awaited: Box<Awaited>) -> Released {
-        let reason = format!("it waits for {}", cut(&awaited.wait.in_words(), WAIT_SHOWN));
-        self.with_usage(Released { reason, parked: true, wait: Some(awaited), ..Released::default() })
-    }
-
-    fn with_usage(&self, released: Released) -> Released {
-        let mut usage = self.wasted;
-        if released.parked {
-            usage += self.history.usage();
-        }
-        for call in &self.pending {
-            usage += call.usage;
-        }
-        Released { usage, ..released }
-    }
-
-    /// The step that ends the task. Calls that led to no action are kept too: they were paid for.
-    fn last_step(&self, chosen: Option<ChosenAction>, clock: Clock) -> Option<Step> {
-        let chosen = match chosen {
-            Some(chosen) => chosen,
-            None if self.pending.is_empty() && self.notes.is_empty() => return None,
-            None => ChosenAction {
-                thought: Thought::default(),
-                action: Action { name: Action::SUBMIT.to_owned(), arguments: serde_json::Value::Null },
-                left_out: 0,
-                notes: Vec::new(),
-            },
-        };
-        Some(self.make_step(chosen, None, clock))
     }
 }
 

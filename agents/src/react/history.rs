@@ -8,6 +8,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, EventKind, RecordEvent, ToolStarted, Unreadable};
+use muster_shared::text::first_line;
 use serde_json::Value;
 
 use super::toolset::model_name;
@@ -324,16 +325,7 @@ pub fn in_brief(action: &Action) -> String {
     };
     match main {
         None => action.name.clone(),
-        Some(text) => format!("{} {}", action.name, cut(text, DIGEST_ARGUMENT)),
-    }
-}
-
-/// The first line of a text, at most `most` characters of it.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+        Some(text) => format!("{} {}", action.name, first_line(text, DIGEST_ARGUMENT)),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use muster_offline::{MODEL_NAME, OfflineModel};
 use muster_shared::flow::{Action, ModelCall, TaskOffered, TemplateRef};
 use muster_shared::secret::Redactor;
 use serde_json::{Value, json};
@@ -24,7 +25,6 @@ use crate::model::chat::{
     ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, TokenUsage, ToolDecl,
     Wasted, ignore_deltas,
 };
-use crate::model::offline::{MODEL_NAME, OfflineModel};
 
 /// What a model is told when its budget allows one more call and no further one.
 const LAST_CALL: &str = "What you may use is almost used up: this is your last answer. No tool is run any more. Submit \

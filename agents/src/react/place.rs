@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use muster_bus::{BusError, Record, RecordFilter};
+use muster_shared::backoff::Backoff;
 use muster_shared::ids::{Generation, RunId, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, Entry};
 
@@ -45,14 +46,14 @@ impl TaskAssignment {
     ) -> Result<Vec<Entry>, JournalError> {
         let filter = RecordFilter::Task { run: self.run, task: self.key.task.clone(), generation };
         let begun = Instant::now();
-        let mut pause = PAUSE;
+        let (backoff, mut failures) = (Backoff::new(PAUSE, MAX_PAUSE), 0_u32);
         loop {
             match self.record.read(&filter, after).await {
                 Ok(entries) => return Ok(entries),
                 Err(error) => self.may_wait(error, begun)?,
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
+            failures = failures.saturating_add(1);
+            tokio::time::sleep(backoff.after(failures)).await;
         }
     }
 

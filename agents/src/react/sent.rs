@@ -134,18 +134,24 @@ struct ConversationLog {
     declared: Vec<Value>,
 }
 
+/// One call as it stands in the record.
+struct ConsultRequest<'a> {
+    seq: Seq,
+    key: &'a AgentKey,
+    step: &'a Step,
+    /// Which call of the step it is, from 1.
+    number: usize,
+    call: &'a ModelCall,
+}
+
 impl ConversationLog {
     fn tell(&mut self, seq: Seq, key: &AgentKey, step: &Step) -> Vec<SentRequest> {
         let calls = (1..).zip(&step.calls);
-        calls.map(|(number, call)| self.tell_call((seq, key, step), number, call)).collect()
+        calls.map(|(number, call)| self.tell_call(&ConsultRequest { seq, key, step, number, call })).collect()
     }
 
-    fn tell_call(
-        &mut self,
-        (seq, key, step): (Seq, &AgentKey, &Step),
-        number: usize,
-        call: &ModelCall,
-    ) -> SentRequest {
+    fn tell_call(&mut self, asked: &ConsultRequest<'_>) -> SentRequest {
+        let ConsultRequest { seq, key, step, number, call } = *asked;
         let declared = call.parameters.get(DECLARED).and_then(Value::as_array).cloned();
         let same = usize::try_from(call.same_messages).unwrap_or(usize::MAX);
         let (tools, messages, same) = if call.aside {

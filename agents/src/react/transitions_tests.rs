@@ -21,6 +21,17 @@ use super::verify::Verify;
 use crate::roles::rules_for;
 use crate::testing::{ability, leaf, step};
 
+fn asked_again(reason: &str, notes: &[Note]) -> &'static str {
+    match (notes.last(), reason) {
+        (Some(Note::Declined { times: 1 }), _) => "ask again: declined, in other words",
+        (Some(Note::Declined { .. }), _) => "ask again: declined, for less",
+        (_, reason) if reason.contains("needs a thought") => "ask again: no thought",
+        (_, reason) if reason.contains("no step is left") => "ask again: at the limit",
+        (_, reason) if reason.contains("`ending` is") => "ask again: submission with faults",
+        (_, _) => "ask again: not understood",
+    }
+}
+
 /// A transition by its name: what comes next, and why.
 fn transition(next: &NextStep) -> &'static str {
     match next {
@@ -43,14 +54,7 @@ fn transition(next: &NextStep) -> &'static str {
             ObservationStatus::Error => "observe: thought gave nothing",
             ObservationStatus::Timeout | ObservationStatus::Refused => panic!("{observation:?}"),
         },
-        NextStep::AskAgain { reason, notes } => match (notes.last(), reason) {
-            (Some(Note::Declined { times: 1 }), _) => "ask again: declined, in other words",
-            (Some(Note::Declined { .. }), _) => "ask again: declined, for less",
-            (_, reason) if reason.contains("needs a thought") => "ask again: no thought",
-            (_, reason) if reason.contains("no step is left") => "ask again: at the limit",
-            (_, reason) if reason.contains("`ending` is") => "ask again: submission with faults",
-            (_, _) => "ask again: not understood",
-        },
+        NextStep::AskAgain { reason, notes } => asked_again(reason, notes),
         NextStep::Submit { submission, .. } => match submission.ending {
             Ending::Done if submission.reason.contains(NOT_CHECKED) => "submit: not verified",
             Ending::Done => "submit: done",

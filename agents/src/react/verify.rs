@@ -15,8 +15,8 @@ use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
 use super::limits::Verification;
 use super::loop_detection::refused;
-use crate::model::offline::seen_lines;
 use crate::roles::Submission;
+use muster_offline::seen_lines;
 
 /// What stands for something that was never written.
 const PLACEHOLDERS: [&str; 6] = ["TODO", "TBD", "FIXME", "lorem ipsum", "[insert", "<insert"];
@@ -43,7 +43,7 @@ pub(super) fn verified(
     let holds = faults.is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
     if !holds {
-        return settle(history, chosen, submission, (&faults, is_part), case);
+        return settle(history, chosen, submission, &Shortcomings { faults: &faults, is_part }, case);
     }
     match questions(case).first() {
         Some(first) => NextStep::Consult { chosen, question: ConsultQuestion::Verify(*first) },
@@ -77,7 +77,7 @@ pub(super) fn judged(
     };
     if !faults.is_empty() {
         chosen.notes.push(Note::Verified { by: Verifier::Model, faults: faults.clone() });
-        return settle(history, chosen, submission, (&faults, true), case);
+        return settle(history, chosen, submission, &Shortcomings { faults: &faults, is_part: true }, case);
     }
     let next = questions(case).into_iter().skip_while(|question| *question != asked).nth(1);
     if let Some(next) = next {
@@ -126,14 +126,22 @@ fn questions(case: &StepContext<'_>) -> Vec<Verify> {
     }
 }
 
+/// What does not hold of a result.
+struct Shortcomings<'a> {
+    faults: &'a [Fault],
+    /// Whether what is left counts as a part only.
+    is_part: bool,
+}
+
 /// What does not hold is mended while revisions and steps are left. Then it counts as far as it goes.
 fn settle(
     history: &History,
     chosen: ChosenAction,
     submission: Submission,
-    (faults, is_part): (&[Fault], bool),
+    found: &Shortcomings<'_>,
     case: &StepContext<'_>,
 ) -> NextStep {
+    let Shortcomings { faults, is_part } = *found;
     let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
     let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
     if case.has_model && may_revise && history.next_step() < case.limits.max_steps {
@@ -358,7 +366,7 @@ fn bare(text: &str) -> String {
 }
 
 fn brief(text: &str) -> String {
-    super::history::cut(text, 80)
+    muster_shared::text::first_line(text, 80)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{BlueprintBrief, BlueprintCall, PlanDraft, Product, TaskDraft, TaskOffered, Work};
+use muster_shared::flow::{
+    BlueprintBrief, BlueprintCall, PlanDraft, Product, TaskDraft, TaskOffered, TaskQuery, Work,
+};
 use muster_shared::ids::TaskIndex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -185,9 +187,15 @@ fn draft(document: &Document<'_>, name: String, goal: String, faults: &mut Fault
         max_steps: document.number("max_steps").and_then(|most| u32::try_from(most).ok()),
         pattern: Some(document.text("pattern").to_lowercase()).filter(|pattern| !pattern.is_empty()),
         blueprint: read_blueprint(document, &name, faults),
+        query: read_query(document),
         subtasks: Vec::new(),
         name,
     }
+}
+
+/// What rules said for rules. No schema offers it to a model; what one writes there and nobody can read is left out.
+fn read_query(document: &Document<'_>) -> Option<TaskQuery> {
+    TaskQuery::deserialize(document.get("query")?).ok()
 }
 
 fn read_blueprint(document: &Document<'_>, task: &str, faults: &mut Faults) -> Option<BlueprintCall> {

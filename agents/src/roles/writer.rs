@@ -1,10 +1,10 @@
 //! The writer: delivers the answer.
 
 use muster_shared::flow::{Product, Report, TaskOffered, Work};
+use muster_shared::text::first_line;
 use serde_json::{Value, json};
 
 use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
-use crate::react::history::cut;
 use crate::react::partial::UNFINISHED;
 
 /// Longest title that is made from the goal, in characters.
@@ -60,7 +60,12 @@ fn saying_what_is_unfinished(mut body: String, offer: &TaskOffered) -> String {
         .iter()
         .filter(|leaf| leaf.result.conclusion.starts_with(UNFINISHED))
         .map(|leaf| {
-            format!("- {} ({}): {}", leaf.name, leaf.index, cut(&leaf.result.conclusion, UNFINISHED_SHOWN))
+            format!(
+                "- {} ({}): {}",
+                leaf.name,
+                leaf.index,
+                first_line(&leaf.result.conclusion, UNFINISHED_SHOWN)
+            )
         })
         .collect();
     if !unfinished.is_empty() {
@@ -113,5 +118,5 @@ fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
 }
 
 fn title_of(offer: &TaskOffered) -> String {
-    cut(&offer.goal, TITLE)
+    first_line(&offer.goal, TITLE)
 }

@@ -141,6 +141,14 @@ mod tests {
             ("-7 % 3", "-1"),
             ("mod(-7, 3)", "2"),
             ("7.5 % 2", "1.5"),
+        ] {
+            assert_eq!(value(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn functions_have_these_values() {
+        for (expression, expected) in [
             ("sqrt(16)", "4"),
             ("sqrt(2)", "~1.4142135623731"),
             ("cbrt(27)", "3"),

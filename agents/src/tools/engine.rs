@@ -6,11 +6,12 @@ use std::{
 };
 
 use muster_shared::flow::Wait;
+use muster_shared::text::beginning;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
 use super::{
-    registry::{Registered, ToolRegistry, shortened},
+    registry::{Registered, ToolRegistry},
     spec::{ToolContext, ToolFailure, ToolOutput, ToolResult, ToolStatus},
 };
 
@@ -86,7 +87,7 @@ impl ToolEngine {
         tracing::debug!(
             run = %ctx.run,
             task = %ctx.task,
-            tool = %shortened(name, 64),
+            tool = %beginning(name, 64),
             status = result.status.as_str(),
             millis = result.millis,
             bytes = result.content.len(),
@@ -134,7 +135,7 @@ impl ToolEngine {
             self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         Ending::refused(format!(
             "There is no tool `{}`.{nearest} Available: {}.",
-            shortened(name, 64),
+            beginning(name, 64),
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         ))
     }
@@ -240,7 +241,7 @@ fn panic_message(broken: JoinError) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "it panicked".to_owned());
-    shortened(&message, 300)
+    beginning(&message, 300)
 }
 
 /// Bytes of the JSON form, counted without building it.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub mod actions;
 pub mod calculator;
-pub mod corpus;
+pub mod documents;
 pub mod engine;
 pub mod nested;
 pub mod registry;
@@ -27,7 +27,6 @@ pub mod workspace;
 
 pub use self::{
     calculator::Calculator,
-    corpus::{Corpus, CorpusError, CorpusId},
     engine::{EngineLimits, ToolEngine},
     registry::{RegistryError, ToolRegistry},
     spec::{
@@ -43,7 +42,7 @@ pub use self::{
 pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
     let registry = ToolRegistry::new();
     registry.register(Arc::new(Calculator))?;
-    let tools = corpus::corpus_tools().into_iter().chain(workspace::workspace_tools());
+    let tools = documents::corpus_tools().into_iter().chain(workspace::workspace_tools());
     for tool in tools.chain(actions::tools()) {
         registry.register(tool)?;
     }

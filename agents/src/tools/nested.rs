@@ -17,7 +17,7 @@ use crate::library::Library;
 pub const PLAN: &str = "plan";
 
 /// The name of the action that works by a blueprint.
-pub const BLUEPRINT: &str = "blueprint";
+pub use muster_shared::plan::tools::BLUEPRINT;
 
 /// Both actions.
 #[must_use]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use jsonschema::Validator;
+use muster_shared::text::{beginning, nearest_name};
 use serde_json::Value;
 
 use super::spec::{MAX_NAME, Tool, ToolSpec, model_name};
@@ -74,7 +75,7 @@ impl Registered {
             .map(|error| {
                 let path = error.instance_path().to_string();
                 let place = if path.is_empty() { "(the arguments)" } else { &path };
-                format!("{place}: {}", shortened(&error.to_string(), 300))
+                format!("{place}: {}", beginning(&error.to_string(), 300))
             })
             .collect()
     }
@@ -134,9 +135,9 @@ impl ToolRegistry {
     /// The registered name most like `name`, if any is near enough to be meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<String> {
-        let name = shortened(name, MAX_NAME).to_lowercase();
+        let name = beginning(name, MAX_NAME).to_lowercase();
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        nearest(&name, tools.values().map(|registered| registered.spec.name.as_str())).map(str::to_owned)
+        nearest_name(&name, tools.values().map(|registered| registered.spec.name.as_str())).map(str::to_owned)
     }
 }
 
@@ -146,37 +147,13 @@ impl std::fmt::Debug for ToolRegistry {
     }
 }
 
-/// The candidate most like `name` by Jaro-Winkler similarity, if above 0.7. For a namespaced or
-/// slashed candidate the last part counts too: `search` is near `corpus.search`.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const NEAR: f64 = 0.7;
-    candidates
-        .map(|candidate| {
-            let last = candidate.rsplit(['.', '/']).next().unwrap_or(candidate);
-            let whole = strsim::jaro_winkler(name, candidate);
-            let part = strsim::jaro_winkler(name.rsplit(['.', '/']).next().unwrap_or(name), last) * 0.95;
-            (candidate, whole.max(part))
-        })
-        .filter(|(_, likeness)| *likeness >= NEAR)
-        .max_by(|left, right| left.1.total_cmp(&right.1))
-        .map(|(candidate, _)| candidate)
-}
-
-/// The beginning of a text, at most `most` characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 fn check_name(name: &str) -> Result<(), RegistryError> {
     let fine = name.len() <= MAX_NAME
         && name.split('.').all(|part| {
             !part.is_empty()
                 && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
         });
-    if fine { Ok(()) } else { Err(RegistryError::BadName(shortened(name, MAX_NAME))) }
+    if fine { Ok(()) } else { Err(RegistryError::BadName(beginning(name, MAX_NAME))) }
 }
 
 fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {

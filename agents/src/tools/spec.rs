@@ -3,12 +3,13 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use muster_corpus::Corpus;
 use muster_shared::flow::{LeafRef, RolePermission, RolePermissions, Wait};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{corpus::Corpus, workspace::Workspace};
+use super::workspace::Workspace;
 
 /// Longest name of a tool, in characters (the limit of the strictest model provider).
 pub const MAX_NAME: usize = 64;

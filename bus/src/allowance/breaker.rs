@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use muster_shared::backoff::Backoff;
 use muster_shared::settings;
 use muster_shared::time::Millis;
 use serde::{Deserialize, Serialize};
@@ -139,9 +140,9 @@ impl BreakerState {
         if now < self.open_until {
             return;
         }
-        let doubled = rules.pause.saturating_mul(2_u32.saturating_pow(self.tries.min(16)));
-        let pause = doubled.min(rules.max_pause).max(outage.kind.asked().unwrap_or_default());
         self.tries = self.tries.saturating_add(1);
+        let pause = Backoff::new(rules.pause, rules.max_pause).after(self.tries);
+        let pause = pause.max(outage.kind.asked().unwrap_or_default());
         self.open_until = now.after(pause);
         self.probe = None;
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_nats::{ConnectErrorKind, ConnectOptions, Event, ServerError, jetstream};
+use muster_shared::backoff::Backoff;
 use muster_shared::ids::AgentId;
 use secrecy::ExposeSecret;
 use tokio::sync::{OnceCell, watch};
@@ -227,12 +228,8 @@ fn ordinary(what: &str, path: &std::path::Path) -> Result<(), BusError> {
 
 /// At once, then slower, two seconds at most.
 fn reconnect_delay(attempts: usize) -> Duration {
-    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(6);
-    if attempts <= 1 {
-        Duration::ZERO
-    } else {
-        Duration::from_millis(30 << doublings).min(Duration::from_secs(2))
-    }
+    const BACKOFF: Backoff = Backoff::new(Duration::from_millis(60), Duration::from_secs(2));
+    BACKOFF.after(u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX))
 }
 
 /// TLS needs a provider for the whole process. Whoever installs one first wins, which is fine.

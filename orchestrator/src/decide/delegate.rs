@@ -8,7 +8,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
-use muster_shared::words::with_article;
+use muster_shared::text::with_article;
 
 use super::builder::DecisionBuilder;
 use super::{peers, survey, waits};

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use muster_shared::flow::{Finding, LeafRef, Report};
 use muster_shared::run::RunState;
+use muster_shared::text::{beginning, normalise_space};
 
 use super::{conflicts, response, survey};
 
@@ -47,7 +48,7 @@ fn add(body: &mut String, leaf: &LeafRef) {
         "\n## {} {}\n\n{}\n",
         leaf.index,
         line(&leaf.name, LONGEST_LINE),
-        cut(leaf.result.conclusion.trim(), LONGEST)
+        beginning(leaf.result.conclusion.trim(), LONGEST)
     );
     let findings = &leaf.result.findings;
     if !findings.is_empty() {
@@ -88,12 +89,5 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
 
 /// A text on one line, cut short.
 pub(super) fn line(text: &str, most: usize) -> String {
-    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    beginning(&normalise_space(text), most)
 }

@@ -351,7 +351,8 @@ pub(super) fn result(state: &TaskState) -> Option<&TaskResult> {
 }
 
 fn leaf_ref(index: &TaskIndex, task: &PlanTask, result: &TaskResult) -> LeafRef {
-    LeafRef { index: index.clone(), name: task.name.clone(), goal: task.goal.clone(), result: result.clone() }
+    let (name, goal, query) = (task.name.clone(), task.goal.clone(), task.query.clone());
+    LeafRef { index: index.clone(), name, goal, query, result: result.clone() }
 }
 
 fn why(state: &TaskState) -> String {

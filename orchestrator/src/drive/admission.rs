@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use muster_bus::{Bus, BusError};
 use muster_shared::ids::RunId;
+use muster_shared::text::counted;
 
 use super::OrchestratorSettings;
 
@@ -132,10 +133,6 @@ fn seat(settings: &OrchestratorSettings, asked: AdmissionRequest, others: usize)
         ));
     }
     AdmissionDecision::Wait
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

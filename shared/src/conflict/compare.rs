@@ -2,8 +2,8 @@
 
 use super::read::read_value;
 use super::subject::{Subject, Wording, words};
-use super::unit::{self, Dimension, Unit};
 use crate::flow::{ClaimValue, Finite};
+use crate::text::unit::{self, Dimension, Unit};
 
 /// How two values stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ const DEGREES: f64 = 0.2;
 pub fn compare(subject: &Subject, one: &ClaimValue, other: &ClaimValue, tolerance: Tolerance) -> Comparison {
     match (&plain(one), &plain(other)) {
         (ClaimValue::Number { value: a, unit: of_a }, ClaimValue::Number { value: b, unit: of_b }) => {
-            numbers(subject, (*a, of_a), (*b, of_b), tolerance)
+            numbers(subject, &Quantity::read(*a, of_a), &Quantity::read(*b, of_b), tolerance)
         }
         (ClaimValue::Date(a), ClaimValue::Date(b)) => {
             when(a.starts_with(b.as_str()) || b.starts_with(a.as_str()))
@@ -91,25 +91,37 @@ fn plain(value: &ClaimValue) -> ClaimValue {
     }
 }
 
-fn numbers(
-    subject: &Subject,
-    (a, of_a): (Finite, &str),
-    (b, of_b): (Finite, &str),
-    tolerance: Tolerance,
-) -> Comparison {
-    let (unit_a, unit_b) = (unit::read(of_a), unit::read(of_b));
+/// A number in a unit.
+struct Quantity {
+    value: Finite,
+    unit: Unit,
+}
+
+impl Quantity {
+    fn read(value: Finite, unit: &str) -> Self {
+        Self { value, unit: unit::read(unit) }
+    }
+
+    /// So much of it in the base unit of what is measured.
+    fn in_base(&self) -> f64 {
+        self.unit.in_base(self.value.get())
+    }
+}
+
+fn numbers(subject: &Subject, one: &Quantity, other: &Quantity, tolerance: Tolerance) -> Comparison {
+    let (unit_a, unit_b) = (&one.unit, &other.unit);
     if tolerance.wording == Wording::Meant {
         match (&unit_a.dimension, &unit_b.dimension) {
-            (Dimension::None, other) if *other != Dimension::None => {
-                return bare_number(subject, unit_a.in_base(a.get()), (b, &unit_b), tolerance);
+            (Dimension::None, known) if *known != Dimension::None => {
+                return bare_number(subject, one.in_base(), other, tolerance);
             }
-            (other, Dimension::None) if *other != Dimension::None => {
-                return bare_number(subject, unit_b.in_base(b.get()), (a, &unit_a), tolerance);
+            (known, Dimension::None) if *known != Dimension::None => {
+                return bare_number(subject, other.in_base(), one, tolerance);
             }
             (_, _) => {}
         }
     }
-    let (a, b) = (unit_a.in_base(a.get()), unit_b.in_base(b.get()));
+    let (a, b) = (one.in_base(), other.in_base());
     let percent = f64::from(tolerance.percent);
     let exact = ROUNDING * a.abs().max(b.abs()).max(1.0);
     let within = |most: f64| (a - b).abs() <= most.max(exact);
@@ -120,7 +132,7 @@ fn numbers(
         (Dimension::None, Dimension::None) if subject.is_dated() && is_year(a) && is_year(b) => {
             when(within(0.0))
         }
-        (one, other) if one == other => when(within(relative)),
+        (dimension, same) if dimension == same => when(within(relative)),
         // A share such as 0.3 is 30 %.
         (Dimension::Percent, Dimension::None)
             if is_share(b) && (a - b * 100.0).abs() <= percent.max(exact) =>
@@ -146,13 +158,8 @@ fn numbers(
 }
 
 /// A number without a unit is meant in the unit of the other, or is a share of a whole where that is a percentage.
-fn bare_number(
-    subject: &Subject,
-    bare: f64,
-    (value, unit): (Finite, &Unit),
-    tolerance: Tolerance,
-) -> Comparison {
-    let (percent, base) = (f64::from(tolerance.percent), unit.in_base(value.get()));
+fn bare_number(subject: &Subject, bare: f64, measured: &Quantity, tolerance: Tolerance) -> Comparison {
+    let (unit, percent, base) = (&measured.unit, f64::from(tolerance.percent), measured.in_base());
     let same_unit = unit.in_base(bare);
     let readings = match &unit.dimension {
         Dimension::Percent if is_share(bare) && base >= 1.0 => vec![bare * 100.0],

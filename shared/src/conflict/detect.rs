@@ -7,8 +7,8 @@ use super::meant;
 use super::read::read_value;
 use super::side::Side;
 use super::subject::{Subject, Wording};
-use super::unit::{self, Dimension};
 use crate::flow::{Citation, ClaimValue};
+use crate::text::unit::{self, Dimension};
 
 /// Claims about one subject that cannot all be true, or may not.
 #[derive(Debug, Clone, PartialEq, Eq)]

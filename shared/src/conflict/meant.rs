@@ -1,14 +1,7 @@
 //! What is usually meant by words: other words for the same, endings, and words that say nothing by themselves.
 
 use super::subject::words as plain_words;
-
-/// Words that tell nothing about what is meant.
-const STOP: [&str; 44] = [
-    "a", "an", "the", "of", "in", "on", "at", "for", "and", "is", "are", "was", "were", "be", "its", "it",
-    "that", "this", "by", "s", "with", "has", "have", "had", "been", "being", "do", "doe", "did", "there",
-    "which", "what", "who", "how", "will", "would", "can", "could", "as", "our", "their", "hi", "her",
-    "these",
-];
+use crate::text::stop::is_light_in_claim;
 
 /// Words for the same, the first of which stands for all.
 const SAME: [&[&str]; 24] = [
@@ -113,10 +106,7 @@ const COUNTRIES: [&str; 56] = [
 
 /// The telling words of a text, each as the one that stands for all that mean the same.
 pub(super) fn words(text: &str) -> Vec<String> {
-    plain_words(text)
-        .filter(|word| !STOP.contains(&word.as_str()))
-        .flat_map(|word| canonical(&word))
-        .collect()
+    plain_words(text).filter(|word| !is_light_in_claim(word)).flat_map(|word| canonical(&word)).collect()
 }
 
 fn canonical(word: &str) -> Vec<String> {

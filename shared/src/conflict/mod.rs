@@ -2,9 +2,7 @@
 //! Pure; neither what is found nor what is decided depends on the order in which results came.
 
 pub mod agreement;
-mod calendar;
 pub mod compare;
-pub mod date;
 pub mod detect;
 mod meant;
 pub mod near;
@@ -13,7 +11,6 @@ pub mod position;
 pub mod read;
 pub mod side;
 pub mod subject;
-pub mod unit;
 pub mod verdict;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a text claims, by rule: a number with its unit, a day, yes or no, one of a few kinds, else words.
 
-use super::{date, unit};
 use crate::flow::{Claim, ClaimValue, Finite};
+use crate::text::{date, unit};
 
 /// Most words of what counts as one of a few kinds.
 const MOST_WORDS_OF_A_KIND: usize = 3;

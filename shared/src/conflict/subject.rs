@@ -1,13 +1,8 @@
 //! What a claim is about, by its words.
 
-use super::calendar::{DAYS, MONTHS};
 use super::meant;
-
-/// Words that tell nothing about which subject is meant.
-const STOP: [&str; 21] = [
-    "a", "an", "the", "of", "in", "on", "at", "for", "and", "is", "are", "was", "were", "be", "its", "it",
-    "that", "this", "by", "s", "with",
-];
+use crate::text::stop::is_link;
+use crate::text::{DAYS, MONTHS};
 
 /// Words after which the order of the others matters: `from Paris to Rome` is not `from Rome to Paris`.
 const DIRECTIONS: [&str; 12] =
@@ -60,7 +55,7 @@ impl Subject {
     /// The same, by how a run reads claims.
     #[must_use]
     pub fn read(text: &str, wording: Wording) -> Option<Self> {
-        let plain = || words(text).filter(|word| !STOP.contains(&word.as_str()));
+        let plain = || words(text).filter(|word| !is_link(word));
         let dated = plain().any(|word| DATED.contains(&word.as_str()));
         let words: Vec<String> = match wording {
             Wording::Exact => plain().collect(),

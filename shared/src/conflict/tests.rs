@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::flow::{Citation, Claim, ClaimValue, ConflictStep, Finite};
 use crate::ids::TaskIndex;
+use crate::text::date;
 
 fn number(value: f64, unit: &str) -> ClaimValue {
     ClaimValue::Number { value: Finite::new(value).unwrap(), unit: unit.to_owned() }

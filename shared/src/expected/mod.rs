@@ -11,6 +11,7 @@ mod tests;
 use serde_json::Value;
 
 use crate::flow::{ClaimValue, TaskResult};
+use crate::text::{beginning, normalise_space};
 use demand::{Demand, Form};
 
 /// Longest piece of a result that is shown with what it lacks, in characters.
@@ -24,7 +25,7 @@ pub fn unmet(expected: &str, result: &TaskResult, files: Option<&[String]>) -> V
     let text = result.conclusion.trim();
     let values = values(result);
     let faults = demands.iter().filter_map(|demand| fault(demand, text, &values, result, files));
-    let what = cut(expected);
+    let what = shown(expected);
     faults.map(|fault| format!("expected was {what:?}, and {fault}")).collect()
 }
 
@@ -43,7 +44,7 @@ fn fault(
 ) -> Option<String> {
     match demand {
         Demand::Json(form, keys) => {
-            no_json(*form, keys, values).map(|fault| format!("{fault}: {:?}", cut(text)))
+            no_json(*form, keys, values).map(|fault| format!("{fault}: {:?}", shown(text)))
         }
         Demand::Count(measure, bound) => {
             let counts = measure::counts(*measure, text, values, result);
@@ -56,19 +57,20 @@ fn fault(
         Demand::Number { only } => {
             let given =
                 measure::is_number(text, *only) || values.iter().any(holds_number) || claims_number(result);
-            (!given)
-                .then(|| format!("no number is given{}: {:?}", if *only { " alone" } else { "" }, cut(text)))
+            (!given).then(|| {
+                format!("no number is given{}: {:?}", if *only { " alone" } else { "" }, shown(text))
+            })
         }
         Demand::YesOrNo => {
             let given = measure::says_yes_or_no(text)
                 || values.iter().any(holds_verdict)
                 || result.claims.iter().any(|claim| matches!(claim.value, ClaimValue::Verdict(_)));
-            (!given).then(|| format!("neither yes nor no is said: {:?}", cut(text)))
+            (!given).then(|| format!("neither yes nor no is said: {:?}", shown(text)))
         }
         Demand::Table => {
             let given =
                 measure::has_table(text) || values.iter().any(|value| value.is_array() || value.is_object());
-            (!given).then(|| format!("there is no table: {:?}", cut(text)))
+            (!given).then(|| format!("there is no table: {:?}", shown(text)))
         }
         Demand::File(name) => {
             let files = files?;
@@ -132,10 +134,6 @@ fn claims_number(result: &TaskResult) -> bool {
     result.claims.iter().any(|claim| matches!(claim.value, ClaimValue::Number { .. }))
 }
 
-fn cut(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+fn shown(text: &str) -> String {
+    beginning(&normalise_space(text), LONGEST)
 }

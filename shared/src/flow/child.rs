@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{RunId, TaskId};
+use crate::text::beginning;
 
 /// The task that a run was begun for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -57,24 +58,18 @@ impl Background {
             let surplus = all.len().saturating_sub(most);
             all.split_off(surplus)
         }
-        let texts =
-            |all: Vec<String>, most| last(all, most).iter().map(|text| cut(text, Self::LONGEST)).collect();
+        let texts = |all: Vec<String>, most| {
+            last(all, most).iter().map(|text| beginning(text, Self::LONGEST)).collect()
+        };
         let results = last(self.results, Self::MOST_RESULTS);
         Self {
-            asked: cut(&self.asked, Self::LONGEST_ASKED),
+            asked: beginning(&self.asked, Self::LONGEST_ASKED),
             above: texts(self.above, Self::MOST_ABOVE),
             results: results
                 .iter()
-                .map(|(name, came_to)| (cut(name, Self::LONGEST), cut(came_to, Self::LONGEST)))
+                .map(|(name, came_to)| (beginning(name, Self::LONGEST), beginning(came_to, Self::LONGEST)))
                 .collect(),
             lessons: texts(self.lessons, Self::MOST_LESSONS),
         }
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::RunId;
+use crate::text::within_bytes;
 
 /// Most turns that are kept; the oldest go first.
 pub const MAX_TURNS: usize = 8;
@@ -49,7 +50,7 @@ impl Turn {
 
     fn fitted(self) -> Self {
         let items = |items: Vec<String>| {
-            let cut_short = items.into_iter().map(|item| cut(&item, MAX_ITEM));
+            let cut_short = items.into_iter().map(|item| within_bytes(item.trim(), MAX_ITEM));
             let mut kept: Vec<String> = Vec::new();
             for item in cut_short.filter(|item| !item.is_empty()) {
                 if kept.len() < MAX_ITEMS && !kept.contains(&item) {
@@ -60,8 +61,8 @@ impl Turn {
         };
         Self {
             run: self.run,
-            asked: cut(&self.asked, MAX_ASKED),
-            answered: cut(&self.answered, MAX_ANSWERED),
+            asked: within_bytes(self.asked.trim(), MAX_ASKED),
+            answered: within_bytes(self.answered.trim(), MAX_ANSWERED),
             preferences: items(self.preferences),
             lessons: items(self.lessons),
         }
@@ -105,17 +106,6 @@ pub fn preferences_in(words: &str) -> Vec<String> {
         SIGNS.iter().any(|sign| lower.contains(&format!(" {sign} ")) || lower.contains(&format!(" {sign},")))
     });
     wishes.map(str::to_owned).collect()
-}
-
-/// The text on its first `most` bytes, with an ellipsis where something is missing.
-fn cut(text: &str, most: usize) -> String {
-    const ELLIPSIS: &str = "…";
-    let text = text.trim();
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(most.saturating_sub(ELLIPSIS.len()));
-    format!("{}{ELLIPSIS}", &text[..end])
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::RunId;
+use crate::text::one_line;
 use crate::time::Millis;
 
 /// Most lessons that are kept of one run.
@@ -32,21 +33,11 @@ impl RunLessons {
     #[must_use]
     pub fn bounded(self) -> Self {
         let mut lessons: Vec<String> = Vec::new();
-        for lesson in self.lessons.iter().map(|lesson| cut(lesson, LONGEST)) {
+        for lesson in self.lessons.iter().map(|lesson| one_line(lesson, LONGEST)) {
             if !lesson.is_empty() && !lessons.contains(&lesson) && lessons.len() < MOST_KEPT {
                 lessons.push(lesson);
             }
         }
-        Self { goal: cut(&self.goal, LONGEST_GOAL), lessons, ..self }
-    }
-}
-
-/// One line, at most `most` characters of it.
-fn cut(text: &str, most: usize) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+        Self { goal: one_line(&self.goal, LONGEST_GOAL), lessons, ..self }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blueprints::BlueprintCall;
 use super::pattern::Pattern;
+use super::query::TaskQuery;
 use crate::ids::{Role, TaskIndex};
 
 /// What a planner proposes, before any check.
@@ -67,6 +68,9 @@ pub struct TaskDraft {
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
+    /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<TaskQuery>,
     /// Smaller tasks that together make up this one.
     #[serde(default)]
     pub subtasks: Vec<TaskDraft>,
@@ -123,6 +127,9 @@ pub struct PlanTask {
     /// Among tasks that are ready, those of higher priority are begun first; 0 is usual. Holds for what lies below too.
     #[serde(default, skip_serializing_if = "is_usual_priority")]
     pub priority: i8,
+    /// What it is for, in the form that rules read; nothing where whoever planned it said so in words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<TaskQuery>,
 }
 
 impl PlanTask {
@@ -143,6 +150,7 @@ impl PlanTask {
             priority: 0,
             pattern: None,
             blueprint: None,
+            query: None,
         }
     }
 }

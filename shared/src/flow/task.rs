@@ -13,6 +13,7 @@ use super::limits::RunLimits;
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::peer::Information;
 use super::plan::{Plan, PlanTask};
+use super::query::TaskQuery;
 use super::reflection::Reflection;
 use super::report::Report;
 use super::specialist::Specialty;
@@ -352,6 +353,9 @@ pub struct LeafRef {
     pub name: String,
     /// Its goal.
     pub goal: String,
+    /// What it was for, in the form that rules read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<TaskQuery>,
     /// What it gave.
     pub result: TaskResult,
 }

@@ -80,10 +80,10 @@ pub fn small(goal: &Goal) -> Option<String> {
 #[must_use]
 pub fn single_task(goal: &Goal, role: Role) -> Plan {
     let text = goal.text.trim();
-    let name = super::tree::cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), 60);
+    let name = crate::text::within_bytes(&text.split_whitespace().collect::<Vec<_>>().join(" "), 60);
     let task = PlanTask {
         expected_output: "The answer to what was asked.".to_owned(),
-        ..PlanTask::new(name, super::tree::cut(text, super::check::MAX_TEXT_BYTES), role)
+        ..PlanTask::new(name, crate::text::within_bytes(text, super::check::MAX_TEXT_BYTES), role)
     };
     Plan { goal: text.to_owned(), tasks: [(TaskIndex::top(1), task)].into() }
 }

@@ -3,22 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::text::normalise_space;
+use crate::text::stop::is_light_in_question;
+
 /// Most parts of a goal that are looked at.
 const MOST_PARTS: usize = 40;
 
 /// Longest part that is named, in characters.
 const LONGEST: usize = 200;
-
-/// Words that say nothing of what is asked.
-const LIGHT: &str = "a about across after again all also am among an and any anything are around as ask asked at be \
-    because been before being between both but by can could create describe did do does done each either else even \
-    every everything explain find first for from further get give given good had has have having he her here him his \
-    how i if in into is it its just keep know last least less let like list long look made make many me mention might \
-    more most much must my name need needs new next no nor not nothing now of off on once one only or other our out \
-    over own part people per please point produce provide put report same say see several she should show since so \
-    some something still such sum take tell than that the their them then there these they thing things this those \
-    through to too two under until up upon us use used using very want was way we well were what when where whether \
-    which while who whole whom whose why will with within without work would write you your";
 
 /// Words that say how an answer is to look, not what it is to say.
 const FORM: &str = "answer bit brief briefly bullet chapter cite citation clear clearly complete concise count detail \
@@ -46,7 +38,7 @@ pub fn parts(goal: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let sentences = goal.split(['\n', '?', '!', ';']).flat_map(|line| line.split(". "));
     for part in sentences.flat_map(|sentence| sentence.split(", ")).flat_map(|part| part.split(" and ")) {
-        let part = part.split_whitespace().collect::<Vec<_>>().join(" ");
+        let part = normalise_space(part);
         let part = part.strip_prefix("and ").unwrap_or(&part);
         let part = part.trim_matches(|letter: char| !letter.is_alphanumeric()).to_owned();
         if !part.is_empty() && !parts.contains(&part) && parts.len() < MOST_PARTS {
@@ -133,14 +125,12 @@ fn speaks_of(spoken: &BTreeSet<String>, stem: &str) -> bool {
 
 fn stems(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase);
-    words.filter(|word| !word.is_empty() && !is_light(word)).map(|word| match word.strip_suffix('s') {
-        Some(stem) if stem.chars().count() > 3 => stem.to_owned(),
-        Some(_) | None => word,
+    words.filter(|word| !word.is_empty() && !is_light_in_question(word)).map(|word| {
+        match word.strip_suffix('s') {
+            Some(stem) if stem.chars().count() > 3 => stem.to_owned(),
+            Some(_) | None => word,
+        }
     })
-}
-
-fn is_light(word: &str) -> bool {
-    LIGHT.split_whitespace().any(|light| light == word)
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ fn drafts_below(plan: &Plan, parent: Option<&TaskIndex>) -> Vec<TaskDraft> {
             priority: task.priority,
             pattern: task.pattern.map(|pattern| pattern.to_string()),
             blueprint: task.blueprint.clone(),
+            query: task.query.clone(),
             subtasks,
         }
     };
@@ -209,6 +210,7 @@ pub(super) fn plan_task(
         priority: task.priority,
         pattern: pattern(index, task, problems),
         blueprint: task.blueprint.clone().filter(|_| task.subtasks.is_empty()),
+        query: task.query.clone(),
     }
 }
 

@@ -5,6 +5,10 @@ use std::fmt;
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::{Group, REPAIRS_SINCE, RunState, Statuses, TaskState};
+use crate::text::one_line;
+
+/// Most of a text in the tree, in characters: texts of models must not break it.
+const SHOWN: usize = 100;
 
 /// One line of the progress tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +77,7 @@ pub fn lines(state: &RunState, detail: Detail) -> Vec<ProgressLine> {
         depth: index.depth().saturating_sub(1),
         mark: mark(plan, &statuses, index, is_old),
         index: index.clone(),
-        name: one_line(&task.name),
+        name: one_line(&task.name, SHOWN),
         note: if plan.is_leaf(index) { note(state, index, detail) } else { String::new() },
     };
     let with_members = |task| {
@@ -183,7 +187,7 @@ const fn leaf_mark(status: TaskStatus) -> Mark {
 fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
     let Some(task) = state.planned(index) else { return String::new() };
     let why = |word: &str| match task.reasons.last() {
-        Some(reason) => format!("{word}: {}", one_line(reason)),
+        Some(reason) => format!("{word}: {}", one_line(reason, SHOWN)),
         None => word.to_owned(),
     };
     let ended = state.seen_ended(&TaskId::Leaf(index.clone())).filter(|_| detail == Detail::Seen);
@@ -249,20 +253,9 @@ fn in_work(state: &RunState, index: &TaskIndex, task: &TaskState, agent: &str, d
     let seen = state.seen.get(&TaskId::Leaf(index.clone())).filter(|seen| seen.generation == task.generation);
     match (detail, seen) {
         (Detail::Seen, Some(seen)) if seen.step > 0 => {
-            note.push_str(&format!(", step {} {}", seen.step, one_line(&seen.doing)));
+            note.push_str(&format!(", step {} {}", seen.step, one_line(&seen.doing, SHOWN)));
         }
         (Detail::Seen | Detail::Decided, _) => {}
     }
     note
-}
-
-/// Texts of models must not break the tree: one line, cut at 100 characters.
-fn one_line(text: &str) -> String {
-    const MOST: usize = 100;
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
 }

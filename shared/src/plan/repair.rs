@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan, cycles};
 use super::draft::{self, normal};
-use super::tree::{GoalPart, Id, Tree, cut, words};
+use super::tree::{GoalPart, Id, Tree, words};
 use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
 use crate::ids::Role;
+use crate::text::within_bytes;
 
 /// Makes a plan of any draft, and says what was mended, one line each. The plan has no task when the draft
 /// holds nothing that could be done; otherwise [`check_plan`] finds nothing wrong with it.
@@ -86,7 +87,7 @@ impl Mender<'_> {
                 (false, false) => {}
                 (false, true) => self.tree.item_mut(id).goal = vec![GoalPart::Text(name)],
                 (true, false) => {
-                    let name = cut(goal.replace(['{', '}'], "").trim(), 60);
+                    let name = within_bytes(goal.replace(['{', '}'], "").trim(), 60);
                     let name = if name.is_empty() { "unnamed".to_owned() } else { name };
                     self.tree.item_mut(id).task.name = name;
                 }
@@ -120,7 +121,7 @@ impl Mender<'_> {
             let items = milestones.iter_mut().chain(needs).chain(tools).map(|text| (text, MAX_TEXT_BYTES));
             for (text, most) in texts.into_iter().chain(items) {
                 too_long |= text.len() > most;
-                *text = cut(text, most);
+                *text = within_bytes(text, most);
             }
             if too_long {
                 let name = words(&self.tree.item(id).task.name);
@@ -243,7 +244,7 @@ impl Mender<'_> {
             } else {
                 self.note(format!("made the last milestones of {name} one, it had {}", milestones.len()));
                 let (kept, rest) = milestones.split_at(most.saturating_sub(1));
-                let last = cut(&rest.join("; "), MAX_TEXT_BYTES);
+                let last = within_bytes(&rest.join("; "), MAX_TEXT_BYTES);
                 self.tree.item_mut(id).task.milestones = kept.iter().cloned().chain([last]).collect();
             }
         }
@@ -253,8 +254,8 @@ impl Mender<'_> {
     fn part(&self, id: Id, (number, count): (usize, usize), milestones: &[String]) -> (PlanTask, String) {
         const LONGEST: usize = 1_000;
         let whole = &self.tree.item(id).task;
-        let name = cut(&format!("{number}/{count} {}", whole.name), MAX_NAME_BYTES);
-        let reached = cut(&milestones.join("; ").replace(['{', '}'], ""), LONGEST);
+        let name = within_bytes(&format!("{number}/{count} {}", whole.name), MAX_NAME_BYTES);
+        let reached = within_bytes(&milestones.join("; ").replace(['{', '}'], ""), LONGEST);
         let goal = format!("Part {number} of {count}, up to: {reached}. The whole: ");
         // No part is what the blueprint of the whole is for.
         (PlanTask { name, milestones: milestones.to_vec(), blueprint: None, ..whole.clone() }, goal)
@@ -275,7 +276,7 @@ impl Mender<'_> {
         let size = children.len().div_ceil(groups);
         for members in children.chunks(size).filter(|members| members.len() > 1) {
             let names: Vec<&str> = members.iter().map(|id| self.tree.item(*id).task.name.as_str()).collect();
-            let name = cut(&names.join("; ").replace(['{', '}'], ""), MAX_NAME_BYTES);
+            let name = within_bytes(&names.join("; ").replace(['{', '}'], ""), MAX_NAME_BYTES);
             self.notes.push(format!("put tasks below a new one, there were too many side by side: {name}"));
             let role = self.tree.item(members[0]).task.role.clone();
             self.tree.group(members, group_task(name, role));
@@ -459,7 +460,7 @@ fn group_task(name: String, role: Role) -> PlanTask {
 
 fn first_leaf(plan: &Plan, roles: &[Role]) -> Plan {
     let first = plan.leaves().next().map(|(_, task)| {
-        let goal = cut(&words(&task.name), MAX_TEXT_BYTES);
+        let goal = within_bytes(&words(&task.name), MAX_TEXT_BYTES);
         (crate::ids::TaskIndex::top(1), group_task(goal, substitute(roles)))
     });
     Plan { goal: plan.goal.clone(), tasks: first.into_iter().collect() }

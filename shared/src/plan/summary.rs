@@ -9,6 +9,7 @@ use super::progress::Detail;
 use crate::flow::{Plan, TaskResult, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::run::RunState;
+use crate::text::one_line;
 
 /// Longest line, in characters.
 const SHORT: usize = 160;
@@ -52,7 +53,7 @@ fn of_parent(state: &RunState, plan: &Plan, index: &TaskIndex, detail: Detail) -
     let has_ended = |leaf: &&&TaskIndex| state.planned(leaf).is_some_and(|task| task.status.is_ended());
     let ended = leaves.iter().filter(has_ended).count();
     let text = format!("{ended} of {} ended: {}", leaves.len(), told.join(" "));
-    Some(Summary { short: line(&text, SHORT), long: line(&text, LONG) })
+    Some(Summary { short: one_line(&text, SHORT), long: one_line(&text, LONG) })
 }
 
 fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summary> {
@@ -68,7 +69,7 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => {
             let why = task.reasons.last().map_or("", String::as_str);
             let all: Vec<&str> = task.reasons.iter().map(String::as_str).chain([learnt]).collect();
-            Summary { short: first_sentence(why), long: line(&all.join(" "), LONG) }
+            Summary { short: first_sentence(why), long: one_line(&all.join(" "), LONG) }
         }
         TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing | TaskStatus::Split => {
             let seen = state.seen.get(&TaskId::Leaf(index.clone()));
@@ -76,7 +77,7 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
                 detail == Detail::Seen && seen.generation == task.generation && seen.step > 0
             })?;
             let text = format!("in work, step {}: {}", seen.step, seen.doing);
-            Summary { short: line(&text, SHORT), long: line(&text, LONG) }
+            Summary { short: one_line(&text, SHORT), long: one_line(&text, LONG) }
         }
     };
     (!summary.short.is_empty()).then_some(summary)
@@ -85,13 +86,13 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
 fn in_full(result: &TaskResult, learnt: &str) -> String {
     let mut parts = vec![result.conclusion.trim().to_owned()];
     // A finding that stands in the conclusion says nothing more.
-    let said = line(&result.conclusion, usize::MAX);
-    let findings = result.findings.iter().filter(|found| !said.contains(&line(&found.text, usize::MAX)));
+    let said = one_line(&result.conclusion, usize::MAX);
+    let findings = result.findings.iter().filter(|found| !said.contains(&one_line(&found.text, usize::MAX)));
     parts.extend(findings.take(MOST_FINDINGS).map(|found| ended(&found.text)));
     parts.extend(result.unanswered.iter().map(|open| format!("Not answered: {}", ended(open))));
     parts.push(learnt.trim().to_owned());
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    line(&parts.join(" "), LONG)
+    one_line(&parts.join(" "), LONG)
 }
 
 fn ended(text: &str) -> String {
@@ -100,19 +101,9 @@ fn ended(text: &str) -> String {
 }
 
 fn first_sentence(text: &str) -> String {
-    let text = line(text, LONG);
+    let text = one_line(text, LONG);
     let end = text.find(". ").map_or(text.len(), |at| at + 1);
-    line(&text[..end], SHORT)
-}
-
-/// A text on one line, cut short.
-fn line(text: &str, most: usize) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    one_line(&text[..end], SHORT)
 }
 
 #[cfg(test)]

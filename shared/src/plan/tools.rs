@@ -3,11 +3,14 @@
 use super::blueprints;
 use crate::flow::{BlueprintBrief, PlanDraft, Specialty, TaskDraft};
 
+/// The action that works by a blueprint.
+pub const BLUEPRINT: &str = "blueprint";
+
 /// The tools that come with Muster. What of these a role may use is another matter.
 pub const STANDARD: [&str; 24] = [
     "analyze",
     "ask_peer",
-    "blueprint",
+    BLUEPRINT,
     "calculator",
     "compare",
     "corpus.read",

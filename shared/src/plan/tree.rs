@@ -7,6 +7,7 @@ use super::draft::normal;
 use super::reference::{self, Reference, TaskField};
 use crate::flow::{Plan, PlanTask};
 use crate::ids::TaskIndex;
+use crate::text::within_bytes;
 
 /// Names an item of a [`Tree`].
 pub(super) type Id = usize;
@@ -232,7 +233,7 @@ impl Tree {
         let (task, goal, needs) = (other.task.clone(), other.goal.clone(), other.needs.clone());
         let item = &mut self.items[kept];
         if !same {
-            item.task.name = cut(&format!("{}; {}", item.task.name, task.name), MAX_NAME_BYTES);
+            item.task.name = within_bytes(&format!("{}; {}", item.task.name, task.name), MAX_NAME_BYTES);
             item.goal.push(GoalPart::Text("; also: ".to_owned()));
             item.goal.extend(goal);
         }
@@ -303,19 +304,6 @@ impl Tree {
     }
 }
 
-/// The text, cut to a number of bytes at a character, with an ellipsis.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    const ELLIPSIS: &str = "…";
-    if text.len() <= most {
-        return text.to_owned();
-    }
-    let mut end = most.saturating_sub(ELLIPSIS.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{ELLIPSIS}", &text[..end])
-}
-
 /// Words that stand for a task where it cannot be referred to.
 pub(super) fn words(name: &str) -> String {
     format!("“{}”", name.replace(['{', '}'], ""))
@@ -358,7 +346,7 @@ fn goal_text(pieces: &[GoalPart], indices: &BTreeMap<Id, TaskIndex>) -> String {
     let mut text = String::new();
     for piece in pieces {
         let next = match piece {
-            GoalPart::Text(words) => cut(words, MAX_TEXT_BYTES - text.len()),
+            GoalPart::Text(words) => within_bytes(words, MAX_TEXT_BYTES - text.len()),
             GoalPart::Given(id, field) => match indices.get(id) {
                 Some(index) => Reference { task: index.clone(), field: *field }.to_string(),
                 None => String::new(),
@@ -375,7 +363,7 @@ fn goal_text(pieces: &[GoalPart], indices: &BTreeMap<Id, TaskIndex>) -> String {
 fn join(text: &mut String, more: &str) {
     if !more.is_empty() && !text.contains(more) {
         let between = if text.is_empty() { "" } else { "; " };
-        *text = cut(&format!("{text}{between}{more}"), MAX_TEXT_BYTES);
+        *text = within_bytes(&format!("{text}{between}{more}"), MAX_TEXT_BYTES);
     }
 }
 

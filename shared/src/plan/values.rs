@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::check::{Bounds, MAX_TEXT_BYTES, PlanProblem};
-use super::tree::cut;
 use super::{draft, order, reference};
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
 use crate::ids::TaskIndex;
 use crate::run::Statuses;
+use crate::text::within_bytes;
 
 /// What is known of the values of a run when a plan is checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn without_references(text: &str) -> String {
 }
 
 fn without(goal: &str, key: &str) -> String {
-    cut(&replaced(goal, |found| (found == Some(key)).then(|| in_words(key))), MAX_TEXT_BYTES)
+    within_bytes(&replaced(goal, |found| (found == Some(key)).then(|| in_words(key))), MAX_TEXT_BYTES)
 }
 
 /// The text with references to the shared context replaced where something is given for them.

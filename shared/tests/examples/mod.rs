@@ -711,6 +711,7 @@ fn plan_task(name: &str) -> PlanTask {
         priority: 0,
         pattern: None,
         blueprint: None,
+        query: None,
     }
 }
 
@@ -740,6 +741,7 @@ fn draft_task() -> TaskDraft {
         priority: 0,
         pattern: None,
         blueprint: None,
+        query: None,
         subtasks: vec![TaskDraft {
             name: "Part".to_owned(),
             goal: "A part".to_owned(),
@@ -887,6 +889,7 @@ fn works() -> Vec<(&'static str, Work)> {
         index: index("1-1"),
         name: "Look".to_owned(),
         goal: "Look".to_owned(),
+        query: None,
         result: result(),
     };
     let progress = || "[x] 1-1 Look\n".to_owned();

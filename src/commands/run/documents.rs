@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use muster_agents::tools::corpus::{
-    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress,
-};
 use muster_bus::{Bus, Store};
+use muster_corpus::{BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress};
 use muster_shared::flow::CorpusRef;
 
 use super::screen::Screen;

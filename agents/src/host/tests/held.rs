@@ -4,10 +4,27 @@ use muster_shared::run::{AgentKey, Started};
 
 use super::*;
 use crate::react::close::CloseOutcome;
-use crate::react::drive::drive;
+use crate::react::drive::{Connections, drive};
+use crate::react::interrupt::Interrupts;
 use crate::react::journal::Starter;
 use crate::react::mailbox::Mailbox;
 use crate::react::progress::ProgressStream;
+
+/// Connected to nobody but the record.
+fn alone(
+    context: &AgentContext,
+    interrupt: Interrupts,
+    progress: ProgressStream,
+) -> Connections<std::future::Pending<()>> {
+    Connections {
+        record: context.bus().record(),
+        patience: LIMIT,
+        interrupt,
+        mailbox: Mailbox::default(),
+        time_is_up: std::future::pending(),
+        progress,
+    }
+}
 
 /// The acknowledgement of the first delivery of a task, once it is begun.
 async fn begun(ground: &Ground, offer: &TaskOffered) -> String {
@@ -80,14 +97,7 @@ fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
             tokio::time::sleep(Duration::from_millis(250)).await;
             context.equip(&offer).await
         };
-        let verdict = drive(
-            &offer,
-            &starter,
-            (context.bus().record(), LIMIT),
-            (watched, Mailbox::default(), std::future::pending()),
-            progress,
-            equip,
-        );
+        let verdict = drive(&offer, &starter, alone(&context, watched, progress), equip);
         assert_eq!(Box::pin(verdict).await, CloseOutcome::Lost);
         assert_eq!(model.asked.load(Ordering::Relaxed), 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Started]);
@@ -164,16 +174,8 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
                     &offer,
                 );
                 let equip = async || context.equip(&offer).await;
-                let reach = (watched, Mailbox::default(), std::future::pending());
-                let verdict = Box::pin(drive(
-                    &offer,
-                    &starter,
-                    (context.bus().record(), LIMIT),
-                    reach,
-                    progress,
-                    equip,
-                ))
-                .await;
+                let verdict =
+                    Box::pin(drive(&offer, &starter, alone(&context, watched, progress), equip)).await;
                 announced.leave().await.unwrap();
                 verdict
             }

@@ -16,7 +16,13 @@ fn known() -> ToolContext {
         findings: vec![finding],
         ..TaskResult::default()
     };
-    let leaf = LeafRef { index: TaskIndex::top(2), name: "Look".into(), goal: "Look it up".into(), result };
+    let leaf = LeafRef {
+        index: TaskIndex::top(2),
+        name: "Look".into(),
+        goal: "Look it up".into(),
+        query: None,
+        result,
+    };
     ToolContext { results: Arc::new(vec![leaf]), ..ToolContext::new("r", "1") }
 }
 

@@ -3,6 +3,7 @@
 use muster_shared::conflict::{Comparison, Tolerance, Wording, agreement, same_statement};
 use muster_shared::flow::{DecidedBy, Dissent, GroupVerdict, TaskResult, View};
 use muster_shared::ids::TaskIndex;
+use muster_shared::text::{beginning, normalise_space};
 
 /// Longest view of a dissenter that is told, in characters.
 const MAX_SAYS: usize = 300;
@@ -134,11 +135,7 @@ fn told(camp: &[&View], views: &[View], by: DecidedBy) -> GroupVerdict {
 }
 
 fn dissent(view: &View) -> Dissent {
-    let words = view.conclusion.split_whitespace().collect::<Vec<_>>().join(" ");
-    let says = match words.char_indices().nth(MAX_SAYS) {
-        Some((at, _)) => format!("{}…", &words[..at]),
-        None => words,
-    };
+    let says = beginning(&normalise_space(&view.conclusion), MAX_SAYS);
     Dissent { member: view.member.clone(), says, confidence: view.confidence }
 }
 

@@ -1,0 +1,311 @@
+//! The index: SQLite FTS5 over passages, ranked by BM25. Texts stay in the packs; the index holds where
+//! each passage lies.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, mpsc},
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use super::{
+    Hit, Phase, Progress, ProgressSink, disk,
+    error::CorpusError,
+    html,
+    kind::DocumentKind,
+    manifest::{Manifest, hash_of},
+    pack::{self, PackFolder},
+    passage::{Passage, passages},
+    query,
+};
+
+/// Raised with every change of the tables, of the tokenizer or of how passages are cut.
+const INDEX_VERSION: i64 = 1;
+
+/// The tables. `words` is contentless: it knows which words stand where, not the text. The tokenizer
+/// splits names at `_`, so that `max_deliver` is found by its parts, and whole as a phrase; `parts`
+/// holds the pieces of names in camel case.
+pub(super) const SCHEMA: &str = "
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE files (
+        id INTEGER PRIMARY KEY, path TEXT NOT NULL, pack TEXT NOT NULL,
+        position INTEGER NOT NULL, bytes INTEGER NOT NULL, lines INTEGER NOT NULL
+    );
+    CREATE TABLE passages (
+        id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
+        position INTEGER NOT NULL, bytes INTEGER NOT NULL, heading TEXT NOT NULL, shown TEXT
+    );
+    CREATE VIRTUAL TABLE words USING fts5(
+        text, heading, path, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
+    );
+";
+
+/// How much a word counts in the text, in a heading, in the path, as part of a name.
+const RANK: &str = "bm25(words, 1.0, 2.5, 0.7, 0.5)";
+
+/// Where a document lies.
+#[derive(Debug, Clone)]
+pub(super) struct FileEntry {
+    pub(super) path: String,
+    pub(super) pack: String,
+    pub(super) position: u64,
+    pub(super) bytes: u64,
+    pub(super) lines: u64,
+}
+
+/// An open index. Not for async code: every call blocks.
+pub(super) struct Index(Connection);
+
+impl Index {
+    /// Opens the index if it is there, whole, of this version, and of this very manifest.
+    pub(super) fn open(path: &Path, manifest: &str) -> Result<Option<Self>, CorpusError> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(path, flags).map_err(CorpusError::from).and_then(|db| {
+            db.execute_batch("PRAGMA cache_size = -2048; PRAGMA query_only = ON;")?;
+            let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            let of: Option<String> = match version {
+                INDEX_VERSION => db
+                    .query_row("SELECT value FROM meta WHERE name = 'manifest'", [], |row| row.get(0))
+                    .optional()?,
+                _ => None,
+            };
+            Ok((of.as_deref() == Some(manifest)).then_some(Self(db)))
+        });
+        match opened {
+            Err(error) if error.is_broken_index() => {
+                tracing::warn!(%error, "the index of documents is broken and will be built again");
+                Ok(None)
+            }
+            other => other,
+        }
+    }
+
+    /// What stops a query of this index that takes too long.
+    pub(super) fn interrupt_handle(&self) -> rusqlite::InterruptHandle {
+        self.0.get_interrupt_handle()
+    }
+
+    /// The `k` best passages for an FTS5 query.
+    pub(super) fn search(&self, query: &str, k: usize, packs: &PackFolder) -> Result<Vec<Hit>, CorpusError> {
+        let mut best = self.0.prepare_cached(&format!(
+            "SELECT rowid, {RANK} AS score FROM words WHERE words MATCH ?1 ORDER BY score LIMIT ?2"
+        ))?;
+        let best: Vec<(i64, f64)> = best
+            .query_map(params![query, i64::try_from(k).unwrap_or(i64::MAX)], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<Result<_, _>>()?;
+        best.into_iter().map(|(id, score)| self.hit(id, -score, packs)).collect()
+    }
+
+    fn hit(&self, id: i64, score: f64, packs: &PackFolder) -> Result<Hit, CorpusError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT f.path, p.start_line, p.end_line, p.heading, p.shown, f.pack, f.position + p.position, p.bytes
+             FROM passages p JOIN files f ON f.id = p.file WHERE p.id = ?1",
+        )?;
+        let (mut hit, shown, pack, position, bytes) = statement.query_row([id], |row| {
+            let hit = Hit {
+                path: row.get(0)?,
+                start_line: row.get(1)?,
+                end_line: row.get(2)?,
+                heading: row.get(3)?,
+                text: String::new(),
+                score,
+            };
+            Ok((hit, row.get::<_, Option<String>>(4)?, row.get::<_, String>(5)?, row.get(6)?, row.get(7)?))
+        })?;
+        hit.text = match shown {
+            Some(shown) => shown,
+            None => packs.read(&pack, position, bytes)?.replace('\r', ""),
+        };
+        Ok(hit)
+    }
+
+    /// How many passages have the term in their text or heading.
+    pub(super) fn passages_with(&self, term: &str) -> Result<u64, CorpusError> {
+        let Some(query) = query::in_text(term) else { return Ok(0) };
+        let mut statement = self.0.prepare_cached("SELECT count(*) FROM words WHERE words MATCH ?1")?;
+        Ok(statement.query_row([query], |row| row.get(0))?)
+    }
+
+    /// How many passages and documents there are.
+    pub(super) fn sizes(&self) -> Result<(u64, u64), CorpusError> {
+        let count = |sql| self.0.query_row(sql, [], |row| row.get::<_, u64>(0));
+        Ok((count("SELECT coalesce(max(id), 0) FROM passages")?, count("SELECT count(*) FROM files")?))
+    }
+
+    /// The document of that path.
+    pub(super) fn file(&self, path: &str) -> Result<Option<FileEntry>, CorpusError> {
+        let mut statement =
+            self.0.prepare_cached("SELECT path, pack, position, bytes, lines FROM files WHERE path = ?1")?;
+        let entry = |row: &rusqlite::Row<'_>| {
+            Ok(FileEntry {
+                path: row.get(0)?,
+                pack: row.get(1)?,
+                position: row.get(2)?,
+                bytes: row.get(3)?,
+                lines: row.get(4)?,
+            })
+        };
+        Ok(statement.query_row([path], entry).optional()?)
+    }
+
+    /// The path most like the one given.
+    pub(super) fn nearest_path(&self, path: &str) -> Result<Option<String>, CorpusError> {
+        let mut statement = self.0.prepare_cached("SELECT path FROM files ORDER BY path")?;
+        let paths: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let path: String = path.chars().take(300).collect();
+        Ok(muster_shared::text::nearest_name(&path, paths.iter().map(String::as_str)).map(str::to_owned))
+    }
+}
+
+/// The fingerprint of a manifest, placement in packs included.
+pub(super) fn fingerprint(manifest: &Manifest) -> String {
+    hash_of(&manifest.to_bytes())
+}
+
+/// Builds the index of a corpus at `path`, replacing what is there once it is complete. Blocks.
+pub(super) fn build(
+    path: &Path,
+    manifest: &Manifest,
+    packs: &PackFolder,
+    progress: &ProgressSink,
+) -> Result<(), CorpusError> {
+    remove_unfinished(path);
+    let unfinished = disk::unfinished_beside(path);
+    let built = fill(&unfinished, manifest, packs, progress);
+    if let Err(error) = built {
+        // The first error is the one worth telling; what is left over goes with the next build.
+        let _ = fs::remove_file(&unfinished);
+        return Err(error);
+    }
+    fs::rename(&unfinished, path).map_err(CorpusError::io("putting the index in place"))
+}
+
+fn remove_unfinished(path: &Path) {
+    let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(disk::UNFINISHED) {
+            // Left by a process that died; the lock is ours, so nobody writes it.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A document cut into passages, on its way to the writer.
+struct Cut {
+    file: i64,
+    path: String,
+    text: Arc<str>,
+    passages: Vec<Passage>,
+    /// The names in camel case of each passage, in parts.
+    parts: Vec<String>,
+    html: bool,
+}
+
+/// One thread reads and cuts, this one writes.
+fn fill(
+    path: &Path,
+    manifest: &Manifest,
+    packs: &PackFolder,
+    progress: &ProgressSink,
+) -> Result<(), CorpusError> {
+    let mut db = Connection::open(path)?;
+    db.execute_batch(
+        "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+         PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
+    )?;
+    db.execute_batch(SCHEMA)?;
+    db.execute_batch(
+        "INSERT INTO words(words, rank) VALUES ('hashsize', 25165824);
+         INSERT INTO words(words, rank) VALUES ('automerge', 0);
+         INSERT INTO words(words, rank) VALUES ('crisismerge', 64);",
+    )?;
+    let transaction = db.transaction()?;
+    let (sender, receiver) = mpsc::sync_channel::<Cut>(8);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            pack::for_each_text(manifest, packs, |index, file, text| {
+                let cut = cut(index, &file.path, text);
+                sender.send(cut).map_err(|_| CorpusError::Timeout("the writer of the index"))
+            })
+        });
+        let written = write_files(&transaction, manifest)
+            .and_then(|()| write_passages(&transaction, receiver, manifest, progress));
+        let read = reader.join().unwrap_or_else(|_| Err(CorpusError::Damaged("a document".to_owned())));
+        written.and(read)
+    })?;
+    transaction.execute("INSERT INTO meta VALUES ('manifest', ?1)", [fingerprint(manifest)])?;
+    transaction.execute_batch("CREATE UNIQUE INDEX files_path ON files (path);")?;
+    transaction.pragma_update(None, "user_version", INDEX_VERSION)?;
+    transaction.commit()?;
+    db.execute_batch("INSERT INTO words(words) VALUES ('optimize');")?;
+    db.close().map_err(|(_, error)| CorpusError::from(error))
+}
+
+fn cut(index: usize, path: &str, text: Arc<str>) -> Cut {
+    let kind = DocumentKind::of(path);
+    let html = kind == DocumentKind::Html;
+    let text: Arc<str> = if html { html::to_text(&text).into() } else { text };
+    let passages = passages(kind, &text);
+    let parts =
+        passages.iter().map(|passage| query::camel_parts(&text[passage.start..passage.end])).collect();
+    Cut {
+        file: i64::try_from(index).unwrap_or(i64::MAX) + 1,
+        path: path.to_owned(),
+        text,
+        passages,
+        parts,
+        html,
+    }
+}
+
+fn write_files(db: &Connection, manifest: &Manifest) -> Result<(), CorpusError> {
+    let mut insert = db.prepare("INSERT INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    for (id, file) in (1i64..).zip(&manifest.files) {
+        let pack = &manifest.packs[file.pack as usize];
+        insert.execute(params![id, file.path, pack, file.offset, file.bytes, file.lines])?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "dropping the receiver on an error ends the reader")]
+fn write_passages(
+    db: &Connection,
+    cuts: mpsc::Receiver<Cut>,
+    manifest: &Manifest,
+    progress: &ProgressSink,
+) -> Result<(), CorpusError> {
+    let mut place = db.prepare("INSERT INTO passages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+    let mut words =
+        db.prepare("INSERT INTO words(rowid, text, heading, path, parts) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let total = manifest.files.len() as u64;
+    let mut bytes = 0;
+    let mut id = 0i64;
+    for (done, cut) in (1u64..).zip(&cuts) {
+        for (passage, parts) in cut.passages.iter().zip(&cut.parts) {
+            id += 1;
+            let text = &cut.text[passage.start..passage.end];
+            place.execute(params![
+                id,
+                cut.file,
+                passage.start_line,
+                passage.end_line,
+                passage.start as u64,
+                text.len() as u64,
+                passage.heading,
+                cut.html.then_some(text),
+            ])?;
+            words.execute(params![id, text, passage.heading, cut.path, parts])?;
+        }
+        bytes += cut.text.len() as u64;
+        if done % 64 == 0 || done == total {
+            progress(Progress { phase: Phase::Indexing, done, total, bytes });
+        }
+    }
+    Ok(())
+}

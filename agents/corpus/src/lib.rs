@@ -1,0 +1,426 @@
+//! Documents: read once where the question is asked, sent in packs, indexed once per machine, searched
+//! by BM25, cited by `path:line`.
+//!
+//! ```text
+//! folders --scan--> texts --pack--> packs + manifest --send--> store --fetch--> other machines
+//!                                        \--index--> SQLite FTS5 <--search, read-- agents
+//! ```
+//!
+//! A cache directory holds `packs/<hash>`, `corpora/<id>/{manifest.json, index.sqlite}` and, per set of
+//! folders, the corpus that was last made of it. Everything in it may be deleted at any time.
+//!
+//! A crate of its own: whoever changes the agents does not compile SQLite's glue and the index again.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
+    build::{CorpusOptions, Opened},
+    cache::{CacheLimits, prune},
+    error::CorpusError,
+    manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
+    pack::SentPack,
+    scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
+};
+use self::{index::Index, pack::PackFolder};
+
+mod blob;
+mod build;
+mod cache;
+mod decode;
+mod disk;
+mod error;
+mod html;
+mod index;
+pub mod input;
+mod kind;
+mod manifest;
+mod pack;
+mod passage;
+mod query;
+mod scan;
+mod shown;
+
+/// Most passages that one search gives.
+pub const MAX_HITS: usize = 50;
+
+/// Most lines that one read gives.
+pub const MAX_LINES: u64 = 400;
+
+/// Most bytes that one read gives.
+const MAX_READ_BYTES: usize = 24 * 1024;
+
+/// Longest line that a read shows in full, in bytes.
+const MAX_LINE_BYTES: usize = 2_000;
+
+/// Longest time one question to the index may take.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections kept open between questions. Each keeps at most 2 MB of pages.
+const KEPT_CONNECTIONS: usize = 2;
+
+/// What is being done to make a corpus ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Documents are read; counted in files.
+    Reading,
+    /// Packs are sent to the store; counted in packs.
+    Sending,
+    /// Packs are fetched from the store; counted in packs.
+    Fetching,
+    /// The index is built; counted in files.
+    Indexing,
+}
+
+/// How far a phase has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The phase. Sending and indexing go on at the same time.
+    pub phase: Phase,
+    /// Files or packs done.
+    pub done: u64,
+    /// Files or packs in all.
+    pub total: u64,
+    /// Bytes read, sent, fetched or indexed.
+    pub bytes: u64,
+}
+
+/// Where progress is told. Called from several threads; must return quickly.
+pub type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// A passage that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The document, as cited.
+    pub path: String,
+    /// First line of the passage, from 1.
+    pub start_line: u64,
+    /// Last line of the passage.
+    pub end_line: u64,
+    /// The headings above the passage, outermost first, as `A > B`; may be empty.
+    pub heading: String,
+    /// The passage; line n of it is line `start_line + n` of the document, tags of HTML removed.
+    pub text: String,
+    /// How well it fits; higher is better, comparable within one search only.
+    pub score: f64,
+}
+
+impl Hit {
+    /// The citation of the passage's first line.
+    #[must_use]
+    pub fn citation(&self) -> String {
+        format!("{}:{}", self.path, self.start_line)
+    }
+}
+
+/// Lines of a document as they are in the original file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lines {
+    /// The document.
+    pub path: String,
+    /// Number of the first line given, from 1.
+    pub from: u64,
+    /// How many lines the document has.
+    pub total: u64,
+    /// The lines; very long ones are cut and end in `…`.
+    pub lines: Vec<String>,
+    /// Whether fewer lines are given than were asked for, because of a limit.
+    pub cut: bool,
+}
+
+impl Lines {
+    /// Number of the last line given.
+    #[must_use]
+    pub fn to(&self) -> u64 {
+        (self.from + self.lines.len() as u64).saturating_sub(1)
+    }
+}
+
+/// In how many passages terms occur.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermStatistics {
+    /// How many passages the corpus has.
+    pub passages: u64,
+    /// How many documents the corpus has.
+    pub documents: u64,
+    /// Per term asked for, in the same order, how many passages have it in text or heading.
+    pub frequencies: Vec<u64>,
+}
+
+impl TermStatistics {
+    /// Inverse document frequency of the term at `index`, as BM25 uses it but never below zero.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+    pub fn idf(&self, index: usize) -> f64 {
+        let with = self.frequencies.get(index).copied().unwrap_or(0) as f64;
+        (1.0 + (self.passages as f64 - with + 0.5).max(0.0) / (with + 0.5)).ln()
+    }
+}
+
+/// The documents of a run, ready to be searched. Cheap to clone; holds nothing open until it is asked.
+#[derive(Clone)]
+pub struct Corpus(Arc<Inner>);
+
+struct Inner {
+    id: CorpusId,
+    cache: PathBuf,
+    /// Idle connections; opened on demand.
+    idle: Mutex<Vec<Index>>,
+}
+
+impl Corpus {
+    fn new(id: CorpusId, cache: PathBuf) -> Self {
+        Self(Arc::new(Inner { id, cache, idle: Mutex::new(Vec::new()) }))
+    }
+
+    /// The corpus's id: the same documents have the same id everywhere.
+    #[must_use]
+    pub fn id(&self) -> &CorpusId {
+        &self.0.id
+    }
+
+    /// Reads the folders, sends to the store what it does not have, and makes the index if this machine
+    /// has none of these documents yet. For the side that asks the question.
+    ///
+    /// # Errors
+    /// When a folder cannot be read or has no usable document, or the store or the disk fails.
+    pub async fn open_or_build(options: CorpusOptions, store: &dyn BlobStore) -> Result<Opened, CorpusError> {
+        build::open_or_build(options, store).await
+    }
+
+    /// Opens the documents of that id, getting them from the store and making the index if this machine
+    /// does not have them yet. For agents anywhere.
+    ///
+    /// # Errors
+    /// When the store does not have them, or the store or the disk fails.
+    pub async fn open_or_fetch(
+        cache: &Path,
+        id: &CorpusId,
+        store: &dyn BlobStore,
+        progress: Option<ProgressSink>,
+    ) -> Result<Self, CorpusError> {
+        build::open_or_fetch(cache, id, store, &progress.unwrap_or_else(build::silent)).await
+    }
+
+    /// The manifest, read from disk.
+    ///
+    /// # Errors
+    /// When the cache was deleted meanwhile.
+    pub async fn manifest(&self) -> Result<Manifest, CorpusError> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || cache::manifest(&inner.cache, &inner.id)).await
+    }
+
+    /// The best passages for free text: any of its words counts, rarer ones more; what stands in double
+    /// quotes and names of several parts count as phrases too. Gives at most [`MAX_HITS`].
+    ///
+    /// # Errors
+    /// When the index or a pack cannot be read, or the search takes too long. Never because of the query.
+    pub async fn search(&self, query: &str, k: usize) -> Result<Vec<Hit>, CorpusError> {
+        self.find(query::free_text(query), k).await
+    }
+
+    /// The best passages for given terms, each a word or a phrase; none is left out as a stop word.
+    ///
+    /// # Errors
+    /// As for [`Corpus::search`].
+    pub async fn search_terms(&self, terms: &[&str], k: usize) -> Result<Vec<Hit>, CorpusError> {
+        self.find(query::any_of(terms), k).await
+    }
+
+    async fn find(&self, query: Option<String>, k: usize) -> Result<Vec<Hit>, CorpusError> {
+        let Some(query) = query else { return Ok(Vec::new()) };
+        let packs = PackFolder::of(&self.0.cache);
+        self.ask(move |index| index.search(&query, k.min(MAX_HITS), &packs)).await
+    }
+
+    /// Lines `from..=to` of a document, as many as [`MAX_LINES`] and a limit of bytes let pass.
+    ///
+    /// # Errors
+    /// When there is no such document (with the nearest path) or no such line.
+    pub async fn read(&self, path: &str, from: u64, to: u64) -> Result<Lines, CorpusError> {
+        self.read_around(path, from, to, None).await
+    }
+
+    /// The same, with very long lines shown around these words where they stand in them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn read_around(
+        &self,
+        path: &str,
+        from: u64,
+        to: u64,
+        find: Option<&str>,
+    ) -> Result<Lines, CorpusError> {
+        let find = find.map(str::to_owned);
+        let packs = PackFolder::of(&self.0.cache);
+        let path = path.strip_prefix("./").unwrap_or(path).to_owned();
+        self.ask(move |index| {
+            let Some(file) = index.file(&path)? else {
+                let nearest = index.nearest_path(&path)?;
+                return Err(CorpusError::UnknownPath { path: path.chars().take(300).collect(), nearest });
+            };
+            let from = from.max(1);
+            if from > file.lines || to < from {
+                return Err(CorpusError::BadRange { path: file.path, lines: file.lines });
+            }
+            let text = packs.read(&file.pack, file.position, file.bytes)?;
+            Ok(lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
+        })
+        .await
+    }
+
+    /// Whether there is a document of that path.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn contains_path(&self, path: &str) -> Result<bool, CorpusError> {
+        let path = path.to_owned();
+        self.ask(move |index| Ok(index.file(&path)?.is_some())).await
+    }
+
+    /// How often terms occur, to weigh them by rarity. At most 64 terms are counted.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn term_statistics(&self, terms: &[&str]) -> Result<TermStatistics, CorpusError> {
+        const MOST: usize = 64;
+        let terms: Vec<String> = terms.iter().take(MOST).map(|term| (*term).to_owned()).collect();
+        self.ask(move |index| {
+            let (passages, documents) = index.sizes()?;
+            let frequencies = terms.iter().map(|term| index.passages_with(term)).collect::<Result<_, _>>()?;
+            Ok(TermStatistics { passages, documents, frequencies })
+        })
+        .await
+    }
+
+    /// Puts a question to the index on a thread of its own. A broken index is built again, once.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl Fn(&Index) -> Result<T, CorpusError> + Send + Sync + 'static,
+    ) -> Result<T, CorpusError> {
+        let question = Arc::new(question);
+        match self.ask_once(Arc::clone(&question)).await {
+            Err(error) if error.is_broken_index() => {
+                tracing::warn!(%error, "the index of documents is broken and is built again");
+                self.rebuild().await?;
+                self.ask_once(question).await
+            }
+            answered => answered,
+        }
+    }
+
+    async fn ask_once<T: Send + 'static>(
+        &self,
+        question: Arc<impl Fn(&Index) -> Result<T, CorpusError> + Send + Sync + 'static>,
+    ) -> Result<T, CorpusError> {
+        let inner = Arc::clone(&self.0);
+        let running: Arc<Mutex<Option<rusqlite::InterruptHandle>>> = Arc::default();
+        let handle = Arc::clone(&running);
+        let answer = blocking(move || {
+            let index = inner.take()?;
+            *handle.lock().unwrap_or_else(PoisonError::into_inner) = Some(index.interrupt_handle());
+            let answer = question(&index);
+            *handle.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            if !answer.as_ref().is_err_and(CorpusError::is_broken_index) {
+                inner.give_back(index);
+            }
+            answer
+        });
+        match tokio::time::timeout(QUERY_TIMEOUT, answer).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                if let Some(handle) = &*running.lock().unwrap_or_else(PoisonError::into_inner) {
+                    handle.interrupt();
+                }
+                Err(CorpusError::Timeout("the search; use fewer or rarer words"))
+            }
+        }
+    }
+
+    async fn rebuild(&self) -> Result<(), CorpusError> {
+        let inner = Arc::clone(&self.0);
+        blocking(move || {
+            inner.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            cache::discard_index(&inner.cache, &inner.id)?;
+            build::ensure_index(&inner.cache, &inner.id, &build::silent())
+        })
+        .await
+    }
+}
+
+impl Inner {
+    fn take(&self) -> Result<Index, CorpusError> {
+        if let Some(index) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            return Ok(index);
+        }
+        build::ensure_index(&self.cache, &self.id, &build::silent())?;
+        cache::open_index(&self.cache, &self.id)?.ok_or_else(|| CorpusError::Damaged("the index".to_owned()))
+    }
+
+    fn give_back(&self, index: Index) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT_CONNECTIONS {
+            idle.push(index);
+        }
+    }
+}
+
+impl std::fmt::Debug for Corpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Corpus").field(&self.0.id.as_str()).finish()
+    }
+}
+
+/// A line as a read shows it: a very long one is cut, around these words if they stand in it.
+fn shown(line: &str, find: Option<&str>) -> String {
+    if line.len() <= MAX_LINE_BYTES {
+        return line.to_owned();
+    }
+    let at = find.map(str::trim).filter(|words| !words.is_empty()).and_then(|words| line.find(words));
+    let start = line.floor_char_boundary(at.unwrap_or(0).saturating_sub(MAX_LINE_BYTES / 4));
+    let end = line.floor_char_boundary((start + MAX_LINE_BYTES).min(line.len()));
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < line.len() { "…" } else { "" };
+    format!("{before}{}{after}", &line[start..end])
+}
+
+fn lines(text: &str, path: String, from: u64, to: u64, total: u64, find: Option<&str>) -> Lines {
+    let wanted = to - from + 1;
+    let mut room = MAX_READ_BYTES;
+    let mut taken = Vec::new();
+    for line in text
+        .lines()
+        .skip(usize::try_from(from - 1).unwrap_or(usize::MAX))
+        .take(wanted.min(MAX_LINES) as usize)
+    {
+        let shown = shown(line, find);
+        if shown.len() > room && !taken.is_empty() {
+            break;
+        }
+        room = room.saturating_sub(shown.len() + 1);
+        taken.push(shown);
+    }
+    Lines { path, from, total, cut: (taken.len() as u64) < wanted, lines: taken }
+}
+
+/// Runs blocking work on a thread of its own.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CorpusError> + Send + 'static,
+) -> Result<T, CorpusError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(broken) => Err(CorpusError::Damaged(format!("a document broke its reader ({broken}); a part"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+//! The offline model at work from plan to report.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use muster_shared::flow::{Citation, Product};
+use proptest::prelude::*;
+
+use super::testing::{Documents, Folder, Ran, Tools, offer, run};
+
+const GUIDE: &str = "# Guide\n\n## Delegation\n\nA task may be handed on. Delegation loops are refused: the chain of\n\
+    agents is tracked, and its depth is limited to 5.\n\n## Death of a worker\n\nWhen a worker dies, its task is \
+    redelivered.\nAnother worker goes on from the last step, so no\nfinished call is repeated. It takes 250 ms.\n\n\
+    | setting | meaning | default |\n|---|---|---|\n| max_depth | Most levels of the plan | 3 |\n";
+const COOKING: &str =
+    "Soup needs salt. Bread needs time and a hot oven. A worker bee never sleeps in the kitchen.\n";
+
+fn documents() -> Documents {
+    Documents::new(&[("docs/guide.md", GUIDE), ("cooking.txt", COOKING)])
+}
+
+fn ask(goal: &str) -> Ran {
+    run(&offer(goal), &mut documents())
+}
+
+fn cited(ran: &Ran) -> Vec<Citation> {
+    ran.leaves
+        .iter()
+        .flat_map(|(leaf, _)| &leaf.result.findings)
+        .flat_map(|found| found.citations.clone())
+        .collect()
+}
+
+#[test]
+fn two_questions_are_answered_with_true_places() {
+    let ran = ask("What limits delegation loops, and how does a run survive the death of a worker?");
+    let body = &ran.report.body;
+    assert!(body.contains("its depth is limited to 5. (`docs/guide.md:5`)"), "{body}");
+    assert!(body.contains("goes on from the last step"), "{body}");
+    assert!(body.contains("No language model was used"), "{body}");
+    assert!(ran.report.offline);
+    assert!(body.contains('✓'), "{body}");
+}
+
+#[test]
+fn what_the_documents_do_not_say_is_said_to_be_open() {
+    let ran = ask("How are penguins fed in Antarctica?");
+    assert_eq!(ran.report.unanswered, ["How are penguins fed in Antarctica?"]);
+    assert!(ran.report.body.contains("## Not answered by the documents"), "{}", ran.report.body);
+}
+
+#[test]
+fn a_question_with_the_answer_of_another_keeps_its_place() {
+    let mut documents = Documents::new(&[("a.md", "The record is the only truth.\n")]);
+    let ran = run(&offer("What is the record? Why is the record the only truth?"), &mut documents);
+    let body = &ran.report.body;
+    assert!(body.contains("**Why is the record the only truth?** See `a.md:1`"), "{body}");
+}
+
+#[test]
+fn a_row_of_a_table_answers() {
+    let ran = ask("What is the default of max_depth?");
+    assert!(
+        ran.report.body.contains("max_depth: Most levels of the plan; default: 3"),
+        "{}",
+        ran.report.body
+    );
+}
+
+#[test]
+fn arithmetic_is_computed() {
+    let ran = ask("What is 12 % of 3400, and how does a run survive the death of a worker?");
+    assert!(ran.report.body.contains("12% of 3400 = 408"), "{}", ran.report.body);
+    assert!(ran.report.body.contains("goes on from the last step"), "{}", ran.report.body);
+}
+
+#[test]
+fn without_documents_nothing_is_made_up() {
+    let mut base = offer("What limits delegation loops?");
+    base.corpus = None;
+    let ran = run(&base, &mut documents());
+    assert!(cited(&ran).is_empty());
+    assert_eq!(ran.report.unanswered, ["What limits delegation loops?"]);
+    assert!(ran.report.body.contains("--docs"), "{}", ran.report.body);
+}
+
+#[test]
+fn every_question_has_its_section() {
+    let ran = ask(
+        "How deep is the chain of agents, how does a run survive the death of a worker, and who won the regatta?",
+    );
+    let body = &ran.report.body;
+    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("no {text} in {body}"));
+    let first = at("## How deep is the chain of agents?");
+    let second = at("## How does a run survive the death of a worker?");
+    let open = at("## Not answered by the documents\n\n- Who won the regatta?");
+    assert!(first < second && second < open, "{body}");
+    assert!(body.ends_with(".\n") && !body.contains("\n\n\n"), "{body}");
+}
+
+#[test]
+fn a_wider_search_finds_what_is_said_in_other_words() {
+    // A search for the question's own words meets only the beehive.
+    let mut documents = Documents::new(&[
+        ("bees.txt", "Nobody knows the outage of a hive.\n"),
+        ("ops.md", "# Ops\n\nA node that stays silent is replaced, and its journal is replayed elsewhere.\n"),
+    ]);
+    let ran = run(&offer("How does a worker survive an outage?"), &mut documents);
+    assert_eq!(ran.refinements, 1);
+    let wider = ran.leaves.iter().find(|(leaf, _)| leaf.name.starts_with("Wider")).expect("a wider search");
+    let found = |leaf: &muster_shared::flow::LeafRef| {
+        leaf.result.findings.iter().any(|found| found.text.contains("journal is replayed"))
+    };
+    assert!(found(&wider.0), "{:?}", wider.0.result);
+    assert!(!ran.leaves.iter().any(|(leaf, _)| leaf.name.starts_with("How") && found(leaf)));
+    assert!(
+        ran.report.body.contains("its journal is replayed elsewhere. (`ops.md:3`)"),
+        "{}",
+        ran.report.body
+    );
+}
+
+#[test]
+fn a_question_without_an_answer_is_searched_for_twice() {
+    let ran = ask("What limits delegation loops, and who won the regatta in Lisbon?");
+    assert_eq!(ran.refinements, 1);
+    assert_eq!(ran.report.unanswered, ["Who won the regatta in Lisbon?"]);
+}
+
+#[test]
+fn a_false_quotation_is_dropped() {
+    struct Changed(Documents, usize);
+    impl Tools for Changed {
+        fn call(&mut self, name: &str, arguments: &serde_json::Value) -> muster_shared::flow::Observation {
+            let mut observation = self.0.call(name, arguments);
+            self.1 += usize::from(name == "corpus.search");
+            if self.1 == 1 && name == "corpus.search" {
+                observation.content = observation.content.replace("Soup needs salt", "Soup needs sugar");
+            }
+            observation
+        }
+    }
+    let text = format!("Soup needs salt. It is good.\n{}", "\nNothing stands here at all.\n".repeat(20));
+    let mut tools = Changed(Documents::new(&[("c.txt", &text)]), 0);
+    let mut base = offer("What does soup need?");
+    // No step is left to read the place again before it is quoted.
+    base.limits.max_steps = 2;
+    let ran = run(&base, &mut tools);
+    let (check, _) = ran.leaves.iter().find(|(leaf, _)| leaf.name.starts_with("Check")).expect("a check");
+    assert_eq!(check.result.milestones.last().expect("a milestone"), "dropped c.txt:1", "{:?}", ran.leaves);
+    assert!(!ran.report.body.contains("sugar"), "{}", ran.report.body);
+    assert!(ran.report.body.contains("left out"), "{}", ran.report.body);
+}
+
+#[test]
+fn failing_tools_end_in_an_honest_report() {
+    struct Broken;
+    impl Tools for Broken {
+        fn call(&mut self, _: &str, _: &serde_json::Value) -> muster_shared::flow::Observation {
+            documents().call("unknown", &serde_json::Value::Null)
+        }
+    }
+    let ran = run(&offer("What limits delegation loops?"), &mut Broken);
+    assert_eq!(ran.report.unanswered, ["What limits delegation loops?"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_run_ends_and_cites_only_what_was_seen(
+        goal in "(what (is|limits) [a-z]{3,8}\\? |how does [a-z]{4} [a-z]{3,5}, and |2 \\+ 2 |\\PC{0,15}|worker ){1,6}",
+        text in "([A-Z][a-z ]{3,40}\\. |worker limits |\n|# H\n|- item |\\| a \\| b \\|\n|\\PC{0,20}){0,20}",
+        max_steps in 2u32..10,
+    ) {
+        let mut base = offer(&goal);
+        base.limits.max_steps = max_steps;
+        let mut tools = Documents::new(&[("a.md", &text), ("b.rs", &text), ("c.txt", COOKING)]);
+        let ran = run(&base, &mut tools);
+        prop_assert!(ran.refinements <= 6);
+        for (leaf, steps) in &ran.leaves {
+            let seen: String = steps.iter().filter_map(|step| step.observation.as_ref()).map(|seen| seen.content.as_str()).collect();
+            for finding in leaf.result.findings.iter().filter(|found| !found.verified) {
+                for place in &finding.citations {
+                    let first = place.quote.split_whitespace().next().unwrap_or_default();
+                    prop_assert!(leaf.name.starts_with("Check") || seen.contains(first));
+                    let document = &tools.0[&place.path];
+                    prop_assert!(document.lines().nth(place.line as usize - 1).unwrap().contains(first));
+                }
+            }
+        }
+        prop_assert_eq!(&ran.report, &run(&base, &mut tools).report);
+    }
+}
+
+/// Prints the reports on a real folder: `MUSTER_DOCS=folder MUSTER_GOALS=file cargo test … -- --ignored`.
+#[test]
+#[ignore = "for people who judge reports: needs a folder of documents and a file with one goal per line"]
+fn reports_on_a_real_folder() {
+    let folder =
+        std::path::PathBuf::from(std::env::var_os("MUSTER_DOCS").expect("MUSTER_DOCS names a folder"));
+    let goals = std::env::var("MUSTER_GOALS").expect("MUSTER_GOALS names a file");
+    let (mut documents, files) = Folder::open(&folder);
+    for goal in std::fs::read_to_string(goals).unwrap().lines().filter(|goal| !goal.is_empty()) {
+        let mut base = offer(goal);
+        base.corpus.as_mut().unwrap().files = files;
+        let ran = run(&base, &mut documents);
+        println!("{}\n=== {} leaves, {} refinements", ran.report.body, ran.leaves.len(), ran.refinements);
+        for (leaf, steps) in &ran.leaves {
+            println!(
+                "--- {} {} ({} steps): {:?}",
+                leaf.index,
+                leaf.name,
+                steps.len(),
+                leaf.result.milestones
+            );
+            for step in steps {
+                println!("      {} {}", step.action.name, step.action.arguments);
+                if std::env::var_os("MUSTER_SEEN").is_some() {
+                    println!("{}", step.observation.as_ref().map_or("", |seen| seen.content.as_str()));
+                }
+            }
+        }
+        println!("\n{}\n", "=".repeat(100));
+        let again = Product::Report(ran.report.clone());
+        assert!(serde_json::to_string(&again).unwrap().contains("report"));
+    }
+}
+
+#[test]
+fn told_that_it_goes_in_circles_it_goes_by_what_it_saw_before() {
+    use muster_shared::flow::{
+        Action, Note, Observation, ObservationStatus, PlanTask, SpinLevel, Step, TaskQuery,
+    };
+
+    use super::OfflineModel;
+    let task = PlanTask {
+        query: Some(TaskQuery::Compute { expressions: vec!["1 + 1".to_owned(); 2] }),
+        ..PlanTask::new("Compute", "Compute: 1 + 1; 1 + 1", muster_shared::ids::Role::Worker)
+    };
+    let leaf = muster_shared::flow::TaskOffered {
+        work: super::testing::execute(task, Vec::new()),
+        ..offer("What is 1 + 1?")
+    };
+    let mut steps: Vec<Step> = Vec::new();
+    for (number, status) in [(1, ObservationStatus::Success), (2, ObservationStatus::Refused)] {
+        let next = OfflineModel.next(&leaf, &steps);
+        let content = if number == 1 { "1 + 1 = 2".to_owned() } else { "You did exactly this".to_owned() };
+        let observation = Observation { status, content, millis: 0, truncated: false };
+        let spin = Note::Spin { level: SpinLevel::SameAction, times: 1 };
+        let notes = if number == 1 { Vec::new() } else { vec![spin] };
+        steps.push(Step { notes, ..super::testing::step(number, next, observation) });
+    }
+    let end = OfflineModel.next(&leaf, &steps);
+    assert_eq!(end.action.name, Action::SUBMIT);
+    let said = end.action.arguments.to_string();
+    assert!(said.contains("1 + 1 = 2; 1 + 1 = 2") && !said.contains("exactly this"), "{said}");
+}

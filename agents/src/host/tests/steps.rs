@@ -1,0 +1,196 @@
+//! Steps of a task: what is recorded of them, and what answers and tools make of them.
+
+use super::*;
+
+#[test]
+fn a_leaf_of_three_tool_steps_makes_five_entries() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, _| if question < 3 { compute(question) } else { submits("4") });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        use EventKind::{Outcome, Started, Step};
+        assert_eq!(ground.kinds(&offer).await, [Started, Step, Step, Step, Outcome]);
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "4"));
+        assert_eq!(
+            (outcome.usage.model_calls, outcome.usage.tool_calls, outcome.usage.input_tokens),
+            (4, 3, 400)
+        );
+        assert_eq!(outcome.steps.len(), 4);
+        assert_eq!(outcome.steps[0].action, "calculator 0 + 1");
+        let steps = ground.steps(&offer).await;
+        assert!(steps[0].observation.as_ref().unwrap().content.contains('1'));
+        assert_eq!(steps[1].calls[0].same_messages, 2, "the prompt is kept as what was added");
+        assert_eq!(outcome.last_step.unwrap().number, 4);
+        assert!(ground.bus.tasks().waiting().await.unwrap().values().all(|count| *count == 0));
+    });
+}
+
+#[test]
+fn a_single_answer_makes_two_entries() {
+    in_system(async {
+        let ground = Ground::new();
+        let document = "Here you are:\n{\"goal\": \"g\", \"tasks\": [{\"name\": \"a\", \"goal\": \"b\"}]}";
+        let model = Scripted::new(|_, _| answer(document, Vec::new()));
+        let plan = offer(
+            TaskId::Plan,
+            Role::Planner,
+            Work::Plan {
+                refused: Vec::new(),
+                roles: vec!["worker".into()],
+                lessons: Vec::new(),
+                specialists: Vec::new(),
+                tools: Vec::new(),
+                blueprints: Vec::new(),
+                draft: None,
+                replan: None,
+                answers: Vec::new(),
+            },
+        );
+        let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;
+        assert_eq!(ground.kinds(&plan).await, [EventKind::Started, EventKind::Outcome]);
+        assert!(matches!(outcome.product, Some(Product::Plan(draft)) if draft.tasks.len() == 1));
+    });
+}
+
+#[test]
+fn offline_rules_go_through_the_same_loop() {
+    in_system(async {
+        let ground = Ground::new();
+        let write = Work::Write {
+            results: Vec::new(),
+            failed: Vec::new(),
+            uncovered: vec!["all of it".into()],
+            stale: Vec::new(),
+            conflicts: Vec::new(),
+            revision: None,
+        };
+        let write = offer(TaskId::Write, Role::Writer, write);
+        let outcome =
+            ground.done(ground.context(Role::Writer, ModelClient::Offline(OfflineModel)), &write).await;
+        assert_eq!(ground.kinds(&write).await, [EventKind::Started, EventKind::Outcome]);
+        assert!(matches!(outcome.product, Some(Product::Report(report)) if report.offline));
+        assert_eq!(outcome.usage.model_calls, 0);
+        assert!(!outcome.last_step.unwrap().thought.text.is_empty());
+    });
+}
+
+#[test]
+fn what_goes_wrong_becomes_an_observation_and_work_goes_on() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, _| match question {
+            0 => calls("calculater", json!({})),
+            1 | 2 => compute(7),
+            3 => calls("calculator", json!({"formula": 1})),
+            4 => calls("test.panic", json!({})),
+            _ => submits("done after all"),
+        });
+        let offer = leaf(Role::Worker);
+        let context = ground.chat_kit(Role::Worker, &model).with_tools([Arc::new(Panics) as Arc<dyn Tool>]);
+        let outcome = ground.done(context, &offer).await;
+        assert_eq!(outcome.ending, Ending::Done);
+        let seen: Vec<_> =
+            ground.steps(&offer).await.into_iter().map(|step| step.observation.unwrap()).collect();
+        use ObservationStatus::{Error, Refused, Success};
+        assert_eq!(
+            seen.iter().map(|seen| seen.status).collect::<Vec<_>>(),
+            [Refused, Success, Refused, Refused, Error]
+        );
+        assert!(seen[0].content.contains("Did you mean `calculator`?"), "{}", seen[0].content);
+        assert!(seen[2].content.contains("step 2"), "{}", seen[2].content);
+        assert!(seen[4].content.contains("broke"), "{}", seen[4].content);
+    });
+}
+
+struct Panics;
+
+#[async_trait]
+impl Tool for Panics {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("test.panic", "panics", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &ToolContext, _: Value) -> Result<ToolOutput, ToolFailure> {
+        panic!("a fault of the tool")
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_asked_again_in_the_same_step() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, request| match question {
+            0 => answer("Well, let me see.", Vec::new()),
+            _ => {
+                let told = &request.messages.last().unwrap().content;
+                assert!(told.contains("not taken") && told.contains("\"conclusion\""), "{told}");
+                submits("read")
+            }
+        });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "read"));
+        assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Outcome]);
+        let calls = outcome.last_step.unwrap().calls;
+        assert_eq!((calls.len(), calls[1].same_messages, calls[1].messages.len()), (2, 2, 2));
+    });
+}
+
+#[test]
+fn a_server_without_native_calls_is_asked_in_text() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, request| {
+            if !request.tools.is_empty() {
+                return Err(ModelError::new(
+                    ModelErrorKind::BadRequest,
+                    "test/scripted",
+                    "tools are not supported",
+                ));
+            }
+            assert!(request.system.contains("\"action\""), "{}", request.system);
+            match question {
+                0 => answer(
+                    "{\"thought\": \"t\", \"action\": \"calculator\", \"arguments\": {\"expression\": \"2*3\"}}",
+                    Vec::new(),
+                ),
+                _ => answer(
+                    "{\"thought\": \"t\", \"action\": \"submit\", \"arguments\": {\"ending\": \"done\", \"conclusion\": \"6\"}}",
+                    Vec::new(),
+                ),
+            }
+        });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "6"));
+    });
+}
+
+#[test]
+fn own_time_per_step_is_small_and_does_not_grow() {
+    in_system(async {
+        const STEPS: u32 = 500;
+        let ground = Ground::new();
+        let model =
+            Scripted::new(|question, _| if question < 499 { compute(question) } else { submits("long") });
+        let mut offer = leaf(Role::Worker);
+        offer.limits.max_steps = STEPS;
+        offer.deadline = now().after(Duration::from_secs(60));
+        let mut context = ground.chat_kit(Role::Worker, &model);
+        context.limit_steps(STEPS);
+        let outcome = ground.done(context, &offer).await;
+        assert_eq!(outcome.ending, Ending::Done, "{}", outcome.reason);
+        let entries = ground.bus.record().read(&filter(&offer), Seq(0)).await.unwrap();
+        let at: Vec<u64> = entries.iter().map(|entry| entry.at.0).collect();
+        let span = |from: usize, to: usize| {
+            Duration::from_millis(at[to] - at[from]) / u32::try_from(to - from).unwrap()
+        };
+        let (early, late) = (span(1, 101), span(399, 499));
+        assert!(
+            late < early * 4 + Duration::from_millis(1),
+            "step 1 to 100: {early:?} each, 400 to 500: {late:?}"
+        );
+        assert!(early < Duration::from_millis(10), "{early:?}");
+    });
+}

@@ -1,0 +1,33 @@
+//! The broker's clock as one process keeps it: what all agree on by time goes by it.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use muster_bus::{Allowances, BrokerClock, BusError};
+
+/// A clock is set anew after this time: those of machines drift apart.
+const LONGEST_KEPT: Duration = Duration::from_secs(300);
+
+/// The clock, once somebody asked for it.
+#[derive(Default)]
+pub(super) struct FleetClock(Mutex<Option<BrokerClock>>);
+
+impl FleetClock {
+    /// The clock, asked of the bus when there is none or it is too old.
+    ///
+    /// # Errors
+    /// When the bus does not answer.
+    pub(super) async fn get(&self, allowances: &Allowances) -> Result<BrokerClock, BusError> {
+        if let Some(clock) = self.kept().filter(|clock| clock.age() < LONGEST_KEPT) {
+            return Ok(clock);
+        }
+        let clock = allowances.clock().await?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(clock);
+        Ok(clock)
+    }
+
+    /// The clock as it was set last, however long ago.
+    pub(super) fn kept(&self) -> Option<BrokerClock> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,17 @@
+//! Text as people write it: which words say nothing, where a text is cut, which names are alike, days, units. Pure.
+//!
+//! Whoever reads or shortens text does it with what is here, so that a rule holds alike wherever it is needed. What
+//! decisions read with these rules stays as it is: a run that is decided again has to come to the same.
+
+mod calendar;
+pub mod cut;
+pub mod date;
+mod nearest;
+pub mod stop;
+pub mod unit;
+mod words;
+
+pub(crate) use calendar::{DAYS, MONTHS};
+pub use cut::{at_word, beginning, first_line, normalise_space, one_line, within_bytes};
+pub use nearest::nearest_name;
+pub use words::{counted, with_article};

@@ -17,7 +17,7 @@ use super::failure::{self, Failure};
 pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.paused.is_none();
     let Some(run) = decision.open().filter(may) else { return };
-    let capacity = decision.situation().capacity;
+    let capacity = decision.capacity();
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
     let absent = |(task, state): (&TaskId, &TaskState)| {
         let (role, queue) = awaited(state)?;

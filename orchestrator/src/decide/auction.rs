@@ -31,6 +31,9 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
     match run.auctions.get(&index).filter(|auction| auction.number == number) {
         Some(Auction { award: Some(_), .. }) => false,
         Some(Auction { closes, .. }) if closes.after(GRACE) <= now => {
+            if decision.only_looks() {
+                return false;
+            }
             let reasons = vec!["no bids were brought in time: it is given out as any other".to_owned()];
             decision.emit(RunEvent::TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
             false
@@ -38,6 +41,9 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
         Some(_) => true,
         None => {
             let Some(call) = call(run, task, &index, role, number) else { return false };
+            if decision.only_looks() {
+                return true;
+            }
             let (window, most) = (Duration::from_millis(call.window_ms), run.limits.auction.max_bids);
             not_taken(decision, &index);
             decision.emit(RunEvent::AuctionOpened { task: index, number, closes: now.after(window) });

@@ -1,24 +1,33 @@
-//! A decision while it is being made: a copy of the run's state, and what was decided so far.
+//! A decision while it is being made: the run's state, and what was decided so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
-use muster_shared::ids::{AgentId, Queue, Seq, TaskId};
+use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
+use super::as_it_was::AsItWas;
 use super::effect::Effect;
-use super::{Decision, Situation};
+use super::{Decision, Situation, is_of_agent};
 
 /// A decision in the making. Every event is folded at once, so that what is decided next sees what folding the
 /// record gives later.
 pub(super) struct DecisionBuilder<'a> {
     situation: Situation<'a>,
     run: Option<RunState>,
+    /// The run as it stood before, while all that was decided so far may be put off.
+    before: Option<AsItWas>,
     events: Vec<RunEvent>,
     offers: Vec<TaskOffered>,
     effects: Vec<Effect>,
+    /// What the queues take, once the fleet was asked.
+    lent: Option<BTreeMap<Queue, u32>>,
+    /// Whether it is only looked for what would be offered.
+    only_looks: bool,
+    /// Whether a queue has room of which this decision is not told: only the next one can use it.
+    has_room_later: bool,
     wanted: BTreeMap<Queue, u32>,
     requests: BTreeSet<Uuid>,
     most_offers: usize,
@@ -32,13 +41,18 @@ pub(super) struct DecisionBuilder<'a> {
 }
 
 impl<'a> DecisionBuilder<'a> {
-    pub(super) fn new(run: Option<&RunState>, situation: Situation<'a>) -> Self {
+    pub(super) fn new(run: Option<RunState>, situation: Situation<'a>) -> Self {
+        let may_wait = run.as_ref().is_some_and(|run| run.paused.is_none());
         Self {
             situation,
-            run: run.cloned(),
+            run,
+            before: may_wait.then(AsItWas::new),
             events: Vec::new(),
             offers: Vec::new(),
             effects: Vec::new(),
+            lent: None,
+            only_looks: false,
+            has_room_later: false,
             wanted: BTreeMap::new(),
             requests: BTreeSet::new(),
             most_offers: 0,
@@ -100,8 +114,42 @@ impl<'a> DecisionBuilder<'a> {
     /// How many offers the queue takes after those made so far.
     pub(super) fn room(&self, queue: &Queue) -> u32 {
         let made = self.offers.iter().filter(|offer| offer.queue == *queue).count();
-        let room = self.situation.capacity.get(queue).copied().unwrap_or(0);
+        let room = self.capacity().get(queue).copied().unwrap_or(0);
         room.saturating_sub(u32::try_from(made).unwrap_or(u32::MAX))
+    }
+
+    /// How many offers each queue takes. Its keys are also the roles that the fleet knows.
+    pub(super) fn capacity(&self) -> &BTreeMap<Queue, u32> {
+        self.lent.as_ref().unwrap_or(self.situation.capacity)
+    }
+
+    /// From now on it is only looked for what would be offered if there were room: no queue has any.
+    pub(super) const fn begin_to_look(&mut self) {
+        self.only_looks = true;
+    }
+
+    /// Whether it is only looked for what would be offered.
+    pub(super) const fn only_looks(&self) -> bool {
+        self.only_looks
+    }
+
+    /// Asks the fleet for room for what would be offered. What is wanted in spite of it is found out anew.
+    pub(super) fn borrow_room(&mut self) {
+        self.only_looks = false;
+        self.given.clear();
+        let wanted = std::mem::take(&mut self.wanted);
+        self.more = false;
+        let asks = self.wrong.is_none() && !wanted.is_empty();
+        let Some(run) = self.run.as_ref().filter(|_| asks) else { return };
+        let mut capacity = self.situation.capacity.clone();
+        let is_told = |queue: &Queue| is_told_late(queue) || self.situation.capacity.contains_key(queue);
+        let lent = self.situation.placing.lend(run, &wanted).into_iter();
+        let (told, later): (Vec<_>, Vec<_>) = lent.partition(|(queue, _)| is_told(queue));
+        // What made it due is decided here, and stands in the record when the next decision is made.
+        self.has_room_later = !self.events.is_empty() && later.iter().any(|(_, room)| *room > 0);
+        self.more = self.has_room_later;
+        capacity.extend(told);
+        self.lent = Some(capacity);
     }
 
     /// Sets how many offers the decision makes at most.
@@ -125,8 +173,15 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     pub(super) fn emit(&mut self, event: RunEvent) {
+        debug_assert!(!self.only_looks, "nothing is decided meanwhile");
         if self.wrong.is_some() {
             return;
+        }
+        if !concerns_nobody(&event) {
+            self.before = None;
+        }
+        if let (Some(before), Some(run)) = (&mut self.before, &self.run) {
+            before.before_event(run, &event);
         }
         match apply_event(&mut self.run, self.situation.id, &event, self.situation.now) {
             Ok(()) => self.events.push(event),
@@ -135,6 +190,7 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     pub(super) fn offer(&mut self, offer: TaskOffered) {
+        self.before = None;
         let Some(run) = self.run.as_mut().filter(|_| self.wrong.is_none()) else { return };
         match apply_offer(run, &offer, self.situation.now) {
             Ok(()) => self.offers.push(offer),
@@ -143,6 +199,7 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
+        self.before = None;
         self.effects.push(effect);
     }
 
@@ -187,21 +244,30 @@ impl<'a> DecisionBuilder<'a> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
-        if let Some(run) = &mut self.run {
+        let changes_nothing = self.events.is_empty() && self.offers.is_empty() && self.effects.is_empty();
+        let names_agents = inputs.iter().any(is_of_agent);
+        let deferrable = self.is_deferrable();
+        // A decision of which nothing is written leaves the run as it is.
+        if let Some(run) = self.run.as_mut().filter(|_| !changes_nothing || names_agents) {
+            if let Some(before) = &mut self.before {
+                before.before_closing(run, inputs);
+            }
             close_inputs(run, inputs);
         }
-        let deferrable = self.is_deferrable();
-        let Self { run, events, offers, effects, wanted, more, told_of_specialists, placements, .. } = self;
+        let Self { run, before, events, offers, effects, lent, wanted, more, placements, .. } = self;
+        let told_of_specialists = self.told_of_specialists;
         Ok(Decision {
             events,
             offers,
             effects,
             wanted,
+            lent,
             more,
             deferrable,
             told_of_specialists,
             placements,
             after: run,
+            before,
         })
     }
 
@@ -209,9 +275,22 @@ impl<'a> DecisionBuilder<'a> {
     /// will be one is certain while something is in an agent's hands, but for a run that is paused.
     fn is_deferrable(&self) -> bool {
         self.run.as_ref().is_none_or(|run| run.paused.is_none())
+            && !self.has_room_later
             && self.offers.is_empty()
             && self.effects.is_empty()
             && self.events.iter().all(concerns_nobody)
+    }
+}
+
+/// Whether a queue is told of only where something is lent of it: that of one agent. What is decided before anything is
+/// offered depends on the others.
+const fn is_told_late(queue: &Queue) -> bool {
+    match queue {
+        Queue::Agent(_)
+        | Queue::Role(
+            Role::Planner | Role::Worker | Role::Reflector | Role::Refiner | Role::Researcher | Role::Writer,
+        ) => true,
+        Queue::Role(Role::Specialist(_)) => false,
     }
 }
 

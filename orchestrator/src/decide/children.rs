@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::{budget, deadline, replan, survey, waits, work};
+use super::{Before, budget, deadline, replan, survey, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -178,7 +178,7 @@ pub(super) fn ended(decision: &mut DecisionBuilder<'_>, child: RunId, end: &Chil
 }
 
 /// Passes on to children what happens to the run, and to its parent how it ended.
-pub(super) fn follow(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+pub(super) fn follow(decision: &mut DecisionBuilder<'_>, before: &Before, inputs: &[Input]) {
     end_forgotten(decision, before, inputs);
     pass_on_pause(decision, before);
     if inputs.contains(&Input::Timer) {
@@ -195,13 +195,12 @@ pub(super) fn next_asking(run: &RunState) -> Option<Millis> {
 
 /// Ends children that nobody waits for any more. Whoever was to tell them may have died over it: as long as nothing is
 /// known of their end, they are told again when the run is asked for or looked at anyway.
-fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: &Before, inputs: &[Input]) {
     let Some(run) = decision.run() else { return };
     let is: BTreeSet<RunId> = awaited(run).collect();
-    let was: BTreeSet<RunId> = before.into_iter().flat_map(awaited).collect();
     let again = inputs.iter().any(|input| matches!(input, Input::Timer | Input::Cancel { .. }));
     let goes_on = run.children.iter().filter(|(_, child)| child.end.is_none()).map(|(child, _)| child);
-    let lost = goes_on.filter(|child| !is.contains(child) && (again || was.contains(child)));
+    let lost = goes_on.filter(|child| !is.contains(child) && (again || before.children.contains(child)));
     let lost: Vec<RunId> = lost.copied().collect();
     for child in lost {
         let reason = "the task that it was begun for does not wait for it any more".to_owned();
@@ -210,11 +209,10 @@ fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, 
     }
 }
 
-fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>) {
+fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: &Before) {
     let Some(run) = decision.open() else { return };
-    let was = before.is_some_and(|run| run.paused.is_some());
     let is = run.paused.as_ref().map(|paused| paused.reason.clone());
-    if was == is.is_some() {
+    if before.was_paused == is.is_some() {
         return;
     }
     let now = decision.now();
@@ -249,12 +247,11 @@ fn ask_again(decision: &mut DecisionBuilder<'_>) {
 }
 
 /// Tells the parent how the run ended, as soon as it has, and whenever it is asked for again.
-fn tell_parent(decision: &mut DecisionBuilder<'_>, before: Option<&RunState>, inputs: &[Input]) {
+fn tell_parent(decision: &mut DecisionBuilder<'_>, before: &Before, inputs: &[Input]) {
     let Some(run) = decision.run().filter(|run| run.status.is_ended()) else { return };
     let Some(parent) = &run.goal.parent else { return };
-    let was_open = before.is_none_or(|run| !run.status.is_ended());
     let asked = inputs.iter().any(|input| matches!(input, Input::Goal { .. }));
-    if was_open || asked {
+    if before.was_open || asked {
         let id = Some(derived(run.id, "end", decision.now()));
         let (to, child, end) = (parent.run, run.id, Box::new(end_of(run)));
         decision
@@ -272,7 +269,7 @@ fn end_of(run: &RunState) -> ChildEnd {
 }
 
 /// The children that tasks of the run wait for.
-fn awaited(run: &RunState) -> impl Iterator<Item = RunId> + '_ {
+pub(super) fn awaited(run: &RunState) -> impl Iterator<Item = RunId> + '_ {
     let tasks = run.tasks.values().filter(|_| !run.status.is_ended());
     tasks.filter_map(|task| task.waiting.as_ref()?.for_run)
 }

@@ -80,7 +80,7 @@ pub(super) fn add(
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     check_chain(run, plan, &by.planned(), part)?;
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
     let values = survey::values(run);

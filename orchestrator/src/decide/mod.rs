@@ -3,6 +3,7 @@
 
 mod absence;
 mod acceptance;
+mod as_it_was;
 mod auction;
 mod blueprint;
 mod budget;
@@ -47,7 +48,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
@@ -63,10 +64,12 @@ pub(crate) use place::names_in;
 pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
+pub(crate) use schedule::roles_due;
 pub use silence::patience;
 pub use survey::{in_hands, in_work};
 pub use waits_for::{AgentsByRole, WaitsFor, waits_for};
 
+use as_it_was::AsItWas;
 use builder::DecisionBuilder;
 use loss::Loss;
 
@@ -96,6 +99,8 @@ pub struct Decision {
     pub effects: Vec<Effect>,
     /// How many more offers would have been made if the queues had room for them.
     pub wanted: BTreeMap<Queue, u32>,
+    /// How many offers each queue took, where the fleet was asked for room; else that is what the situation says.
+    pub lent: Option<BTreeMap<Queue, u32>>,
     /// Whether more can be offered at once, by a decision of its own: a single offer is cheaper to write than a batch.
     pub more: bool,
     /// Whether nobody waits for it, so that its inputs may be decided upon together with the next ones.
@@ -106,9 +111,20 @@ pub struct Decision {
     pub placements: Vec<Placement>,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<RunState>,
+    /// The run as it stood before, where the decision can wait.
+    before: Option<AsItWas>,
 }
 
 impl Decision {
+    /// The run as it stands when a decision is not written that can wait.
+    #[must_use]
+    pub fn put_off(self) -> Option<RunState> {
+        match (self.before, self.after) {
+            (Some(before), Some(after)) => Some(before.restore(after)),
+            (_, after) => after,
+        }
+    }
+
     /// Whether there is nothing to write and nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -116,19 +132,29 @@ impl Decision {
     }
 }
 
-/// Decides what follows from the inputs.
+/// Decides what follows from the inputs, on a copy of the run: where a decision is made again to look at it.
 ///
 /// # Errors
-/// When the inputs lead to an event that cannot follow the run's state. That is a fault of this build: nothing
-/// must be written.
+/// See [`decide_on`].
 pub fn decide(
     run: Option<&RunState>,
     inputs: &[Input],
     situation: Situation<'_>,
 ) -> Result<Decision, ApplyError> {
-    // The alarm of a new run is set with its first offer.
-    let deadline_before = run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline);
-    let was_open = run.is_none_or(|run| !run.status.is_ended());
+    decide_on(run.cloned(), inputs, situation)
+}
+
+/// Decides what follows from the inputs. Takes the run and gives it back as it stands then.
+///
+/// # Errors
+/// When the inputs lead to an event that cannot follow the run's state. That is a fault of this build: nothing
+/// must be written.
+pub fn decide_on(
+    run: Option<RunState>,
+    inputs: &[Input],
+    situation: Situation<'_>,
+) -> Result<Decision, ApplyError> {
+    let before = Before::of(run.as_ref());
     let mut decision = DecisionBuilder::new(run, situation);
     for input in inputs {
         take_in(&mut decision, input);
@@ -146,11 +172,39 @@ pub fn decide(
     review::ask_again(&mut decision);
     deadlock::end(&mut decision);
     settle::settle(&mut decision);
-    schedule::offer_what_is_due(&mut decision, run.is_none());
-    children::follow(&mut decision, run, inputs);
+    schedule::offer_what_is_due(&mut decision, before.is_new);
+    children::follow(&mut decision, &before, inputs);
     news::tell(&mut decision);
-    set_alarm(&mut decision, inputs, deadline_before, was_open);
+    set_alarm(&mut decision, inputs, &before);
     decision.finish(inputs)
+}
+
+/// What is told of a run by how it changed: it is changed in place.
+struct Before {
+    is_new: bool,
+    was_open: bool,
+    was_paused: bool,
+    /// When its alarm rings; that of a new run is set with its first offer.
+    deadline: Option<Millis>,
+    /// The runs that it waited for.
+    children: BTreeSet<RunId>,
+}
+
+impl Before {
+    fn of(run: Option<&RunState>) -> Self {
+        Self {
+            is_new: run.is_none(),
+            was_open: run.is_none_or(|run| !run.status.is_ended()),
+            was_paused: run.is_some_and(|run| run.paused.is_some()),
+            deadline: run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline),
+            children: run.into_iter().flat_map(children::awaited).collect(),
+        }
+    }
+}
+
+/// Whether an input stands in the record as what an agent wrote.
+pub(crate) const fn is_of_agent(input: &Input) -> bool {
+    matches!(input, Input::Agent { .. } | Input::Unreadable { .. })
 }
 
 fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
@@ -229,7 +283,8 @@ const WHERE_TOO_EARLY: Duration = Duration::from_secs(60);
 
 /// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
 /// earlier time, or when it has rung.
-fn set_alarm(decision: &mut DecisionBuilder<'_>, inputs: &[Input], before: Option<Millis>, was_open: bool) {
+fn set_alarm(decision: &mut DecisionBuilder<'_>, inputs: &[Input], before: &Before) {
+    let (was_open, before) = (before.was_open, before.deadline);
     let Some(run) = decision.run() else { return };
     if run.status.is_ended() {
         if was_open {

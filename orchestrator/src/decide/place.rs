@@ -23,6 +23,16 @@ pub trait Place: Debug {
     /// To whom the task should go; nothing when anybody of its role will do.
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement>;
 
+    /// Whether it is asked for room with [`lend`](Self::lend); else the situation says what each queue takes.
+    fn lends(&self) -> bool {
+        false
+    }
+
+    /// Room for what a run that stands so wants to offer: how many offers each queue takes.
+    fn lend(&self, _stands: &RunState, _wanted: &BTreeMap<Queue, u32>) -> BTreeMap<Queue, u32> {
+        BTreeMap::new()
+    }
+
     /// Whether agents of the role differ in their contracts: [`Wanted::substance`] is looked up only then.
     fn weighs_contracts(&self, _role: &Role) -> bool {
         false
@@ -195,12 +205,10 @@ pub(super) fn role_named(decision: &DecisionBuilder<'_>, task: &TaskId, own: &Ro
     let run = decision.open()?;
     let leaf = task.as_leaf().filter(|index| !index.is_member())?;
     let words = handed_back(run, &TaskId::Leaf(leaf.clone()))?;
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let known = |word: &String| {
         let named = roles.iter().find(|role| role.to_string().eq_ignore_ascii_case(word));
-        named.filter(|role| {
-            *role != own && decision.situation().capacity.contains_key(&Queue::Role((*role).clone()))
-        })
+        named.filter(|role| *role != own && decision.capacity().contains_key(&Queue::Role((*role).clone())))
     };
     names_in(words).find_map(|word| known(&word).cloned())
 }

@@ -55,7 +55,7 @@ const fn whoever_does(goal: &Goal) -> Role {
 fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
     let tools = tools::known(decision.specialists());
     let Some(run) = decision.open() else { return };
-    let mut roles = survey::leaf_roles(decision.situation().capacity);
+    let mut roles = survey::leaf_roles(decision.capacity());
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
     let named = survey::nameable(run, &tools);
@@ -88,7 +88,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let limits = survey::limits_of_plans(run).for_planners();
     let may_ask_again = may_ask_again(run);
     let values = survey::values(run);
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let mut proposal = proposal.clone();
     plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
     let tools = tools::known(decision.specialists());

@@ -17,7 +17,7 @@ pub(super) fn refined(
     operations: &[RefineOperation],
 ) {
     completed(decision, TaskId::Refine(number), seq);
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let specialists = decision.specialists();
     let known = tools::known(specialists);
     let mut operations = operations.to_vec();

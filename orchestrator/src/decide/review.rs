@@ -202,7 +202,7 @@ fn checked(
     tools: &[String],
     edited: &PlanDraft,
 ) -> Result<Plan, String> {
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let (named, values) = (survey::nameable(run, tools), survey::values(run));
     let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, values.as_ref());
     if !problems.is_empty() {

@@ -1,10 +1,11 @@
 //! What is offered, and when: everything that is due, in order, as far as the queues have room.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use muster_shared::flow::{Placement, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
-use muster_shared::run::{PEERS_SINCE, Phase, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
+use muster_shared::run::{PEERS_SINCE, Phase, REPAIRS_SINCE, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -32,7 +33,36 @@ const ALONE: u32 = 12;
 
 /// Offers what is due, then once more what seems to be lost. Nothing is offered by the decision that creates the run:
 /// it tells the run's secret, and agents read the decisions that make offers; and nothing while the run is paused.
+///
+/// Where the fleet is asked for room, it is found out first what would be offered: nothing is decided meanwhile.
 pub(super) fn offer_what_is_due(decision: &mut DecisionBuilder<'_>, is_new: bool) {
+    if decision.situation().placing.lends() {
+        decision.begin_to_look();
+        offer_what_has_room(decision, is_new);
+        decision.borrow_room();
+    }
+    offer_what_has_room(decision, is_new);
+}
+
+/// The roles that users define and that tasks are for which are due now.
+pub(crate) fn roles_due(run: &RunState) -> BTreeSet<Role> {
+    let named = run.plan.iter().flat_map(|plan| plan.tasks.values()).map(|task| &task.role);
+    if !named.chain(run.settling.values().map(|settling| &settling.task.role)).any(|role| is_specialist(role))
+    {
+        return BTreeSet::new();
+    }
+    // Of runs that are older, what waits for a role that nobody has is offered again.
+    let waits = |state: &&TaskState| run.event_version < REPAIRS_SINCE && state.status == TaskStatus::Queued;
+    let again = run.tasks.iter().filter(|(_, state)| waits(state)).filter_map(|(task, _)| role(run, task));
+    let due = due(run).into_iter().filter_map(|task| role(run, &task));
+    due.chain(again).filter(is_specialist).collect()
+}
+
+const fn is_specialist(role: &Role) -> bool {
+    matches!(role, Role::Specialist(_))
+}
+
+fn offer_what_has_room(decision: &mut DecisionBuilder<'_>, is_new: bool) {
     let now = decision.now();
     let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
     let Some(run) = decision.open().filter(may) else { return };
@@ -183,7 +213,7 @@ fn make_offer(
         | TaskId::DraftReview(_) => &[],
     };
     let Some(run) = decision.open() else { return };
-    let Some(work) = work::work(run, task, decision.situation().capacity, specialists) else { return };
+    let Some(work) = work::work(run, task, decision.capacity(), specialists) else { return };
     let state = run.tasks.get(task);
     let heard = task.as_leaf().zip(run.plan.as_ref());
     let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));
@@ -342,7 +372,7 @@ fn withdraw_if_begun(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
 fn is_left_behind(decision: &DecisionBuilder<'_>, state: &TaskState) -> bool {
     let waits_for = state.queue.as_ref().filter(|queue| matches!(queue, Queue::Agent(_)));
     state.status == TaskStatus::Queued
-        && waits_for.is_some_and(|queue| !decision.situation().capacity.contains_key(queue))
+        && waits_for.is_some_and(|queue| !decision.capacity().contains_key(queue))
 }
 
 /// When an offer that nobody starts counts as lost, be it the first time that it waits or after it was handed on. For a

@@ -157,7 +157,7 @@ impl Capacity {
     }
 
     /// How many tasks of all runs here an agent has in hand, as far as is decided.
-    pub(crate) fn in_hand(&self, agent: &AgentId) -> u32 {
+    pub fn in_hand(&self, agent: &AgentId) -> u32 {
         self.lock().held.values().map(|held| held.of_agent(agent)).sum()
     }
 

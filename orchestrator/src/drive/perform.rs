@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_bus::{BusError, ControlTarget, DeadLetter};
 use muster_shared::flow::CallForProposals;
-use muster_shared::ids::{Generation, RunId, Seq};
+use muster_shared::ids::{Generation, RunId};
 use muster_shared::run::{Evidence, Input};
 use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
 
@@ -12,21 +12,10 @@ use super::context::OrchestratorContext;
 use super::run_actor::RunMessage;
 use crate::decide::Effect;
 
-/// Carries out what a decision that stands in the record asks for, in order, while the lease of that name is held.
-pub(super) async fn perform(
-    context: &Arc<OrchestratorContext>,
-    run: RunId,
-    epoch: Seq,
-    effects: Vec<Effect>,
-) {
-    for effect in effects {
-        if !context.ownership.holds(epoch) {
-            tracing::warn!(%run, "the lease was lost; effects are left to whoever takes the run over");
-            return;
-        }
-        if let Err(error) = carry_out(context, run, &effect).await {
-            tracing::warn!(%run, ?effect, %error, "an effect could not be carried out");
-        }
+/// Carries out something that a decision in the record asks for.
+pub(super) async fn perform(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effect) {
+    if let Err(error) = carry_out(context, run, effect).await {
+        tracing::warn!(%run, ?effect, %error, "an effect could not be carried out");
     }
 }
 

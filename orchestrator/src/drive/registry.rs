@@ -12,7 +12,7 @@ use dashmap::mapref::entry::Entry;
 use muster_shared::ids::RunId;
 
 use super::context::OrchestratorContext;
-use super::run_actor::{RunActor, RunMessage};
+use super::run_actor::{Dismiss, RunActor, RunMessage};
 
 /// Longest wait for room in an actor's mailbox.
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl Registry {
         let runs: Vec<RunId> = self.actors.iter().map(|driven| *driven.key()).collect();
         for run in &runs {
             if let Some((_, driven)) = self.actors.remove(run) {
-                driven.actor.do_send(RunMessage::Dismiss);
+                driven.actor.do_send(Dismiss);
             }
         }
         runs

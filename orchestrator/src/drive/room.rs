@@ -9,7 +9,7 @@ use muster_shared::run::{ApplyError, Input, RunState};
 use muster_shared::time::Millis;
 
 use super::capacity::{Capacity, FleetAnswer, Holding};
-use crate::decide::{Decision, Place, Situation, Wanted, decide};
+use crate::decide::{Decision, Place, Situation, Wanted, decide_on, roles_due};
 use crate::matching::Look;
 
 /// Of so many tasks that wait is remembered who could do them. More of a run have their place in line.
@@ -28,14 +28,14 @@ pub struct Roomed {
     pub woken: Vec<RunId>,
 }
 
-/// Decides twice: first to see what would be offered, then with what the queues have room for.
+/// Decides with what the queues have room for: the fleet is asked for it when it is known what would be offered.
 ///
 /// # Errors
 /// When the inputs lead to an event that cannot follow the run's state.
 pub fn decide_with_room(
     fleet: &Capacity,
     id: RunId,
-    run: Option<&RunState>,
+    run: Option<RunState>,
     inputs: &[Input],
     now: Millis,
 ) -> Result<Roomed, ApplyError> {
@@ -45,24 +45,17 @@ pub fn decide_with_room(
         is_up_to_date: Cell::default(),
         looks: RefCell::default(),
     };
-    let missed = fleet.missed(run);
-    let mut capacity = fleet.none(run);
-    capacity.extend(missed.iter().map(|queue| (queue.clone(), 0)));
+    let mut capacity = fleet.none(run.as_ref());
+    capacity.extend(fleet.missed(run.as_ref()).into_iter().map(|queue| (queue, 0)));
+    // One offer of what is due waits for whoever comes, though nobody of its role is there.
+    let due = run.as_ref().map(roles_due).unwrap_or_default();
+    for role in due {
+        capacity.entry(Queue::Role(role)).or_insert(0);
+    }
     let specialists = fleet.specialists();
     let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
-    let mut decision = decide(run, inputs, situation)?;
-    if !decision.wanted.is_empty() {
-        if let Some(run) = &decision.after {
-            fleet.rank(id, run.goal.priority);
-        }
-        capacity = fleet.lend(id, held(&decision), &decision.wanted);
-        told.is_up_to_date.set(true);
-        for queue in missed {
-            capacity.entry(queue).or_insert(0);
-        }
-        let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
-        decision = decide(run, inputs, situation)?;
-    }
+    let mut decision = decide_on(run, inputs, situation)?;
+    capacity = decision.lent.take().unwrap_or(capacity);
     let looks = told.left_looking(&decision);
     // Whom another member of its group should rather not be is known once one member is placed.
     let looks_again = !looks.is_empty() && decision.offers.iter().any(is_to_one_for_a_group);
@@ -128,6 +121,17 @@ impl Place for FleetAnswers<'_> {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
         let mut said = self.said.borrow_mut();
         said.entry(wanted.task.clone()).or_insert_with(|| self.ask(wanted)).clone()
+    }
+
+    fn lends(&self) -> bool {
+        true
+    }
+
+    fn lend(&self, stands: &RunState, wanted: &BTreeMap<Queue, u32>) -> BTreeMap<Queue, u32> {
+        self.fleet.rank(stands.id, stands.goal.priority);
+        let lent = self.fleet.lend(stands.id, Holding::of(stands), wanted);
+        self.is_up_to_date.set(true);
+        lent
     }
 
     fn weighs_contracts(&self, role: &Role) -> bool {

@@ -1,4 +1,4 @@
-//! The actor of one run. It keeps the run's inbox and starts one turn after the other; all work happens in turns.
+//! The actor of one run. It carries out what the run's [`Driver`] says; all work happens in turns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,55 +6,33 @@ use std::time::Duration;
 use actix::fut::WrapFuture;
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, SpawnHandle};
 use muster_shared::ids::RunId;
-use muster_shared::run::{Entry, Input};
+use muster_shared::run::Entry;
+use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
 use super::context::{ASIDE, OrchestratorContext};
 use super::owners;
-use super::pace::Pace;
-use super::run_log::RunLog;
-use super::turn::{Alarm, Order, TurnEnd, TurnOutcome, turn, wake_others};
+use super::turn::{Inbox, OrderReply, turn, wake_others};
+use crate::turn::{self, Alarm, DriverRules, RunLog, TurnEnd};
 
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
 
-/// Messages that wait for the turn to end; above it they are dropped and the record is read again.
-const INBOX: usize = 4096;
-
-/// Faults in a row after which a run is left alone.
-const MOST_FAULTS: u32 = 3;
-
-/// Wait after the first failure; doubles with each further one.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-
-/// Most doublings of the wait.
-const MOST_DOUBLINGS: u32 = 5;
-
 /// What an actor is told.
+pub(crate) type RunMessage = turn::RunMessage<Box<Entry>, oneshot::Sender<OrderReply>>;
+
+type Driver = turn::Driver<Box<Entry>, oneshot::Sender<OrderReply>>;
+type Action = turn::Action<Box<Entry>, oneshot::Sender<OrderReply>>;
+
+impl<E, R> actix::Message for turn::RunMessage<E, R> {
+    type Result = ();
+}
+
+/// The run is not ours any more: go.
 #[derive(Debug)]
-pub(crate) enum RunMessage {
-    /// An agent wrote to the run's record.
-    Signal(Box<Entry>),
-    /// Something that the run's record does not tell may have changed.
-    Wake(Input),
-    /// An agent came or got free that may do what the run waits for another with, or it is time to look whether one did.
-    Look,
-    /// An order from outside.
-    Order(Order),
-    /// Something may have been missed: read the record again.
-    Reload,
-    /// The run is not ours any more: go.
-    Dismiss,
-}
+pub(crate) struct Dismiss;
 
-impl RunMessage {
-    /// Whether it tells of more than that there may be room.
-    pub(super) fn is_news(&self) -> bool {
-        !matches!(self, Self::Wake(Input::Capacity))
-    }
-}
-
-impl actix::Message for RunMessage {
+impl actix::Message for Dismiss {
     type Result = ();
 }
 
@@ -62,93 +40,54 @@ impl actix::Message for RunMessage {
 pub(crate) struct RunActor {
     context: Arc<OrchestratorContext>,
     id: RunId,
-    run_log: Option<RunLog>,
-    inbox: Vec<RunMessage>,
-    busy: bool,
-    failures: u32,
-    faults: u32,
+    driver: Driver,
     alarm: Option<SpawnHandle>,
-    pace: Pace,
+    /// While it waits after a failure: what ends that.
+    wait: Option<SpawnHandle>,
     /// While it is set aside: what ends that.
     aside: Option<SpawnHandle>,
 }
 
 impl RunActor {
     pub(crate) fn new(context: Arc<OrchestratorContext>, id: RunId) -> Self {
-        Self {
-            context,
-            id,
-            run_log: None,
-            inbox: Vec::new(),
-            busy: false,
-            failures: 0,
-            faults: 0,
-            alarm: None,
-            pace: Pace::default(),
-            aside: None,
+        let settings = &context.settings;
+        let (max_turns_in_vain, pause_in_vain) = (settings.max_turns_in_vain, settings.pause_in_vain);
+        let driver = Driver::new(DriverRules { max_turns_in_vain, pause_in_vain });
+        Self { context, id, driver, alarm: None, wait: None, aside: None }
+    }
+
+    fn act(&mut self, actions: Vec<Action>, ctx: &mut Context<Self>) {
+        for action in actions {
+            match action {
+                Action::Begin { log, inbox } => self.begin(log.map(|log| *log), inbox, ctx),
+                Action::SetAlarm(alarm) => self.set_alarm(alarm, ctx),
+                Action::Wait(time) => self.wait(time, ctx),
+                Action::StepAside(pause) => self.step_aside(pause, ctx),
+                Action::EndPause => self.end_pause(ctx),
+                Action::LeaveAlone(reason) => self.leave_alone(reason),
+                Action::Stop => ctx.stop(),
+            }
         }
     }
 
-    fn begin(&mut self, ctx: &mut Context<Self>) {
-        if self.busy || self.aside.is_some() && !self.inbox.iter().any(RunMessage::is_news) {
-            return;
+    fn begin(&mut self, log: Option<RunLog>, inbox: Inbox, ctx: &mut Context<Self>) {
+        for awaited in [self.alarm.take(), self.wait.take()].into_iter().flatten() {
+            ctx.cancel_future(awaited);
         }
-        self.busy = true;
-        self.end_pause(ctx);
-        if let Some(alarm) = self.alarm.take() {
-            ctx.cancel_future(alarm);
-        }
-        let messages = std::mem::take(&mut self.inbox);
-        let work = turn(Arc::clone(&self.context), self.id, self.run_log.take(), messages);
-        let work = self.context.in_hand.spawn(work);
+        let work = self.context.in_hand.spawn(turn(Arc::clone(&self.context), self.id, log, inbox));
         ctx.spawn(work.into_actor(self).map(|end, actor, ctx| actor.ended(end, ctx)));
     }
 
     fn ended(&mut self, end: Result<TurnEnd, JoinError>, ctx: &mut Context<Self>) {
-        self.busy = false;
-        match end {
-            Ok(TurnEnd { run_log, outcome, took }) => {
-                self.run_log = run_log;
-                self.faults = 0;
-                if matches!(outcome, TurnOutcome::GoOn { .. }) {
-                    let settings = &self.context.settings;
-                    let (most, pause) = (settings.max_turns_in_vain, settings.pause_in_vain);
-                    if let Some(pause) = self.pace.took(took, most, pause) {
-                        self.step_aside(pause, ctx);
-                    }
-                }
-                self.go_on(outcome, ctx);
+        let actions = match end {
+            Ok(end) => self.driver.ended(end),
+            Err(fault) => {
+                let actions = self.driver.broke_off();
+                tracing::error!(run = %self.id, %fault, times = self.driver.faults(), "a turn of the run broke off");
+                actions
             }
-            Err(fault) => self.recover(&fault, ctx),
-        }
-    }
-
-    fn go_on(&mut self, outcome: TurnOutcome, ctx: &mut Context<Self>) {
-        match outcome {
-            TurnOutcome::GoOn { wake, more } => {
-                self.failures = 0;
-                if more {
-                    self.inbox.push(RunMessage::Wake(Input::Capacity));
-                }
-                if !self.inbox.is_empty() {
-                    self.begin(ctx);
-                }
-                // Deadlines hold for who is set aside too.
-                if let Some(alarm) = wake.filter(|_| !self.busy) {
-                    self.set_alarm(alarm, ctx);
-                }
-            }
-            TurnOutcome::Ended | TurnOutcome::Elsewhere => ctx.stop(),
-            TurnOutcome::Retry => {
-                self.failures = self.failures.saturating_add(1);
-                self.begin_later(ctx);
-            }
-            TurnOutcome::GiveUp { reason } => {
-                tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
-                self.leave_alone(reason);
-                ctx.stop();
-            }
-        }
+        };
+        self.act(actions, ctx);
     }
 
     /// The run decides over and over for nothing. It waits for no place for a while; whatever comes in is looked at.
@@ -161,11 +100,10 @@ impl RunActor {
         );
         let reason = format!("it decided {turns} times in a row and nothing came of it");
         self.context.slow_down(self.id, reason, pause);
-        wake_others(&self.context, self.context.capacity.step_back(self.id));
+        wake_others(&self.context, &self.context.capacity.step_back(self.id));
         let end = |actor: &mut Self, ctx: &mut Context<Self>| {
-            actor.end_pause(ctx);
-            actor.inbox.push(RunMessage::Wake(Input::Capacity));
-            actor.begin(ctx);
+            let actions = actor.driver.pause_is_over();
+            actor.act(actions, ctx);
         };
         self.aside = Some(ctx.run_later(pause, end));
     }
@@ -177,21 +115,10 @@ impl RunActor {
         }
     }
 
-    /// A fault in a turn: what it knew is lost, the record is not.
-    fn recover(&mut self, fault: &JoinError, ctx: &mut Context<Self>) {
-        self.faults += 1;
-        self.failures = self.faults;
-        tracing::error!(run = %self.id, %fault, times = self.faults, "a turn of the run broke off");
-        if self.faults >= MOST_FAULTS {
-            self.leave_alone(format!("a turn of it broke off {MOST_FAULTS} times in a row"));
-            return ctx.stop();
-        }
-        self.begin_later(ctx);
-    }
-
     /// Leaves the run to others for a while. When that is over and nobody has it, it is tried here again: its lease may
     /// be gone, so that nobody else would.
     fn leave_alone(&self, reason: String) {
+        tracing::error!(run = %self.id, reason, "the run cannot be handled here and is left alone for a while");
         self.context.set_aside(self.id, reason);
         let (context, run) = (Arc::clone(&self.context), self.id);
         tokio::spawn(async move {
@@ -202,22 +129,22 @@ impl RunActor {
         });
     }
 
-    fn begin_later(&self, ctx: &mut Context<Self>) {
-        let doublings = self.failures.saturating_sub(1).min(MOST_DOUBLINGS);
-        ctx.run_later(FIRST_WAIT * 2u32.pow(doublings), |actor, ctx| actor.begin(ctx));
+    fn wait(&mut self, time: Duration, ctx: &mut Context<Self>) {
+        let end = |actor: &mut Self, ctx: &mut Context<Self>| {
+            actor.wait = None;
+            let actions = actor.driver.waited();
+            actor.act(actions, ctx);
+        };
+        self.wait = Some(ctx.run_later(time, end));
     }
 
     fn set_alarm(&mut self, alarm: Alarm, ctx: &mut Context<Self>) {
-        let (at, messages) = match alarm {
-            Alarm::Due(at) => (at, RunMessage::Wake(Input::Timer)),
-            Alarm::Room(at) => (at, RunMessage::Look),
-        };
         let ring = move |actor: &mut Self, ctx: &mut Context<Self>| {
             actor.alarm = None;
-            actor.inbox.push(messages);
-            actor.begin(ctx);
+            let actions = actor.driver.rang(alarm);
+            actor.act(actions, ctx);
         };
-        self.alarm = Some(ctx.run_later(at.since(self.context.now()), ring));
+        self.alarm = Some(ctx.run_later(alarm.at().since(self.context.now()), ring));
     }
 }
 
@@ -232,7 +159,7 @@ impl Actor for RunActor {
         self.context.speed_up(self.id);
         // One that was dismissed is forgotten already, and another may have taken its place.
         if self.context.registry.close(self.id, &ctx.address()) {
-            wake_others(&self.context, self.context.capacity.forget(self.id));
+            wake_others(&self.context, &self.context.capacity.forget(self.id));
         }
     }
 }
@@ -241,19 +168,15 @@ impl Handler<RunMessage> for RunActor {
     type Result = ();
 
     fn handle(&mut self, messages: RunMessage, ctx: &mut Self::Context) {
-        if matches!(messages, RunMessage::Dismiss) {
-            return ctx.stop();
-        }
-        // When the pause is over it is looked at in any case.
-        if self.aside.is_some() && !messages.is_news() {
-            return;
-        }
-        if self.inbox.len() >= INBOX {
-            self.inbox.retain(|messages| matches!(messages, RunMessage::Order(_)));
-            self.inbox.truncate(INBOX / 2);
-            self.inbox.push(RunMessage::Reload);
-        }
-        self.inbox.push(messages);
-        self.begin(ctx);
+        let actions = self.driver.receive(messages);
+        self.act(actions, ctx);
+    }
+}
+
+impl Handler<Dismiss> for RunActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Dismiss, ctx: &mut Self::Context) {
+        ctx.stop();
     }
 }

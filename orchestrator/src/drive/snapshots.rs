@@ -13,13 +13,14 @@ use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::{CodecError, decode_unbounded, encode};
 
 use super::context::OrchestratorContext;
-use super::run_log::{ReadError, RunLog};
+use super::turn::read_log;
+use crate::turn::{Failure, RunLog};
 
 /// Why a state could not be kept.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] Failure),
     #[error(transparent)]
     Bus(#[from] BusError),
     #[error(transparent)]
@@ -36,12 +37,12 @@ pub(super) fn keep(context: Arc<OrchestratorContext>, run: RunId) {
 }
 
 async fn keep_now(context: &OrchestratorContext, run: RunId) -> Result<(), KeepError> {
-    let run_log = RunLog::read(context, run).await?;
-    let Some(state) = run_log.run.filter(|state| !state.status.is_ended()) else { return Ok(()) };
+    let log = read_log(context, run).await?;
+    let Some(state) = log.run.filter(|state| !state.status.is_ended()) else { return Ok(()) };
     let store = context.bus.store();
     let before = store.get(&newest_name(run)).await?.and_then(|bytes| seq_in(&bytes));
     let at = state.folded;
-    let bytes = encode(&Snapshot::of(&state, run_log.created, run_log.author), Encoding::MessagePack)?;
+    let bytes = encode(&Snapshot::of(&state, log.created, log.author), Encoding::MessagePack)?;
     store.put_named(&name(run, at), bytes.into()).await?;
     store.put_named(&newest_name(run), at.to_string().into()).await?;
     if let Some(before) = before.filter(|before| *before != at) {

@@ -21,7 +21,9 @@ pub mod responses;
 pub mod snapshot;
 pub mod state;
 
-pub use apply::{ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan};
+pub use apply::{
+    ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan, note_decided,
+};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Settling, SettlingFor};
 pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, shortfalls};
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, RecordEvent, RunEvent};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
 
@@ -181,7 +181,21 @@ impl Broker {
         now: Time,
     ) -> Handled {
         let fence = Fence::Run(run);
-        if self.sabotage != Some(Sabotage::OwnersWriteUnfenced) && !self.holds(&fence, after) {
+        let unfenced = match self.sabotage {
+            Some(Sabotage::OwnersWriteUnfenced) => true,
+            Some(Sabotage::GoalsDecidedTwice) => {
+                decided.inputs.iter().any(|input| matches!(input, Input::Goal { .. }))
+            }
+            Some(
+                Sabotage::AgentsWriteUnfenced
+                | Sabotage::HistoryUnread
+                | Sabotage::InputsUntold
+                | Sabotage::AcknowledgedLost
+                | Sabotage::LentHeldAgainst,
+            )
+            | None => false,
+        };
+        if !unfenced && !self.holds(&fence, after) {
             return Handled::answer(Answer::Conflict);
         }
         let inside = decided.offer.as_deref().cloned();

@@ -29,9 +29,9 @@ pub(crate) struct Checks {
     family: Family,
     accord: Accord,
     acknowledged: BTreeMap<Seq, Rc<Entry>>,
-    /// How often orchestrators decided.
+    /// How many turns orchestrators took.
     turns: u64,
-    /// How often they decided about each run after the last fault.
+    /// How many turns they took of each run after the last fault.
     late_turns: BTreeMap<RunId, u64>,
     broken: Vec<String>,
 }
@@ -104,9 +104,9 @@ impl Checks {
     pub(crate) fn noted(&mut self, note: &Note, now: Time, is_rough: bool) {
         let broken = match note {
             Note::Decides(run) => self.decides(*run, is_rough),
-            Note::Circles(run, wanted) => Some(format!(
-                "no orchestrator decides more often than inputs arrive: {run}, which wants {wanted}"
-            )),
+            Note::Circles(run) => {
+                Some(format!("no orchestrator decides more often than inputs arrive: {run}"))
+            }
             Note::Asked { run, task, generation, step, known } => {
                 self.asks.asked(&(*run, task.clone(), *generation), *step, *known, now)
             }
@@ -116,7 +116,7 @@ impl Checks {
         self.broken.extend(broken);
     }
 
-    /// How often orchestrators decided, and how often at most about one run after the last fault.
+    /// How many turns orchestrators took, and how many at most about one run after the last fault.
     pub(crate) fn turns(&self) -> (u64, u64) {
         (self.turns, self.late_turns.values().copied().max().unwrap_or(0))
     }

@@ -1,26 +1,27 @@
-//! How an orchestrator drives one run: it reads the record, decides, writes, and carries out what follows; when
-//! others wrote first it reads again, and when nobody knows whether a write landed, it looks.
+//! How an orchestrator drives one run: it carries out what the run's driver and its turns ask for.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use muster_orchestrator::decide::Effect;
-use muster_shared::flow::{Bid, CallForProposals, TaskOffered};
+use muster_orchestrator::turn::{self, DriverRules, Next, RunLog, Turn, TurnEnd, TurnRules};
+use muster_shared::flow::{Bid, CallForProposals};
 use muster_shared::ids::{RunId, TaskId};
-use muster_shared::run::{Decided, Input, Request as Asked};
-use muster_shared::time::Millis;
+use muster_shared::run::{Input, Request as Asked, RunState};
 use muster_shared::wire::{Command, ControlMessage};
 use uuid::Uuid;
 
 use crate::Sabotage;
 use crate::agenda::Time;
 use crate::io::{Io, Note};
+use crate::job::ms;
 use crate::messages::{Answer, Line, Order, Request};
-use crate::owner::{Call, FIRST_WAIT, Owner};
-use crate::turn::{Draft, RunLog, RunMessage, Ticket, Turn};
+use crate::owner::{Call, Owner};
+use crate::turn::{
+    Inbox, Need, RunAction, RunDriver, RunMessage, Ticket, Waiting, answered, begins_run, known, request,
+    view,
+};
 
-/// How often a decision is made anew because somebody else wrote first.
-const MOST_TRIES: u32 = 5;
 /// After how long a command is given out again that cannot be dealt with now.
 const LATER: Time = 250;
 /// How often in a row a run may decide in vain: what woke it may have gone to another when it has its turn.
@@ -29,274 +30,198 @@ const MOST_IN_VAIN: u32 = 8;
 const BIDDING: Time = 300;
 /// How often a command for a run that does not exist is given out before it is dropped.
 const UNKNOWN_TRIES: u32 = 8;
+/// Most inputs that are put off.
+const MOST_DEFERRED: usize = 256;
+
+/// What holds for all runs.
+const RULES: DriverRules =
+    DriverRules { max_turns_in_vain: MOST_IN_VAIN, pause_in_vain: std::time::Duration::from_secs(1) };
 
 /// One run that is driven here.
-#[derive(Default)]
-pub(crate) struct Driver {
-    pub(crate) run_log: Option<RunLog>,
-    pub(crate) inbox: Vec<RunMessage>,
-    pub(crate) stage: Stage,
-    /// The call that the stage waits for.
+pub(crate) struct Driven {
+    pub(crate) driver: RunDriver,
+    /// The turn that goes on.
+    turn: Option<Waiting>,
+    /// The call that the turn waits for.
     pub(crate) awaited: u64,
-    failures: u32,
-    pub(crate) alarm: Option<u64>,
-    /// How often in a row it decided in vain: nothing new had come, and nothing was written.
-    in_vain: u32,
+    pub(crate) alarm: Option<(u64, turn::Alarm)>,
+    /// What ends the wait after a failure.
+    pub(crate) wait: Option<u64>,
+    /// What ends the pause of a run that is set aside.
+    pub(crate) aside: Option<u64>,
 }
 
-#[derive(Default)]
-pub(crate) enum Stage {
-    #[default]
-    Idle,
-    Reading(Turn, bool),
-    Writing(Turn, Box<(Draft, Decided, Vec<TaskOffered>)>),
-    LookingBack(Turn, Box<(Draft, Uuid)>),
-    Pausing,
+impl Driven {
+    pub(crate) fn new() -> Self {
+        Self { driver: RunDriver::new(RULES), turn: None, awaited: 0, alarm: None, wait: None, aside: None }
+    }
 }
 
 impl Owner {
-    pub(crate) fn begin_turn(&mut self, run: RunId, io: &mut Io<'_>) {
-        let holds = self.holds(io.time);
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        if !matches!(driver.stage, Stage::Idle) {
-            return;
-        }
-        driver.alarm = None;
-        let turn = Turn::sort(std::mem::take(&mut driver.inbox));
-        if holds { self.open_book(run, turn, io) } else { self.close(run, &turn, io) }
-    }
-
-    fn open_book(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        let run_log = driver.run_log.take().filter(|_| !turn.reload);
-        match run_log {
-            Some(mut run_log) => {
-                turn.agents = std::mem::take(&mut run_log.deferred);
-                driver.run_log = Some(run_log);
-                self.take_in_and_decide(run, turn, io);
+    /// Carries out what the driver of a run says.
+    pub(crate) fn act(&mut self, run: RunId, actions: Vec<RunAction>, io: &mut Io<'_>) {
+        for action in actions {
+            let Some(driven) = self.runs.get_mut(&run) else { return };
+            match action {
+                RunAction::Begin { log, inbox } => self.begin_turn(run, log.map(|log| *log), inbox, io),
+                RunAction::SetAlarm(alarm) => {
+                    let token = self.wake(Call::Alarm(run), ms(alarm.at().since(io.clock)), io);
+                    if let Some(driven) = self.runs.get_mut(&run) {
+                        driven.alarm = Some((token, alarm));
+                    }
+                }
+                RunAction::Wait(time) => {
+                    let token = self.wake(Call::Pause(run), ms(time), io);
+                    if let Some(driven) = self.runs.get_mut(&run) {
+                        driven.wait = Some(token);
+                    }
+                }
+                RunAction::StepAside(pause) => {
+                    io.note(Note::Circles(run));
+                    let woken = self.fleet.step_back(run);
+                    self.note_woken(woken);
+                    let token = self.wake(Call::Aside(run), ms(pause), io);
+                    if let Some(driven) = self.runs.get_mut(&run) {
+                        driven.aside = Some(token);
+                    }
+                }
+                RunAction::EndPause => driven.aside = None,
+                RunAction::LeaveAlone(reason) => io.note(Note::Refused(reason)),
+                RunAction::Stop => self.forget(run, io),
             }
-            // The fence tells if the run is there already.
-            None if turn.begins_run() => {
-                driver.run_log = Some(RunLog::default());
-                turn.agents = RunLog::default().left_over();
-                self.take_in_and_decide(run, turn, io);
-            }
-            None => self.read(run, turn, false, io),
         }
     }
 
-    /// Asks for what the turn of a run goes on with.
-    fn ask(&mut self, run: RunId, request: Request, io: &mut Io<'_>) {
-        let call = self.call(Call::Turn(run), request, io);
-        if let Some(driver) = self.runs.get_mut(&run) {
-            driver.awaited = call;
-        }
-    }
-
-    fn read(&mut self, run: RunId, turn: Turn, again: bool, io: &mut Io<'_>) {
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        driver.stage = Stage::Reading(turn, again);
-        self.ask(run, Request::ReadRun(run), io);
-    }
-
-    fn take_in_and_decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
-        let Some(run_log) = self.runs.get_mut(&run).and_then(|driver| driver.run_log.as_mut()) else {
-            return;
-        };
-        for entry in std::mem::take(&mut turn.signals) {
-            turn.agents.extend(run_log.take_in(&entry));
-        }
-        self.decide(run, turn, io);
-    }
-
-    fn decide(&mut self, run: RunId, mut turn: Turn, io: &mut Io<'_>) {
-        turn.tries += 1;
-        if turn.tries > MOST_TRIES {
-            return self.retry(run, &turn, io);
-        }
-        let holds = self.holds(io.time);
+    fn begin_turn(&mut self, run: RunId, log: Option<RunLog>, mut inbox: Inbox, io: &mut Io<'_>) {
         io.note(Note::Decides(run));
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        let Some(run_log) = driver.run_log.as_mut() else { return };
-        let again = io.is_sabotaged(Sabotage::GoalsDecidedTwice) && turn.begins_run();
-        let state = run_log.run.as_ref().filter(|_| !again);
-        let draft = match Draft::make(&self.fleet, run, state, turn.inputs(), io.clock, io.sabotage) {
-            Ok((mut draft, woken)) => {
-                let woken = woken.into_iter().map(|run| (run, RunMessage::Wake(Input::Capacity)));
-                let looking = self.fleet.may_look_again().into_iter().map(|run| (run, RunMessage::Look));
-                self.woken.extend(woken.chain(looking));
-                // So that the broker takes it.
-                draft.after = run_log.run.as_ref().map_or(draft.after, |run| run.decided);
-                draft
-            }
-            Err(error) => {
-                io.note(Note::Refused(error.to_string()));
-                return self.retry(run, &turn, io);
-            }
-        };
-        if draft.can_wait() {
-            let of_agent = |input: &&Input| matches!(input, Input::Agent { .. } | Input::Unreadable { .. });
-            let agents = draft.inputs.iter().filter(of_agent);
-            run_log.deferred = agents.cloned().collect();
-            driver.in_vain = if turn.news { 0 } else { driver.in_vain + 1 };
-            if driver.in_vain > MOST_IN_VAIN {
-                let wanted: Vec<String> = draft.decision.wanted.keys().map(ToString::to_string).collect();
-                driver.stage = Stage::Pausing;
-                return io.note(Note::Circles(run, wanted.join(", ")));
-            }
-            return self.end_turn(run, &turn, &draft, io);
+        let epoch = self.epoch(io.time);
+        let (tickets, begins) = (std::mem::take(&mut inbox.waiting), begins_run(&inbox.commands));
+        let rules = TurnRules { by: self.me.clone(), max_deferred: MOST_DEFERRED, snapshot_every: 0 };
+        let next = Turn::begin(run, rules, log, inbox, &view(&self.fleet, epoch.is_some(), io));
+        if let Some(driven) = self.runs.get_mut(&run) {
+            (driven.alarm, driven.wait) = (None, None);
         }
-        driver.in_vain = 0;
-        if !holds {
-            return self.close(run, &turn, io);
-        }
-        let batch = Uuid::from_u128(u128::from(io.random.next()) << 64 | u128::from(io.random.next()));
-        let (mut decided, offers) = draft.entry(batch, self.me.clone());
-        if io.is_sabotaged(Sabotage::InputsUntold) {
-            decided.inputs.retain(|input| !matches!(input, Input::Agent { .. }));
-        }
-        let (sent, with) = (Box::new(decided.clone()), offers.clone());
-        let after = draft.after;
-        driver.stage = Stage::Writing(turn, Box::new((draft, decided, offers)));
-        self.ask(run, Request::Decide { run, after, decided: sent, offers: with }, io);
-        self.tell_woken(io);
+        self.take_steps(run, Waiting { next, tickets, begins, epoch, elsewhere: false }, io);
     }
 
     /// The next part of a turn, now that an answer is there.
     pub(crate) fn go_on(&mut self, run: RunId, answer: Option<Answer>, io: &mut Io<'_>) {
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        match (std::mem::take(&mut driver.stage), answer) {
-            (Stage::Reading(turn, _), Some(Answer::Record { elsewhere: true, .. })) => {
-                self.close(run, &turn, io)
-            }
-            (Stage::Reading(mut turn, again), Some(Answer::Record { entries, .. })) => {
-                match RunLog::read(&entries) {
-                    Ok(run_log) => {
-                        turn.agents = run_log.left_over();
-                        driver.run_log = Some(run_log);
-                        if again {
-                            self.decide(run, turn, io)
-                        } else {
-                            self.take_in_and_decide(run, turn, io)
-                        }
-                    }
-                    Err(error) => {
-                        io.note(Note::Refused(error.to_string()));
-                        self.retry(run, &turn, io);
-                    }
+        let Some(mut turn) = self.runs.get_mut(&run).and_then(|driven| driven.turn.take()) else { return };
+        let holds = self.holds(turn.epoch, io.time);
+        turn.elsewhere = matches!(answer, Some(Answer::Record { elsewhere: true, .. }));
+        turn.next = answered(turn.next, answer, &view(&self.fleet, holds, io));
+        self.take_steps(run, turn, io);
+    }
+
+    /// Goes on with a turn until it waits for an answer, or is over.
+    fn take_steps(&mut self, run: RunId, turn: Waiting, io: &mut Io<'_>) {
+        let Waiting { mut next, tickets, begins, epoch, elsewhere } = turn;
+        loop {
+            // A goal that is submitted again is decided upon as if nothing stood in the record.
+            let forgets = begins && io.is_sabotaged(Sabotage::GoalsDecidedTwice);
+            if let Some(request) =
+                request(run, &next, io).filter(|_| !(forgets && matches!(next, Next::Read(_))))
+            {
+                let call = self.call(Call::Turn(run), request, io);
+                if let Some(driven) = self.runs.get_mut(&run) {
+                    driven.awaited = call;
+                    driven.turn = Some(Waiting { next, tickets, begins, epoch, elsewhere: false });
                 }
+                return self.tell_woken(io);
             }
-            (Stage::Writing(turn, written), Some(Answer::Appended { first, .. })) => {
-                let (draft, decided, offers) = *written;
-                let wrote = driver.run_log.as_mut().map(|run_log| run_log.wrote(run, first, decided, offers));
-                if let Some(Err(error)) = wrote {
-                    io.note(Note::Refused(error.to_string()));
-                    return self.retry(run, &turn, io);
-                }
-                self.perform(run, &draft, io);
-                self.end_turn(run, &turn, &draft, io);
-            }
-            (Stage::Writing(turn, _), Some(_)) => self.read(run, turn, true, io),
-            // Nobody knows whether it landed.
-            (Stage::Writing(turn, written), None) => {
-                let (draft, decided, _) = *written;
-                driver.stage = Stage::LookingBack(turn, Box::new((draft, decided.batch)));
-                self.ask(run, Request::ReadRun(run), io);
-            }
-            (Stage::LookingBack(mut turn, sent), Some(Answer::Record { entries, .. })) => {
-                let Ok(mut run_log) = RunLog::read(&entries) else { return self.retry(run, &turn, io) };
-                let (draft, batch) = *sent;
-                let landed =
-                    run_log.run.as_ref().and_then(|run| run.batch).is_some_and(|(last, _)| last == batch);
-                if landed {
-                    run_log.deferred = run_log.left_over();
-                    driver.run_log = Some(run_log);
-                    self.perform(run, &draft, io);
-                    self.end_turn(run, &turn, &draft, io);
-                } else {
-                    turn.agents = run_log.left_over();
-                    driver.run_log = Some(run_log);
-                    self.decide(run, turn, io);
-                }
-            }
-            (Stage::Reading(turn, _) | Stage::LookingBack(turn, _), _) => {
-                self.retry(run, &turn, io);
-            }
-            (stage @ (Stage::Idle | Stage::Pausing), _) => driver.stage = stage,
+            let holds = self.holds(epoch, io.time);
+            next = match next {
+                Next::Done(end) => return self.end_turn(run, *end, tickets, io),
+                need => self.take_step(run, need, (holds, elsewhere), io),
+            };
         }
     }
 
-    /// A lost lease stops all effects.
-    fn perform(&mut self, run: RunId, draft: &Draft, io: &mut Io<'_>) {
-        if !self.holds(io.time) {
-            return;
-        }
-        for effect in &draft.decision.effects {
-            match effect {
-                // Dead letters are for people.
-                Effect::BuryEntry { .. } => {}
-                Effect::CallForProposals { call, .. } => self.call_for_bids(call, io),
-                Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
-                Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
-                Effect::CancelTask { task, generation, reason, .. } => {
-                    let (task, generation, reason) = (task.clone(), *generation, reason.clone());
-                    let message = ControlMessage::CancelTask { run, task, generation, reason };
-                    io.ask(Request::Control(message));
-                }
-                Effect::ParkTask { task, generation, reason, .. } => {
-                    let (task, generation, reason) = (task.clone(), *generation, reason.clone());
-                    let message = ControlMessage::ParkTask { run, task, generation, reason };
-                    io.ask(Request::Control(message));
-                }
-                Effect::ParkRun { reason } => {
-                    let message = ControlMessage::ParkRun { run, reason: reason.clone() };
-                    io.ask(Request::Control(message));
-                }
-                Effect::HandOn { task, ack } => {
-                    if let Some((line, item)) = place_in_queue(draft, task, ack) {
-                        io.ask(Request::Back { line, item, after: 0 });
-                    }
-                }
-                Effect::Withdraw { task, ack } => {
-                    if let Some((line, item)) = place_in_queue(draft, task, ack) {
-                        io.ask(Request::Done { line, item });
-                    }
-                }
-                Effect::Command { command } => {
-                    if let Some(order) = order(command) {
-                        io.ask(Request::Command(command.run(), Rc::new(order)));
-                    }
-                }
-                // Dead letters and values are for people; what is told to whoever is at work comes with the next offer.
-                Effect::Inform { .. }
-                | Effect::ShowContext { .. }
-                | Effect::Bury { .. }
-                | Effect::KeepLessons { .. }
-                | Effect::KeepTrackRecord { .. } => {}
-                Effect::CancelRun { reason } => {
-                    let message = ControlMessage::CancelRun { run, reason: reason.clone() };
-                    io.ask(Request::Control(message));
-                }
+    /// A step for which nobody is asked.
+    fn take_step(
+        &mut self,
+        run: RunId,
+        need: Need,
+        (holds, elsewhere): (bool, bool),
+        io: &mut Io<'_>,
+    ) -> Need {
+        match need {
+            Next::Read(step) => step.read(Ok(RunLog::default()), &view(&self.fleet, holds, io)),
+            Next::Claim(step) => match step.author.clone().filter(|_| elsewhere) {
+                Some((author, _)) => step.is_left_to(author),
+                None => step.is_ours(&view(&self.fleet, holds, io)),
+            },
+            Next::FindAgents(step) => step.found(Ok(known(&self.agents)), &view(&self.fleet, holds, io)),
+            Next::Tell(step) => {
+                self.woken.extend(step.woken.iter().map(|run| (*run, RunMessage::Wake(Input::Capacity))));
+                self.woken.extend(step.look.iter().map(|run| (*run, RunMessage::Look)));
+                step.told(&view(&self.fleet, holds, io))
             }
+            Next::Perform(step) => {
+                self.perform(run, &step.effect, step.run(), io);
+                step.performed(&view(&self.fleet, holds, io))
+            }
+            need @ (Next::LastStep(_) | Next::LastWord(_) | Next::Append(_) | Next::Done(_)) => need,
         }
     }
 
-    fn end_turn(&mut self, run: RunId, turn: &Turn, draft: &Draft, io: &mut Io<'_>) {
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        driver.stage = Stage::Idle;
-        driver.failures = 0;
-        let state = driver.run_log.as_ref().and_then(|run_log| run_log.run.as_ref());
-        let (exists, over) = (state.is_some(), state.is_none_or(|run| run.status.is_ended()));
-        let (wake, more) = (draft.wake(), draft.decision.more);
-        for ticket in &turn.tickets {
-            answer(ticket, exists, io);
+    fn end_turn(&mut self, run: RunId, end: TurnEnd, tickets: Vec<Ticket>, io: &mut Io<'_>) {
+        for ticket in tickets {
+            answer(&ticket, &end.answer, io);
         }
-        if over {
-            self.forget(run, io);
-        } else {
-            self.rest(run, wake, more, io);
-        }
+        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let actions = driven.driver.ended(end);
+        self.act(run, actions, io);
         self.tell_woken(io);
+    }
+
+    fn perform(&mut self, run: RunId, effect: &Effect, state: Option<&RunState>, io: &mut Io<'_>) {
+        match effect {
+            // Dead letters are for people.
+            Effect::BuryEntry { .. } => {}
+            Effect::CallForProposals { call, .. } => self.call_for_bids(call, io),
+            Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
+            Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
+            Effect::CancelTask { task, generation, reason, .. } => {
+                let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+                let message = ControlMessage::CancelTask { run, task, generation, reason };
+                io.ask(Request::Control(message));
+            }
+            Effect::ParkTask { task, generation, reason, .. } => {
+                let (task, generation, reason) = (task.clone(), *generation, reason.clone());
+                let message = ControlMessage::ParkTask { run, task, generation, reason };
+                io.ask(Request::Control(message));
+            }
+            Effect::ParkRun { reason } => {
+                let message = ControlMessage::ParkRun { run, reason: reason.clone() };
+                io.ask(Request::Control(message));
+            }
+            Effect::HandOn { task, ack } => {
+                if let Some((line, item)) = place_in_queue(state, task, ack) {
+                    io.ask(Request::Back { line, item, after: 0 });
+                }
+            }
+            Effect::Withdraw { task, ack } => {
+                if let Some((line, item)) = place_in_queue(state, task, ack) {
+                    io.ask(Request::Done { line, item });
+                }
+            }
+            Effect::Command { command } => {
+                if let Some(order) = order(command) {
+                    io.ask(Request::Command(command.run(), Rc::new(order)));
+                }
+            }
+            // Dead letters and values are for people; what is told to whoever is at work comes with the next offer.
+            Effect::Inform { .. }
+            | Effect::ShowContext { .. }
+            | Effect::Bury { .. }
+            | Effect::KeepLessons { .. }
+            | Effect::KeepTrackRecord { .. } => {}
+            Effect::CancelRun { reason } => {
+                let message = ControlMessage::CancelRun { run, reason: reason.clone() };
+                io.ask(Request::Control(message));
+            }
+        }
     }
 
     /// Some of those that are there bid, and sometimes nobody; whoever takes nothing that is offered to it by name bids
@@ -327,44 +252,12 @@ impl Owner {
         self.wake(Call::Bids(call.run, Box::new(bids)), after, io);
     }
 
-    /// Goes on at once if there is something to do, else sets an alarm.
-    fn rest(&mut self, run: RunId, wake: Option<Millis>, more: bool, io: &mut Io<'_>) {
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        if more {
-            driver.inbox.push(RunMessage::Wake(Input::Capacity));
-        }
-        if !driver.inbox.is_empty() {
-            return self.begin_turn(run, io);
-        }
-        if let Some(at) = wake {
-            let after = Time::try_from(at.since(io.clock).as_millis()).unwrap_or(Time::MAX / 2);
-            let token = self.wake(Call::Alarm(run), after, io);
-            if let Some(driver) = self.runs.get_mut(&run) {
-                driver.alarm = Some(token);
-            }
-        }
-    }
-
-    /// The bus failed for now: the record is read again in a while.
-    fn retry(&mut self, run: RunId, turn: &Turn, io: &mut Io<'_>) {
-        later(turn, io);
-        let Some(driver) = self.runs.get_mut(&run) else { return };
-        driver.run_log = None;
-        driver.stage = Stage::Pausing;
-        driver.failures += 1;
-        let after = FIRST_WAIT << driver.failures.saturating_sub(1).min(5);
-        self.wake(Call::Pause(run), after, io);
-    }
-
-    /// Somebody else owns the run.
-    fn close(&mut self, run: RunId, turn: &Turn, io: &mut Io<'_>) {
-        later(turn, io);
-        self.forget(run, io);
-    }
-
     fn forget(&mut self, run: RunId, io: &mut Io<'_>) {
-        let inbox = self.runs.remove(&run).map(|driver| driver.inbox).unwrap_or_default();
-        later(&Turn::sort(inbox), io);
+        let Some(Driven { driver, turn, .. }) = self.runs.remove(&run) else { return };
+        let in_hand = turn.map(|turn| turn.tickets).unwrap_or_default();
+        for ticket in in_hand.into_iter().chain(driver.into_waiting()) {
+            answer(&ticket, &turn::OrderReply::Later, io);
+        }
         let woken = self.fleet.forget(run);
         self.note_woken(woken);
         self.tell_woken(io);
@@ -403,23 +296,18 @@ fn order(command: &Command) -> Option<Order> {
 }
 
 /// Where a try of a task stands in its queue: its acknowledgement begins with the item.
-fn place_in_queue(draft: &Draft, task: &TaskId, ack: &str) -> Option<(Line, u64)> {
-    let queue = draft.decision.after.as_ref()?.tasks.get(task)?.queue.clone()?;
+fn place_in_queue(state: Option<&RunState>, task: &TaskId, ack: &str) -> Option<(Line, u64)> {
+    let queue = state?.tasks.get(task)?.queue.clone()?;
     let (item, _) = ack.split_once('.')?;
     Some((Line::Tasks(queue), item.parse().ok()?))
 }
 
-fn later(turn: &Turn, io: &mut Io<'_>) {
-    for ticket in &turn.tickets {
-        io.ask(Request::Back { line: Line::Commands, item: ticket.item, after: LATER });
-    }
-}
-
-fn answer(ticket: &Ticket, exists: bool, io: &mut Io<'_>) {
+fn answer(ticket: &Ticket, answer: &turn::OrderReply, io: &mut Io<'_>) {
     let (line, item) = (Line::Commands, ticket.item);
-    io.ask(if exists || ticket.delivered >= UNKNOWN_TRIES {
-        Request::Done { line, item }
-    } else {
-        Request::Back { line, item, after: LATER }
-    });
+    let is_done = match answer {
+        turn::OrderReply::Recorded => true,
+        turn::OrderReply::NoSuchRun => ticket.delivered >= UNKNOWN_TRIES,
+        turn::OrderReply::Elsewhere(_) | turn::OrderReply::Crowded | turn::OrderReply::Later => false,
+    };
+    io.ask(if is_done { Request::Done { line, item } } else { Request::Back { line, item, after: LATER } });
 }

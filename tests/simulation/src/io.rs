@@ -33,10 +33,10 @@ pub(crate) enum Note {
     Asked { run: RunId, task: TaskId, generation: Generation, step: u32, known: Seq },
     /// A tool with lasting effect runs.
     ToolRan { key: String },
-    /// An orchestrator decides about a run.
+    /// An orchestrator takes a turn of a run.
     Decides(RunId),
     /// An orchestrator decides about a run over and over, with nothing new and nothing written.
-    Circles(RunId, String),
+    Circles(RunId),
     /// The decisions refused what this build gave them.
     Refused(String),
 }

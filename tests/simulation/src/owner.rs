@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use muster_orchestrator::Capacity;
+use muster_orchestrator::turn::Order as TurnOrder;
 use muster_shared::flow::RunLimits;
-use muster_shared::ids::{AgentId, RunId};
+use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{EVENT_VERSION, Entry, Input, RecordEvent};
 use muster_shared::wire::{ControlMessage, Profile};
 
 use crate::agenda::Time;
 use crate::broker::LEASE;
-use crate::driver::{Driver, Stage};
+use crate::driver::Driven;
 use crate::io::Io;
 use crate::messages::{Answer, Item, Line, Order, Request, Taken};
 use crate::process::Process;
-use crate::turn::{RunMessage, Ticket};
+use crate::turn::{RunAction, RunMessage, Ticket};
 
 /// Wait after a failure, the first of several.
 pub(crate) const FIRST_WAIT: Time = 200;
@@ -32,8 +33,10 @@ pub(crate) struct Owner {
     /// Runs that are to be told something as soon as the turn in hand is at a rest.
     pub(crate) woken: VecDeque<(RunId, RunMessage)>,
     limits: RunLimits,
-    pub(crate) runs: BTreeMap<RunId, Driver>,
+    pub(crate) runs: BTreeMap<RunId, Driven>,
     lease_until: Time,
+    /// Which of its leases this is.
+    leases: u64,
     calls: BTreeMap<u64, Call>,
 }
 
@@ -42,6 +45,7 @@ pub(crate) enum Call {
     Turn(RunId),
     Pause(RunId),
     Alarm(RunId),
+    Aside(RunId),
     Renew {
         sent: Time,
     },
@@ -63,6 +67,7 @@ impl Owner {
             limits,
             runs: BTreeMap::new(),
             lease_until: 0,
+            leases: 0,
             calls: BTreeMap::new(),
         }
     }
@@ -97,7 +102,11 @@ impl Owner {
                     },
                     Order::Control(input) => input.clone(),
                 };
-                self.tell(run, RunMessage::Order(input, Ticket { item, delivered }), io);
+                self.tell(
+                    run,
+                    RunMessage::Order(TurnOrder { input, answer: Ticket { item, delivered } }),
+                    io,
+                );
             }
             Item::Timer(run) => {
                 self.tell(run, RunMessage::Wake(Input::Timer), io);
@@ -110,8 +119,16 @@ impl Owner {
 
     /// Hands something to the driver of a run, started if there is none.
     pub(crate) fn tell(&mut self, run: RunId, messages: RunMessage, io: &mut Io<'_>) {
-        self.runs.entry(run).or_default().inbox.push(messages);
-        self.begin_turn(run, io);
+        let actions = self.runs.entry(run).or_insert_with(Driven::new).driver.receive(messages);
+        self.act(run, actions, io);
+    }
+
+    /// Tells the driver of a run something, if it is driven here.
+    fn driven(&mut self, run: RunId, io: &mut Io<'_>, tell: impl FnOnce(&mut Driven) -> Vec<RunAction>) {
+        if let Some(driven) = self.runs.get_mut(&run) {
+            let actions = tell(driven);
+            self.act(run, actions, io);
+        }
     }
 
     /// These runs can go on; others may find another agent than the one that they wait for.
@@ -130,8 +147,13 @@ impl Owner {
     }
 
     /// Whether this process's lease holds: without it, nothing is written and nothing is done.
-    pub(crate) fn holds(&self, now: Time) -> bool {
-        self.lease_until > now
+    pub(crate) fn holds(&self, epoch: Option<Seq>, now: Time) -> bool {
+        epoch.is_some() && self.epoch(now) == epoch
+    }
+
+    /// Names the lease that holds now.
+    pub(crate) fn epoch(&self, now: Time) -> Option<Seq> {
+        (self.lease_until > now).then_some(Seq(self.leases))
     }
 
     fn renew(&mut self, io: &mut Io<'_>) {
@@ -139,7 +161,8 @@ impl Owner {
     }
 
     fn renewed(&mut self, sent: Time, answer: Option<&Answer>, io: &mut Io<'_>) {
-        let held = self.holds(io.time);
+        let held = self.epoch(io.time).is_some();
+        self.leases += u64::from(!held);
         if answer.is_some() {
             self.lease_until = self.lease_until.max(sent + LEASE);
             self.wake(Call::Beat, LEASE / 3, io);
@@ -175,7 +198,7 @@ impl Process for Owner {
     fn heard(&mut self, call: u64, answer: Option<Answer>, io: &mut Io<'_>) {
         match (self.calls.remove(&call), answer) {
             (Some(Call::Turn(run)), answer) => {
-                if self.runs.get(&run).is_some_and(|driver| driver.awaited == call) {
+                if self.runs.get(&run).is_some_and(|driven| driven.awaited == call) {
                     self.go_on(run, answer, io);
                 }
             }
@@ -188,24 +211,38 @@ impl Process for Owner {
                 }
                 self.wake(Call::Sweep, LEASE / 2, io);
             }
-            (Some(Call::Pause(_) | Call::Alarm(_) | Call::Beat | Call::Sweep | Call::Bids(..)) | None, _) => {
-            }
+            (
+                Some(
+                    Call::Pause(_)
+                    | Call::Alarm(_)
+                    | Call::Aside(_)
+                    | Call::Beat
+                    | Call::Sweep
+                    | Call::Bids(..),
+                )
+                | None,
+                _,
+            ) => {}
         }
     }
 
     fn woke(&mut self, token: u64, io: &mut Io<'_>) {
         match self.calls.remove(&token) {
-            Some(Call::Pause(run)) => {
-                if let Some(driver) = self.runs.get_mut(&run) {
-                    driver.stage = Stage::Idle;
-                    self.begin_turn(run, io);
+            Some(Call::Pause(run)) => self.driven(run, io, |driven| match driven.wait {
+                Some(awaited) if awaited == token => driven.driver.waited(),
+                Some(_) | None => Vec::new(),
+            }),
+            Some(Call::Alarm(run)) => self.driven(run, io, |driven| match driven.alarm {
+                Some((awaited, alarm)) if awaited == token => {
+                    driven.alarm = None;
+                    driven.driver.rang(alarm)
                 }
-            }
-            Some(Call::Alarm(run))
-                if self.runs.get(&run).is_some_and(|driver| driver.alarm == Some(token)) =>
-            {
-                self.tell(run, RunMessage::Wake(Input::Timer), io);
-            }
+                Some(_) | None => Vec::new(),
+            }),
+            Some(Call::Aside(run)) => self.driven(run, io, |driven| match driven.aside {
+                Some(awaited) if awaited == token => driven.driver.pause_is_over(),
+                Some(_) | None => Vec::new(),
+            }),
             Some(Call::Bids(run, bids)) if self.runs.contains_key(&run) => {
                 self.tell(run, RunMessage::Wake(*bids), io);
             }
@@ -237,16 +274,11 @@ impl Process for Owner {
     }
 
     fn lost(&mut self, agent: &AgentId, io: &mut Io<'_>) {
+        let elsewhere = self.fleet.in_hand(agent);
         self.left(agent, io);
-        let holds = |driver: &Driver| {
-            let run = driver.run_log.as_ref().and_then(|run_log| run_log.run.as_ref());
-            run.is_some_and(|run| run.tasks.values().any(|task| task.agent.as_ref() == Some(agent)))
-        };
-        let runs: Vec<RunId> =
-            self.runs.iter().filter(|(_, driver)| holds(driver)).map(|(run, _)| *run).collect();
-        for run in runs {
+        for run in self.runs.keys().copied().collect::<Vec<RunId>>() {
             let (agent, reason) = (agent.clone(), "its connection ended".to_owned());
-            let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 };
+            let lost = Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere };
             self.tell(run, RunMessage::Wake(lost), io);
         }
     }

@@ -1,71 +1,20 @@
-//! What an orchestrator knows of one run, and one turn of it: the inputs that came, and the decision they lead to.
+//! Takes turns of a run in the simulation: sends the broker what a turn of the product asks for, and gives it the answer.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Decision, Place, Situation, Wanted, decide, next_deadline, next_review};
+use muster_orchestrator::decide::{Decision, Place, Situation, Wanted, decide};
+use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
-use muster_shared::flow::{Placement, TaskOffered};
+use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
-use muster_shared::run::{ApplyError, Decided, Entry, Input, RecordEvent, RunState, apply, apply_late};
+use muster_shared::run::{ApplyError, Entry, Input, RunState};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
 use crate::Sabotage;
-
-/// Most inputs that are put off.
-const MOST_DEFERRED: usize = 256;
-/// When to look again at something overdue, in milliseconds.
-const LOOK_AGAIN: u64 = 1_000;
-
-/// The folded record of a run, and what was put off.
-#[derive(Debug, Default)]
-pub(crate) struct RunLog {
-    pub(crate) run: Option<RunState>,
-    pub(crate) deferred: Vec<Input>,
-    read_to: Seq,
-}
-
-impl RunLog {
-    pub(crate) fn read(entries: &[Rc<Entry>]) -> Result<Self, ApplyError> {
-        let mut run = None;
-        for entry in entries {
-            apply(&mut run, entry)?;
-        }
-        let read_to = entries.last().map_or(Seq(0), |entry| entry.seq);
-        Ok(Self { run, deferred: Vec::new(), read_to })
-    }
-
-    /// What a new owner decides upon.
-    pub(crate) fn left_over(&self) -> Vec<Input> {
-        self.run.iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
-    }
-
-    /// Folds what an agent wrote. Returns the input that it is, if a decision can follow from it.
-    pub(crate) fn take_in(&mut self, entry: &Entry) -> Option<Input> {
-        let RecordEvent::Agent(key, event) = &entry.event else { return None };
-        let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
-        apply_late(run, entry.seq, key, event);
-        run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
-    }
-
-    /// Folds a decision that was just written.
-    pub(crate) fn wrote(
-        &mut self,
-        id: RunId,
-        first: Seq,
-        decided: Decided,
-        offers: Vec<TaskOffered>,
-    ) -> Result<(), ApplyError> {
-        let at = decided.now;
-        let events = std::iter::once(RecordEvent::Decided(decided))
-            .chain(offers.into_iter().map(RecordEvent::Offered));
-        for (seq, event) in (first.0..).zip(events) {
-            apply(&mut self.run, &Entry { seq: Seq(seq), at, run: id, event })?;
-        }
-        Ok(())
-    }
-}
+use crate::io::Io;
+use crate::messages::{Answer, Request};
 
 /// A command of a queue that waits for its answer.
 #[derive(Debug)]
@@ -74,128 +23,94 @@ pub(crate) struct Ticket {
     pub(crate) delivered: u32,
 }
 
-/// What came in since the last turn.
-#[derive(Debug)]
-pub(crate) enum RunMessage {
-    Signal(Rc<Entry>),
-    Wake(Input),
-    /// An agent came or got free that may do what the run waits for another with.
-    Look,
-    Order(Input, Ticket),
-    Reload,
-}
+pub(crate) type RunMessage = muster_orchestrator::turn::RunMessage<Rc<Entry>, Ticket>;
+pub(crate) type Inbox = muster_orchestrator::turn::Inbox<Rc<Entry>, Ticket>;
+pub(crate) type RunDriver = Driver<Rc<Entry>, Ticket>;
+pub(crate) type RunAction = Action<Rc<Entry>, Ticket>;
+pub(crate) type Need = Next<Rc<Entry>>;
 
-/// One turn while it goes on.
-#[derive(Debug, Default)]
-pub(crate) struct Turn {
-    pub(crate) signals: Vec<Rc<Entry>>,
-    pub(crate) commands: Vec<Input>,
+/// A turn that waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) next: Need,
     pub(crate) tickets: Vec<Ticket>,
-    pub(crate) wakes: Vec<Input>,
-    pub(crate) agents: Vec<Input>,
-    pub(crate) reload: bool,
-    /// Whether anything came that was not there before: more than the word that there may be room.
-    pub(crate) news: bool,
-    pub(crate) tries: u32,
+    /// Whether it began with the wish for a new run.
+    pub(crate) begins: bool,
+    /// Under which lease it was begun.
+    pub(crate) epoch: Option<Seq>,
+    /// Whether somebody else has the run by what the broker said last.
+    pub(crate) elsewhere: bool,
 }
 
-impl Turn {
-    pub(crate) fn sort(messages: Vec<RunMessage>) -> Self {
-        let news = messages.iter().any(|messages| !matches!(messages, RunMessage::Wake(Input::Capacity)));
-        let mut turn = Self { news, ..Self::default() };
-        for messages in messages {
-            match messages {
-                RunMessage::Signal(entry) => turn.signals.push(entry),
-                RunMessage::Order(input, ticket) => {
-                    turn.commands.push(input);
-                    turn.tickets.push(ticket);
-                }
-                RunMessage::Wake(input) if turn.wakes.contains(&input) => {}
-                RunMessage::Wake(input) => turn.wakes.push(input),
-                RunMessage::Look if turn.wakes.contains(&Input::Capacity) => {}
-                RunMessage::Look => turn.wakes.push(Input::Capacity),
-                RunMessage::Reload => turn.reload = true,
-            }
+pub(crate) fn begins_run(commands: &[Input]) -> bool {
+    let begins =
+        |input: &Input| matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. });
+    commands.iter().any(begins)
+}
+
+/// What a step takes into account.
+pub(crate) fn view<'a>(fleet: &'a Capacity, holds_lease: bool, io: &mut Io<'_>) -> View<'a> {
+    let batch = Uuid::from_u128(u128::from(io.random.next()) << 64 | u128::from(io.random.next()));
+    let as_strangers = io.is_sabotaged(Sabotage::LentHeldAgainst);
+    let decide = if as_strangers { decide_as_strangers } else { decide_with_room };
+    View { now: io.clock, fleet, holds_lease, batch, decide }
+}
+
+/// What the broker is asked for a turn; nothing for what is answered at once.
+pub(crate) fn request(run: RunId, need: &Need, io: &Io<'_>) -> Option<Request> {
+    match need {
+        Next::Read(_) => Some(Request::ReadRun(run)),
+        Next::LastStep(step) => {
+            let (task, generation) = step.task();
+            Some(Request::ReadTask { run, task: task.clone(), generation, after: Seq(0) })
         }
-        turn
-    }
-
-    pub(crate) fn begins_run(&self) -> bool {
-        self.commands
-            .iter()
-            .any(|input| matches!(input, Input::Goal { .. } | Input::Fork { .. } | Input::Refuse { .. }))
-    }
-
-    pub(crate) fn inputs(&self) -> Vec<Input> {
-        self.agents.iter().chain(&self.commands).chain(&self.wakes).cloned().collect()
+        Next::LastWord(step) => {
+            let (task, generation) = step.task();
+            Some(Request::ReadTask { run, task: task.clone(), generation, after: Seq(0) })
+        }
+        Next::Append(step) => {
+            let mut decided = Box::new(step.written.decided.clone());
+            if io.is_sabotaged(Sabotage::InputsUntold) {
+                decided.inputs.retain(|input| !matches!(input, Input::Agent { .. }));
+            }
+            let (after, offers) = (step.written.after, step.written.offers.clone());
+            Some(Request::Decide { run, after, decided, offers })
+        }
+        Next::Claim(_) | Next::FindAgents(_) | Next::Tell(_) | Next::Perform(_) | Next::Done(_) => None,
     }
 }
 
-/// A decision with what it was made from.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) inputs: Vec<Input>,
-    now: Millis,
-    basis: Seq,
-    pub(crate) after: Seq,
-    capacity: BTreeMap<Queue, u32>,
-    pub(crate) decision: Decision,
+/// Goes on with the broker's answer; nothing when none came in time.
+pub(crate) fn answered(need: Need, answer: Option<Answer>, view: &View<'_>) -> Need {
+    match need {
+        Next::Read(step) => step.read(entries(answer).and_then(|entries| fold(&entries)), view),
+        Next::LastStep(step) => step.read(entries(answer), view),
+        Next::LastWord(step) => {
+            let last = entries(answer).map(|entries| entries.last().map(|entry| entry.at));
+            step.read(last, view)
+        }
+        Next::Append(step) => step.went(
+            match answer {
+                Some(Answer::Appended { first, .. }) => Appending::Appended(first),
+                Some(_) => Appending::Conflict,
+                None => Appending::Ambiguous,
+            },
+            view,
+        ),
+        need @ (Next::Claim(_) | Next::FindAgents(_) | Next::Tell(_) | Next::Perform(_) | Next::Done(_)) => {
+            need
+        }
+    }
 }
 
-impl Draft {
-    /// Decides with what the queues have room for. Returns the runs that can go on besides.
-    pub(crate) fn make(
-        fleet: &Capacity,
-        id: RunId,
-        run: Option<&RunState>,
-        inputs: Vec<Input>,
-        clock: Millis,
-        sabotage: Option<Sabotage>,
-    ) -> Result<(Self, Vec<RunId>), ApplyError> {
-        let now = run.map_or(Millis(0), |run| run.decided_at).max(clock);
-        let roomed = if sabotage == Some(Sabotage::LentHeldAgainst) {
-            decide_as_strangers(fleet, id, run, &inputs, now)?
-        } else {
-            decide_with_room(fleet, id, run, &inputs, now)?
-        };
-        let Roomed { decision, capacity, specialists: _, woken } = roomed;
-        let (basis, after) = run.map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
-        Ok((Self { inputs, now, basis, after, capacity, decision }, woken))
-    }
+fn fold(entries: &[Rc<Entry>]) -> Result<RunLog, Failure> {
+    Ok(RunLog::default().read(entries)?)
+}
 
-    /// Whether nothing is lost when this is decided again with what comes next.
-    pub(crate) fn can_wait(&self) -> bool {
-        let names_agents =
-            self.inputs.iter().any(|input| matches!(input, Input::Agent { .. } | Input::Unreadable { .. }));
-        self.decision.is_empty() && !names_agents
-            || self.decision.deferrable && self.inputs.len() <= MOST_DEFERRED
-    }
-
-    /// When the run should be looked at again if nothing comes.
-    pub(crate) fn wake(&self) -> Option<Millis> {
-        let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
-        let at = next_deadline(run).into_iter().chain(next_review(run)).min()?;
-        Some(if at <= self.now { Millis(self.now.0 + LOOK_AGAIN) } else { at })
-    }
-
-    /// What is written.
-    pub(crate) fn entry(&self, batch: Uuid, by: AgentId) -> (Decided, Vec<TaskOffered>) {
-        let decided = Decided {
-            batch,
-            by,
-            inputs: self.inputs.clone(),
-            now: self.now,
-            basis: self.basis,
-            after: Some(self.after),
-            capacity: self.capacity.clone(),
-            offers: 0,
-            continues: false,
-            specialists: Vec::new(),
-            placements: self.decision.placements.clone(),
-            events: self.decision.events.clone(),
-            offer: None,
-        };
-        decided.with_offers(self.decision.offers.clone())
+fn entries(answer: Option<Answer>) -> Result<Vec<Rc<Entry>>, Failure> {
+    match answer {
+        Some(Answer::Entries(entries) | Answer::Record { entries, .. }) => Ok(entries),
+        _ => Err(Failure { is_transient: true, reason: "no answer came in time".to_owned() }),
     }
 }
 
@@ -203,10 +118,11 @@ impl Draft {
 fn decide_as_strangers(
     fleet: &Capacity,
     id: RunId,
-    run: Option<&RunState>,
+    run: Option<RunState>,
     inputs: &[Input],
     now: Millis,
 ) -> Result<Roomed, ApplyError> {
+    let run = run.as_ref();
     let held = |decision: &Decision| decision.after.as_ref().map(Holding::of).unwrap_or_default();
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
@@ -230,4 +146,9 @@ impl Place for AsStranger<'_> {
     fn place(&self, wanted: &Wanted<'_>) -> Option<Placement> {
         self.0.place(&Wanted { run: RunId::from_uuid(Uuid::nil()), ..wanted.clone() })
     }
+}
+
+/// The agents of a fleet as far as somebody was told.
+pub(crate) fn known(agents: &BTreeMap<AgentId, String>) -> Vec<AgentId> {
+    agents.keys().cloned().collect()
 }

@@ -31,7 +31,7 @@ pub struct Summary {
     pub entries: u64,
     /// Everything that happened: messages, alarms, faults.
     pub events: u64,
-    /// How often orchestrators decided, and how often at most about one run after the last fault.
+    /// How many turns orchestrators took, and how many at most of one run after the last fault.
     pub turns: u64,
     /// See there.
     pub late_turns: u64,

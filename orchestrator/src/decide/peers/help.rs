@@ -47,7 +47,7 @@ pub(super) fn ask(
 
 /// The role that is asked: of those that can take tasks in this fleet.
 fn role_of(decision: &mut DecisionBuilder<'_>, to: &Peer) -> Result<Role, String> {
-    let roles = survey::leaf_roles(decision.situation().capacity);
+    let roles = survey::leaf_roles(decision.capacity());
     let list = || roles.iter().map(Role::to_string).collect::<Vec<_>>().join(", ");
     let known = |name: &str| {
         let role = name.trim().to_lowercase().parse::<Role>().ok().filter(|role| roles.contains(role));

@@ -96,7 +96,7 @@ fn see_to(
             Ok(Some(values::read(run, wanted)))
         }
         PeerRequest::CapabilityQuery(query) => {
-            let roles = survey::leaf_roles(decision.situation().capacity);
+            let roles = survey::leaf_roles(decision.capacity());
             let peers = matching::capable(&query.needs, &roles, decision.specialists());
             Ok(Some(FoundAnswer {
                 words: in_words(&query.needs, &peers),

@@ -122,6 +122,7 @@ impl Fleet {
         self.check(&decision, &capacity);
         if self.defer && decision.deferrable {
             self.deferred = all;
+            assert_eq!(decision.put_off(), self.run, "as if nothing was decided");
             return;
         }
         let more = decision.more;

@@ -15,16 +15,14 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
-use muster_bus::{Bus, BusError, Presence, RecordFilter, RegistryChange};
-use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Input, RecordEvent, RunState};
+use muster_bus::{Bus, BusError, Presence, RegistryChange};
+use muster_shared::ids::AgentId;
+use muster_shared::run::Input;
 
 use self::watch::{Lost, Watch};
-use super::capacity::Holding;
 use super::context::OrchestratorContext;
 use super::run_actor::RunMessage;
 use super::turn::wake_others;
-use crate::decide::{holders, last_chances};
 
 /// Pause before the system account is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -56,7 +54,7 @@ pub(super) async fn watch_agents(context: Arc<OrchestratorContext>) -> Result<()
                             clear_up_after(&context, agent.clone());
                         }
                     }
-                    wake_others(&context, context.capacity.agents_changed(change));
+                    wake_others(&context, &context.capacity.agents_changed(change));
                 }
                 None => return Err(BusError::Other {
                     what: "watching the registry".into(),
@@ -137,7 +135,7 @@ fn tell(context: &Arc<OrchestratorContext>, Lost { agent, reason, of_connection 
     let in_hand = context.capacity.in_hand(&agent);
     if of_connection {
         context.missing(&agent);
-        wake_others(context, context.capacity.agents_changed(RegistryChange::Left(agent.clone())));
+        wake_others(context, &context.capacity.agents_changed(RegistryChange::Left(agent.clone())));
     }
     context.registry.tell_all(|| {
         let (agent, reason) = (agent.clone(), reason.clone());
@@ -152,79 +150,4 @@ fn tell(context: &Arc<OrchestratorContext>, Lost { agent, reason, of_connection 
             }
         });
     }
-}
-
-/// What a run has to know of losses before it decides: agents that are gone since before anybody watched, and how far
-/// tasks came that one more death ends.
-///
-/// # Errors
-/// When the bus fails.
-pub(super) async fn witness(
-    context: &OrchestratorContext,
-    run: Option<&RunState>,
-    taken_over: bool,
-    mut wakes: Vec<Input>,
-) -> Result<Vec<Input>, BusError> {
-    let Some(run) = run.filter(|run| !run.status.is_ended()) else { return Ok(wakes) };
-    if taken_over {
-        wakes.extend(absent(context, run).await?);
-    }
-    for wake in &mut wakes {
-        if let Input::AgentLost { agent, steps, elsewhere, .. } = wake {
-            *elsewhere = elsewhere.saturating_sub(own_of(run, agent));
-            for (task, generation) in last_chances(run, agent) {
-                let step = last_step(context, run.id, &task, generation).await?;
-                steps.insert(task, step);
-            }
-        }
-    }
-    Ok(wakes)
-}
-
-/// How many tasks of the run an agent has in hand, or was asked by name to do: as they are counted over all runs.
-fn own_of(run: &RunState, agent: &AgentId) -> u32 {
-    Holding::of(run).of_agent(agent)
-}
-
-/// Agents that have tasks of the run in hand and are not on the bus.
-async fn absent(context: &OrchestratorContext, run: &RunState) -> Result<Vec<Input>, BusError> {
-    let mut missing = holders(run);
-    missing.retain(|agent| !context.capacity.knows(agent));
-    if missing.is_empty() {
-        return Ok(Vec::new());
-    }
-    // It may have come a moment ago.
-    for profile in context.bus.registry().list().await? {
-        if !context.is_missing(&profile.agent) {
-            missing.remove(&profile.agent);
-        }
-    }
-    let reason = "it was gone when the run was taken over";
-    let lost =
-        |agent| Input::AgentLost { agent, reason: reason.to_owned(), steps: BTreeMap::new(), elsewhere: 0 };
-    Ok(missing.into_iter().map(lost).collect())
-}
-
-async fn last_step(
-    context: &OrchestratorContext,
-    run: RunId,
-    task: &TaskId,
-    generation: Generation,
-) -> Result<u32, BusError> {
-    let filter = RecordFilter::Task { run, task: task.clone(), generation };
-    let entries = context.bus.record().read(&filter, Seq(0)).await?;
-    let step = |event: &RecordEvent| match event {
-        RecordEvent::Agent(_, AgentEvent::Step(step)) => Some(step.number),
-        RecordEvent::Agent(
-            _,
-            AgentEvent::Started(_)
-            | AgentEvent::ToolStarted(_)
-            | AgentEvent::Released(_)
-            | AgentEvent::Outcome(_)
-            | AgentEvent::Unreadable(_),
-        )
-        | RecordEvent::Decided(_)
-        | RecordEvent::Offered(_) => None,
-    };
-    Ok(entries.iter().filter_map(|entry| step(&entry.event)).max().unwrap_or(0))
 }

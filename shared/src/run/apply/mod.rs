@@ -1,8 +1,8 @@
 //! Folding the record: `(state, entry) -> state`.
 //!
 //! [`apply`] is the only way a run's state comes about: live, on recovery, and in every replay. A decision
-//! calls [`apply_event`], [`apply_offer`] and [`close_inputs`] on a copy while it is being made, so that what
-//! it sees is what folding its own record entries gives later.
+//! calls [`apply_event`], [`apply_offer`] and [`close_inputs`] while it is being made, so that what it sees is what
+//! folding its own record entries gives later; [`note_decided`] completes that once it is written.
 
 mod agent;
 mod auction;
@@ -73,6 +73,16 @@ pub fn apply(state: &mut Option<RunState>, entry: &Entry) -> Result<(), ApplyErr
 pub fn apply_late(state: &mut RunState, seq: Seq, key: &AgentKey, event: &AgentEvent) {
     apply_agent(state, seq, key, event);
     state.folded = state.folded.max(seq);
+}
+
+/// Notes that a decision stands in the record from this position on, with its offers behind it. For whoever made it, and
+/// folded its events and offers into the state while it did: the state is then what folding its entries gives.
+pub fn note_decided(run: &mut RunState, decided: &Decided, first: Seq) {
+    let last = Seq(first.0.saturating_add(u64::from(decided.offers)));
+    run.folded = last;
+    run.decided = last;
+    run.decided_at = decided.now;
+    run.batch = Some((decided.batch, 0));
 }
 
 fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> Result<(), ApplyError> {

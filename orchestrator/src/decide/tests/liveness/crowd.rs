@@ -190,7 +190,7 @@ impl Crowd {
         let roomed = if self.holds_against {
             decide_as_it_was(&self.fleet, one.id, one.state.as_ref(), &all, self.now)
         } else {
-            decide_with_room(&self.fleet, one.id, one.state.as_ref(), &all, self.now).unwrap()
+            decide_with_room(&self.fleet, one.id, one.state.clone(), &all, self.now).unwrap()
         };
         let Roomed { decision, capacity, specialists: _, woken } = roomed;
         let mut woken: BTreeSet<RunId> = woken.into_iter().collect();

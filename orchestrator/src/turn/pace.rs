@@ -8,11 +8,11 @@ const MOST_DOUBLINGS: u32 = 6;
 
 /// What a turn came to, as far as that goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Took {
+pub struct Took {
     /// Whether anything came in that was not there before: more than the word that there may be room.
-    pub(super) news: bool,
+    pub news: bool,
     /// Whether anything was written.
-    pub(super) wrote: bool,
+    pub wrote: bool,
 }
 
 /// How often a run decided in vain.

@@ -1,0 +1,71 @@
+//! What a run has to know of losses before it decides: agents that are gone since before anybody watched, and how far
+//! tasks came that one more death ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_shared::ids::{AgentId, Generation, TaskId};
+use muster_shared::run::{AgentEvent, Entry, Input, RecordEvent, RunState};
+
+use crate::decide::{holders, last_chances};
+use crate::drive::{Capacity, Holding};
+
+/// Agents that have tasks of the run in hand and that the fleet does not know.
+pub(super) fn unknown_holders(fleet: &Capacity, run: &RunState) -> BTreeSet<AgentId> {
+    let mut missing = holders(run);
+    missing.retain(|agent| !fleet.knows(agent));
+    missing
+}
+
+/// What follows when an agent was gone before the run was taken over.
+pub(super) fn was_gone(agent: AgentId) -> Input {
+    let reason = "it was gone when the run was taken over".to_owned();
+    Input::AgentLost { agent, reason, steps: BTreeMap::new(), elsewhere: 0 }
+}
+
+/// A task whose last step in the record makes a difference for what the loss of its agent comes to.
+#[derive(Debug, Clone)]
+pub(super) struct LastChance {
+    pub(super) task: TaskId,
+    pub(super) generation: Generation,
+    /// Which of the inputs tells of the loss.
+    lost: usize,
+}
+
+/// Counts what lost agents had in hand besides, and says of which tasks the last step has to be looked up.
+pub(super) fn last_steps_to_look_up(run: &RunState, wakes: &mut [Input]) -> Vec<LastChance> {
+    let held = Holding::of(run);
+    let mut chances = Vec::new();
+    for (lost, wake) in wakes.iter_mut().enumerate() {
+        if let Input::AgentLost { agent, elsewhere, .. } = wake {
+            *elsewhere = elsewhere.saturating_sub(held.of_agent(agent));
+            let tasks = last_chances(run, agent).into_iter();
+            chances.extend(tasks.map(|(task, generation)| LastChance { task, generation, lost }));
+        }
+    }
+    chances
+}
+
+/// Adds the last step of a task to the loss of its agent.
+pub(super) fn note_last_step(wakes: &mut [Input], chance: LastChance, step: u32) {
+    if let Some(Input::AgentLost { steps, .. }) = wakes.get_mut(chance.lost) {
+        steps.insert(chance.task, step);
+    }
+}
+
+/// The last step that is in the record of a generation of a task; 0 when there is none.
+pub(crate) fn last_step<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> u32 {
+    let step = |event: &RecordEvent| match event {
+        RecordEvent::Agent(_, AgentEvent::Step(step)) => Some(step.number),
+        RecordEvent::Agent(
+            _,
+            AgentEvent::Started(_)
+            | AgentEvent::ToolStarted(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_),
+        )
+        | RecordEvent::Decided(_)
+        | RecordEvent::Offered(_) => None,
+    };
+    entries.into_iter().filter_map(|entry| step(&entry.event)).max().unwrap_or(0)
+}

@@ -1,0 +1,103 @@
+//! What is known of a run between two turns: its record, folded.
+
+use std::borrow::Borrow;
+
+use muster_shared::ids::{AgentId, Seq};
+use muster_shared::run::{ApplyError, Entry, Input, RecordEvent, RunState, apply, apply_late, note_decided};
+
+use super::prepared::Written;
+use super::silence::Heard;
+
+/// The folded record of a run, and what was put off.
+#[derive(Debug, Default)]
+pub struct RunLog {
+    pub(crate) run: Option<RunState>,
+    /// Who made the newest decision.
+    pub(crate) author: Option<AgentId>,
+    /// Inputs that were put off; all are of agents, so they stand in the record.
+    pub(super) deferred: Vec<Input>,
+    /// When tasks in work were heard of last, as far as that was looked up.
+    pub(super) heard: Heard,
+    /// Where the run was created; 0 while that is not known.
+    pub(crate) created: Seq,
+    /// Entries folded since the state was kept aside.
+    since_snapshot: u32,
+    /// How far the record was read at once. Signals up to there have been folded.
+    read_to: Seq,
+}
+
+impl RunLog {
+    /// What is known from a state that was kept aside. The entries after it are still to be folded.
+    #[must_use]
+    pub fn restored(run: RunState, author: Option<AgentId>, created: Seq) -> Self {
+        Self { run: Some(run), author, created, ..Self::default() }
+    }
+
+    /// Folds the entries after what is known.
+    ///
+    /// # Errors
+    /// When an entry cannot follow those before it.
+    pub fn read<E: Borrow<Entry>>(mut self, entries: &[E]) -> Result<Self, ApplyError> {
+        let after = self.folded();
+        for entry in entries.iter().map(Borrow::borrow) {
+            apply(&mut self.run, entry)?;
+            if let RecordEvent::Decided(decided) = &entry.event {
+                self.author = Some(decided.by.clone());
+            }
+        }
+        if let (Seq(0), Some(first)) = (self.created, entries.first()) {
+            self.created = first.borrow().seq;
+        }
+        self.read_to = entries.last().map_or(after, |entry| entry.borrow().seq);
+        self.since_snapshot = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        Ok(self)
+    }
+
+    /// The run as it stands; nothing before it is created.
+    #[must_use]
+    pub const fn run(&self) -> Option<&RunState> {
+        self.run.as_ref()
+    }
+
+    /// The highest position folded.
+    #[must_use]
+    pub fn folded(&self) -> Seq {
+        self.run.as_ref().map_or(Seq(0), |run| run.folded)
+    }
+
+    /// Whether the state should be kept aside now. Counts anew from then on.
+    pub(super) const fn snapshot_is_due(&mut self, every: u32) -> bool {
+        let due = every > 0 && self.since_snapshot >= every;
+        if due {
+            self.since_snapshot = 0;
+        }
+        due
+    }
+
+    /// What a new owner decides upon: everything that no decision has named, and what may have got free.
+    pub(super) fn left_over(&self) -> Vec<Input> {
+        self.run.iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
+    }
+
+    /// Folds a signal. Returns the input that it is, if a decision can follow from it.
+    pub(super) fn take_in(&mut self, entry: &Entry) -> Option<Input> {
+        let RecordEvent::Agent(key, event) = &entry.event else { return None };
+        let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
+        apply_late(run, entry.seq, key, event);
+        self.since_snapshot = self.since_snapshot.saturating_add(1);
+        run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
+    }
+
+    /// Takes over the run as it stands after a decision that was just written from this position on: it was folded while it
+    /// was made.
+    pub(super) fn wrote(&mut self, first: Seq, written: Written, state: Option<RunState>) {
+        let Written { decided, offers, .. } = written;
+        self.run = state;
+        if let Some(run) = &mut self.run {
+            note_decided(run, &decided, first);
+        }
+        self.author = Some(decided.by);
+        let entries = u32::try_from(offers.len()).unwrap_or(u32::MAX).saturating_add(1);
+        self.since_snapshot = self.since_snapshot.saturating_add(entries);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use muster_shared::run::event::TaskAwarded;
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
@@ -48,8 +49,8 @@ fn held(entries: &[Entry]) -> Vec<Duration> {
         let RecordEvent::Decided(decided) = &entry.event else { continue };
         for event in &decided.events {
             match event {
-                RunEvent::AuctionOpened { .. } => opened = Some(entry.at),
-                RunEvent::TaskAwarded { to: Some(_), .. } => {
+                RunEvent::AuctionOpened(_) => opened = Some(entry.at),
+                RunEvent::TaskAwarded(TaskAwarded { to: Some(_), .. }) => {
                     times.extend(opened.take().map(|opened| entry.at.since(opened)));
                 }
                 _ => {}

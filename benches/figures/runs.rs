@@ -8,6 +8,7 @@ use futures::StreamExt;
 use muster_bus::{Bus, BusSettings, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::run::event::{RunAborted, RunFailed};
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 use muster_shared::secret::Redactor;
 use muster_shared::wire::{Command, Encoding};
@@ -89,9 +90,9 @@ pub(crate) async fn together(bus: &Bus, count: usize) -> Vec<Duration> {
 
 fn ends(event: &RunEvent) -> bool {
     match event {
-        RunEvent::RunFailed { reason } | RunEvent::RunAborted { reason, .. } => {
+        RunEvent::RunFailed(RunFailed { reason }) | RunEvent::RunAborted(RunAborted { reason, .. }) => {
             panic!("a run failed: {reason}")
         }
-        event => matches!(event, RunEvent::RunCompleted { .. }),
+        event => matches!(event, RunEvent::RunCompleted(_)),
     }
 }

@@ -8,6 +8,7 @@ use futures::stream::BoxStream;
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::Unreadable as Garbled;
+use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, EventKind, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Encoding, Envelope};
@@ -397,9 +398,9 @@ impl Record {
 fn takes_from(entry: &Entry, wanted: &TaskId, from: &AgentId) -> bool {
     let RecordEvent::Decided(decided) = &entry.event else { return false };
     decided.events.iter().any(|event| match event {
-        RunEvent::TaskOrphaned { task, agent, .. }
-        | RunEvent::TaskReleased { task, agent, .. }
-        | RunEvent::TaskTakenBack { task, agent, .. } => (task, agent) == (wanted, from),
+        RunEvent::TaskOrphaned(TaskOrphaned { task, agent, .. })
+        | RunEvent::TaskReleased(TaskReleased { task, agent, .. })
+        | RunEvent::TaskTakenBack(TaskTakenBack { task, agent, .. }) => (task, agent) == (wanted, from),
         _ => false,
     })
 }

@@ -41,9 +41,9 @@ async fn a_goal_becomes_a_report() {
     let run = fleet.submit(goal()).await;
     let state = fleet.finished(run).await;
     assert_eq!(state.status, RunStatus::Completed, "{:?}", state.reason);
+    assert_eq!(state.reflections().count(), 3);
     assert_eq!(state.report.unwrap().body, "apples is so\npears is so\nthe sum is so");
-    assert_eq!(state.reflections.len(), 3);
-    assert_eq!(state.usage.model_calls, 8);
+    assert_eq!(state.spending.used.model_calls, 8);
     let third = offers(&fleet, run).await.into_iter().find(|task| task.0 == "3").unwrap();
     assert!(third.1.contains("apples is so and pears is so"), "{}", third.1);
     orchestrator.stop();
@@ -89,7 +89,7 @@ async fn what_fails_is_tried_again_and_what_is_missing_is_added() {
     let run = fleet.submit(goal()).await;
     let state = fleet.finished(run).await;
     assert_eq!(state.status, RunStatus::Completed, "{:?}", state.reason);
-    assert_eq!(state.refinements.len(), 1);
+    assert_eq!(state.refining.done.len(), 1);
     assert!(state.report.unwrap().body.contains("plums is so"));
     let leaves = state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Leaf(_)));
     assert!(leaves.clone().count() == 4 && leaves.clone().all(|(_, leaf)| leaf.generation == Generation(2)));

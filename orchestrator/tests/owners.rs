@@ -12,6 +12,7 @@ use muster_bus::{Bus, BusSettings, LeaseNote, RecordFilter};
 use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::run::event::RunCreated;
 use muster_shared::run::{Decided, EVENT_VERSION, Input, RecordEvent, RunEvent, RunStatus};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
@@ -182,7 +183,7 @@ fn creation(bus: &Bus) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        events: vec![RunEvent::RunCreated { goal, limits, event_version: 1, secret, deadline }],
+        events: vec![RunEvent::RunCreated(RunCreated { goal, limits, event_version: 1, secret, deadline })],
         offer: None,
     }
 }

@@ -9,6 +9,10 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::plan::{progress, repair};
+use muster_shared::run::event::{
+    PlanAdopted, RunAborted, RunCompleted, RunCreated, RunFailed, TaskBlocked, TaskCompleted, TaskStarted,
+    WritingBegan,
+};
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
     AgentEvent, AgentKey, ApplyError, Decided, EVENT_VERSION, Entry, Input, Phase, RecordEvent, RunEvent,
@@ -135,7 +139,13 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
 
 fn created(event_version: u32) -> RunEvent {
     let (goal, limits) = (Box::new(Goal::new("g")), RunLimits::default());
-    RunEvent::RunCreated { goal, limits, event_version, secret: "s".to_owned(), deadline: Millis(9_999) }
+    RunEvent::RunCreated(RunCreated {
+        goal,
+        limits,
+        event_version,
+        secret: "s".to_owned(),
+        deadline: Millis(9_999),
+    })
 }
 
 fn plan() -> Plan {
@@ -160,7 +170,11 @@ fn leaf(index: &str) -> TaskId {
 fn planned() -> Record {
     let mut record = Record::default();
     record
-        .decide(Vec::new(), vec![created(1), RunEvent::PlanAdopted { plan: plan(), repairs: Vec::new() }], 1)
+        .decide(
+            Vec::new(),
+            vec![created(1), RunEvent::PlanAdopted(PlanAdopted { plan: plan(), repairs: Vec::new() })],
+            1,
+        )
         .unwrap();
     record.offer(leaf("1-1"), 1).unwrap();
     record
@@ -168,19 +182,19 @@ fn planned() -> Record {
 
 fn start(record: &mut Record, task: TaskId, attempt: u32) -> Result<Seq, ApplyError> {
     let agent = AgentId::new("worker", attempt);
-    let event = RunEvent::TaskStarted {
+    let event = RunEvent::TaskStarted(TaskStarted {
         task,
         generation: Generation(1),
         agent,
         attempt: Attempt(attempt),
         ack: String::new(),
         after_step: 0,
-    };
+    });
     record.decide(Vec::new(), vec![event], 0)
 }
 
 fn complete(task: TaskId, outcome: Seq) -> RunEvent {
-    RunEvent::TaskCompleted { task, generation: Generation(1), outcome }
+    RunEvent::TaskCompleted(TaskCompleted { task, generation: Generation(1), outcome })
 }
 
 #[test]
@@ -207,9 +221,15 @@ fn a_run_goes_from_goal_to_report() {
     let tree = progress::render(&progress::lines(record.state(), progress::Detail::Decided));
     assert_eq!(tree, "[x] 1 both\n  [x] 1-1 a\n  [x] 1-2 b\n[x] 2 c\n");
     let report = Report { title: "t".to_owned(), ..Report::default() };
-    record.decide(Vec::new(), vec![RunEvent::WritingBegan, RunEvent::RunCompleted { report }], 0).unwrap();
+    record
+        .decide(
+            Vec::new(),
+            vec![RunEvent::WritingBegan(WritingBegan {}), RunEvent::RunCompleted(RunCompleted { report })],
+            0,
+        )
+        .unwrap();
     assert_eq!(record.state().status, RunStatus::Completed);
-    assert_eq!(record.state().usage.model_calls, 3);
+    assert_eq!(record.state().spending.used.model_calls, 3);
     assert!(record.state().pending.is_empty());
 }
 
@@ -258,14 +278,18 @@ fn what_is_used_counts_once_whatever_becomes_of_it() {
     let mut record = planned();
     let outcome = record.outcome(leaf("1-1"), 1);
     record.decide(vec![Input::Agent { seq: outcome }], Vec::new(), 0).unwrap();
-    assert_eq!(record.state().usage.model_calls, 1);
+    assert_eq!(record.state().spending.used.model_calls, 1);
     record.outcome(leaf("1-1"), 1);
-    let stop = RunEvent::RunAborted { why: StopReason::Cancelled, reason: "enough".to_owned(), report: None };
+    let stop = RunEvent::RunAborted(RunAborted {
+        why: StopReason::Cancelled,
+        reason: "enough".to_owned(),
+        report: None,
+    });
     record.decide(Vec::new(), vec![stop], 0).unwrap();
-    assert_eq!(record.state().usage.model_calls, 2);
+    assert_eq!(record.state().spending.used.model_calls, 2);
     assert_eq!(record.status(&leaf("1-1")), TaskStatus::Aborted);
     record.outcome(leaf("1-1"), 1);
-    assert_eq!(record.state().usage.model_calls, 3);
+    assert_eq!(record.state().spending.used.model_calls, 3);
     assert!(record.state().pending.is_empty());
 }
 
@@ -300,7 +324,7 @@ fn what_cannot_follow_is_named() {
     assert!(matches!(start(&mut planned(), leaf("1"), 1), Err(ApplyError::UnknownTask { .. })));
     assert!(matches!(start(&mut planned(), leaf("2"), 1), Err(ApplyError::WrongGeneration { .. })));
     assert!(matches!(start(&mut planned(), leaf("1-1"), 0), Err(ApplyError::WrongAttempt { .. })));
-    let blocked = RunEvent::TaskBlocked { task: "1-1".parse().unwrap(), reason: String::new() };
+    let blocked = RunEvent::TaskBlocked(TaskBlocked { task: "1-1".parse().unwrap(), reason: String::new() });
     assert_eq!(
         planned().decide(Vec::new(), vec![blocked], 0),
         Err(ApplyError::IllegalTransition {
@@ -315,7 +339,7 @@ fn what_cannot_follow_is_named() {
         record.decide(Vec::new(), Vec::new(), 0),
         Err(ApplyError::BatchIncomplete { missing: 2, .. })
     ));
-    let failed = || RunEvent::RunFailed { reason: "no".to_owned() };
+    let failed = || RunEvent::RunFailed(RunFailed { reason: "no".to_owned() });
     let mut record = planned();
     record.decide(Vec::new(), vec![failed()], 0).unwrap();
     assert!(matches!(record.decide(Vec::new(), vec![failed()], 0), Err(ApplyError::RunEnded { .. })));

@@ -6,21 +6,24 @@
 
 mod examples;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use muster_shared::run::{EVENT_VERSION, RunEvent};
 use muster_shared::wire::{Body, Encoding, Envelope, MessageKind, decode, encode, schema};
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-fn golden(name: &str, made: &str) -> String {
-    let path = folder().join(name);
+fn golden(folder: &Path, name: &str, made: &str) -> String {
+    let path = folder.join(name);
     match std::fs::read_to_string(&path) {
         Ok(kept) if kept == made => kept,
         other => {
             let update = std::env::var_os("UPDATE_GOLDEN").is_some();
             assert!(update, "{name} is missing or differs; if that is meant, set UPDATE_GOLDEN=1");
+            std::fs::create_dir_all(folder).unwrap();
             std::fs::write(&path, made).unwrap();
             drop(other);
             made.to_owned()
@@ -32,11 +35,12 @@ fn golden(name: &str, made: &str) -> String {
 fn every_message_is_written_and_read_as_in_the_first_version() {
     for (name, envelope) in examples::envelopes() {
         let json = serde_json::to_string_pretty(&envelope).unwrap() + "\n";
-        let kept = golden(&format!("{name}.json"), &json);
+        let kept = golden(&folder("v1"), &format!("{name}.json"), &json);
         assert_eq!(decode::<Envelope>(kept.as_bytes(), Encoding::Json).unwrap(), envelope, "{name}");
 
         let packed = hex::encode(encode(&envelope, Encoding::MessagePack).unwrap()) + "\n";
-        let kept = hex::decode(golden(&format!("{name}.msgpack.hex"), &packed).trim()).unwrap();
+        let kept =
+            hex::decode(golden(&folder("v1"), &format!("{name}.msgpack.hex"), &packed).trim()).unwrap();
         assert_eq!(decode::<Envelope>(&kept, Encoding::MessagePack).unwrap(), envelope, "{name}");
     }
 }
@@ -44,7 +48,7 @@ fn every_message_is_written_and_read_as_in_the_first_version() {
 #[test]
 fn every_kept_file_can_still_be_read() {
     let mut read = 0;
-    for file in std::fs::read_dir(folder()).unwrap() {
+    for file in std::fs::read_dir(folder("v1")).unwrap() {
         let path = file.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let result = match path.extension().and_then(|extension| extension.to_str()) {
@@ -73,6 +77,67 @@ fn there_is_an_example_of_every_kind_and_every_run_event() {
     let declared = schema.matches(r#""event":{"const":""#).count()
         + schema.matches(r#""event":{"type":"string","const":""#).count();
     assert_eq!(names.len(), declared, "{names:?}");
+}
+
+/// One event of every kind, by name.
+fn events() -> BTreeMap<&'static str, RunEvent> {
+    let examples = examples::envelopes();
+    let decided = examples.into_iter().filter_map(|(_, envelope)| match envelope.body {
+        Body::Decided(decided) => Some(decided.events),
+        _ => None,
+    });
+    let mut events = BTreeMap::new();
+    for event in decided.flatten() {
+        events.entry(event.name()).or_insert(event);
+    }
+    events
+}
+
+/// A decision that says this and nothing else.
+fn deciding(event: &RunEvent) -> Envelope {
+    let decided = examples::envelopes().into_iter().find_map(|(_, mut envelope)| match &mut envelope.body {
+        Body::Decided(decided) => {
+            decided.events = vec![event.clone()];
+            Some(envelope)
+        }
+        _ => None,
+    });
+    decided.unwrap()
+}
+
+#[test]
+fn every_kind_of_event_has_a_file_of_the_present_version() {
+    let (present, events) = (folder(&format!("events/v{EVENT_VERSION}")), events());
+    for name in RunEvent::NAMES {
+        let event = events.get(name).unwrap_or_else(|| panic!("no example has the event {name}"));
+        let json = serde_json::to_string_pretty(event).unwrap() + "\n";
+        let kept = golden(&present, &format!("{name}.json"), &json);
+        assert_eq!(serde_json::from_str::<RunEvent>(&kept).unwrap(), *event, "{name}");
+        let named: serde_json::Value = serde_json::from_str(&kept).unwrap();
+        assert_eq!(named["event"], *name);
+
+        let travels = deciding(event);
+        let packed = encode(&travels, Encoding::MessagePack).unwrap();
+        assert_eq!(decode::<Envelope>(&packed, Encoding::MessagePack).unwrap(), travels, "{name}");
+    }
+    let files = std::fs::read_dir(present).unwrap().count();
+    assert_eq!(files, RunEvent::NAMES.len(), "a file of a kind that there is no more");
+}
+
+#[test]
+fn events_of_every_version_can_still_be_read() {
+    let mut read = 0;
+    for version in std::fs::read_dir(folder("events")).unwrap() {
+        for file in std::fs::read_dir(version.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let event = serde_json::from_str::<RunEvent>(&text);
+            let event = event.unwrap_or_else(|wrong| panic!("{}: {wrong:?}", path.display()));
+            assert_eq!(Some(event.name()), path.file_stem().unwrap().to_str());
+            read += 1;
+        }
+    }
+    assert!(read >= RunEvent::NAMES.len(), "only {read} files");
 }
 
 #[test]

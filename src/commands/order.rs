@@ -9,6 +9,7 @@ use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{RunId, Seq, TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use muster_shared::wire::{Command, Encoding};
 use serde_json::json;
@@ -116,7 +117,7 @@ impl Target {
             return Err(Failure::failed(format!("run {}: {reason}", run.short()))
                 .help(format!("`muster show {}` shows how it stands", run.short())));
         }
-        if recorded.events.iter().any(|event| matches!(event, RunEvent::RunPaused { .. })) {
+        if recorded.events.iter().any(|event| matches!(event, RunEvent::RunPaused(_))) {
             watch.until_put_down(until).await;
         }
         tell(args, watch.state.as_ref().as_ref(), run, id, &recorded)
@@ -139,7 +140,7 @@ fn tell(
     if args.json {
         output::json(&json!({
             "run": run, "request": id, "seq": seq, "events": events, "at_work": at_work,
-            "status": state.map(|state| state.status), "paused": state.and_then(|state| state.paused.as_ref()),
+            "status": state.map(|state| state.status), "paused": state.and_then(|state| state.control.paused.as_ref()),
         }))?;
     } else {
         output::line(&render::orders::told(run, events, at_work))?;
@@ -180,7 +181,7 @@ impl RunWatch {
             .state
             .as_ref()
             .as_ref()
-            .is_some_and(|state: &RunState| at_work(state) > 0 && state.paused.is_some())
+            .is_some_and(|state: &RunState| at_work(state) > 0 && state.control.paused.is_some())
         {
             if !matches!(self.next(until).await, Some(Ok(_))) {
                 return;
@@ -226,7 +227,7 @@ fn at_work(state: &RunState) -> usize {
 
 fn refusal(events: &[RunEvent], wanted: Uuid) -> Option<&str> {
     events.iter().find_map(|event| match event {
-        RunEvent::RequestRefused { id, reason } if *id == wanted => Some(reason.as_str()),
+        RunEvent::RequestRefused(RequestRefused { id, reason }) if *id == wanted => Some(reason.as_str()),
         _ => None,
     })
 }

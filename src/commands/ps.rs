@@ -84,7 +84,7 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         }
         for run in newest.runs {
             let short = run.id.short();
-            if run.paused.is_some() {
+            if run.control.paused.is_some() {
                 output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
             }
             for waits in waits_for(&run, &agents).iter().filter(|waits| waits.is_lacking()) {

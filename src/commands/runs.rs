@@ -86,6 +86,6 @@ pub(super) fn is_complete(state: &RunState) -> bool {
 fn brief(state: &RunState) -> Value {
     json!({
         "run": state.id, "status": state.status, "complete": is_complete(state), "count": count(state), "goal": state.goal.text, "created_at": state.created_at,
-        "ended_at": state.ended_at, "paused": state.paused, "parent": state.goal.parent, "usage": state.used(), "reason": state.reason,
+        "ended_at": state.ended_at, "paused": state.control.paused, "parent": state.goal.parent, "usage": state.used(), "reason": state.reason,
     })
 }

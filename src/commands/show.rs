@@ -1,5 +1,7 @@
 //! `muster show`: one run in full, or a part of it.
 
+use std::collections::BTreeMap;
+
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::{summary, unknown_task};
@@ -151,7 +153,7 @@ fn brief_task(task: &mut Value) {
 
 fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
     if args.refinements {
-        let refinements = state.wanted.iter().map(|(wanted, reasons)| {
+        let refinements = state.refining.wanted.iter().map(|(wanted, reasons)| {
             let done = render::run::refinement_of(state, *wanted);
             json!({
                 "number": wanted,
@@ -163,12 +165,11 @@ fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
         return Value::Array(refinements.collect());
     }
     match (args.task.as_ref().map(|task| &task.at), args.reflection) {
-        (Some(index), true) => json!(state.reflections.get(index)),
-        (None, true) => json!(state.reflections),
+        (Some(index), true) => json!(state.reflection(index)),
+        (None, true) => json!(state.reflections().collect::<BTreeMap<_, _>>()),
         (None, false) => {
-            let mut whole = json!(state);
+            let mut whole = render::json::run(state);
             whole["waits_for"] = json!(waits);
-            whole["usage"] = json!(state.used());
             whole["summaries"] = json!(summary::all(state, Detail::Seen));
             whole["complete"] = json!(runs::is_complete(state));
             whole["count"] = json!(count(state));
@@ -178,9 +179,9 @@ fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
         (Some(index), false) => json!({
             "index": index,
             "task": state.plan.as_ref().and_then(|plan| plan.tasks.get(index)),
-            "state": state.planned(index),
-            "reflection": state.reflections.get(index),
-            "stale": state.stale.get(index),
+            "state": state.planned(index).map(render::json::task),
+            "reflection": state.reflection(index),
+            "stale": state.planned(index).and_then(|task| task.stale.as_ref()),
             "summary": summary::of(state, index, Detail::Seen),
         }),
     }

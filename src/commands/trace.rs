@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::StreamExt;
 use muster_bus::{RecordFilter, Unreadable};
 use muster_shared::ids::{RunId, Seq, TaskId};
+use muster_shared::run::event::ChildBegun;
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 
 use super::select;
@@ -211,7 +212,11 @@ fn begun(entry: &Entry) -> Vec<(TaskId, RunId)> {
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => &[],
     };
     let begun = events.iter().filter_map(|event| {
-        if let RunEvent::ChildBegun { task, run, .. } = event { Some((task.clone(), *run)) } else { None }
+        if let RunEvent::ChildBegun(ChildBegun { task, run, .. }) = event {
+            Some((task.clone(), *run))
+        } else {
+            None
+        }
     });
     begun.collect()
 }

@@ -9,7 +9,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope};
 
 use super::paint::Paint;
-use super::{figures, progress, run, runs, tap, trace};
+use super::{figures, json, progress, run, runs, tap, trace};
 
 #[derive(serde::Deserialize)]
 struct Line {
@@ -73,13 +73,21 @@ fn a_record_of_version_1_folds_and_breaks_no_invariant() {
 }
 
 #[test]
+fn programs_find_the_fields_side_by_side() {
+    let shown = json::run(states().last().unwrap());
+    let mut fields: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    insta::assert_snapshot!("show_json_fields", fields.join("\n"));
+}
+
+#[test]
 fn it_is_shown() {
     let states = states();
     let last = states.last().unwrap();
     let now = last.ended_at.unwrap();
     insta::assert_snapshot!("show", run::show(last, now, None, Paint::PLAIN));
     insta::assert_snapshot!("show_narrow", run::show(last, now, Some(40), Paint::PLAIN));
-    let index = last.reflections.keys().next().unwrap();
+    let index = last.reflections().map(|(index, _)| index).next().unwrap();
     insta::assert_snapshot!("show_task", run::task(last, index, Some(60), Paint::PLAIN).unwrap());
     insta::assert_snapshot!("runs", runs::table(std::slice::from_ref(last), now));
 }

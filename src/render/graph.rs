@@ -31,7 +31,7 @@ const LOOKS: [Look; 7] = [
 
 const fn look(status: TaskStatus) -> &'static Look {
     match status {
-        TaskStatus::Created => &LOOKS[0],
+        TaskStatus::Created | TaskStatus::Waiting => &LOOKS[0],
         TaskStatus::Queued => &LOOKS[1],
         TaskStatus::Processing => &LOOKS[2],
         TaskStatus::Completed | TaskStatus::Split => &LOOKS[3],
@@ -216,6 +216,7 @@ mod tests {
 
     use muster_shared::flow::{Goal, PlanTask, RunLimits};
     use muster_shared::ids::{Role, RunId, TaskId};
+    use muster_shared::run::event::{PlanAdopted, RunCreated};
     use muster_shared::run::{RunEvent, RunState, apply_event};
     use muster_shared::time::Millis;
     use proptest::prelude::*;
@@ -233,14 +234,14 @@ mod tests {
         let plan = Plan { goal: "g".to_owned(), tasks };
         let id = RunId::from_uuid(uuid::Uuid::from_u128(1));
         let mut state = None;
-        let created = RunEvent::RunCreated {
+        let created = RunEvent::RunCreated(RunCreated {
             goal: Box::new(Goal::new("say \"hello\"")),
             limits: RunLimits::default(),
             event_version: 1,
             secret: String::new(),
             deadline: Millis(10),
-        };
-        let adopted = RunEvent::PlanAdopted { plan: plan.clone(), repairs: Vec::new() };
+        });
+        let adopted = RunEvent::PlanAdopted(PlanAdopted { plan: plan.clone(), repairs: Vec::new() });
         for event in [created, adopted] {
             apply_event(&mut state, id, &event, Millis(1)).unwrap();
         }

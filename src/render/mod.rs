@@ -11,6 +11,7 @@ pub(crate) mod figures;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod golden;
 pub(crate) mod graph;
+pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod markdown;
 #[cfg(feature = "bench")]

@@ -65,7 +65,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
     for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Refine(_))) {
         lines.extend(phase(state, doing, task, "change the plan"));
     }
-    for (number, settling) in &state.settling {
+    for (number, settling) in &state.conflicts.settling {
         lines.extend(phase(state, doing, &TaskId::Settle(*number), &settling.task.name));
     }
     if let Some(line) = phase(state, doing, &TaskId::Write, "write the report") {
@@ -125,7 +125,7 @@ fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<T
     let taken = state.seen_with(task);
     let status = progress::seen(state, task).unwrap_or(found.status);
     let mark = match status {
-        TaskStatus::Created | TaskStatus::Queued => Mark::NotStarted,
+        TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued => Mark::NotStarted,
         TaskStatus::Processing => Mark::InWork,
         TaskStatus::Completed | TaskStatus::Split => Mark::Done,
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
@@ -210,10 +210,10 @@ impl Told {
                 changes.push(plain(&line, DEFAULT_WIDTH));
             }
         }
-        for (lines, _) in state.refinements.iter().skip(self.refinements) {
+        for (lines, _) in state.refining.done.iter().skip(self.refinements) {
             changes.extend(lines.iter().map(|line| figures::one_line(&format!("plan changed: {line}"), 200)));
         }
-        self.refinements = state.refinements.len();
+        self.refinements = state.refining.done.len();
         changes
     }
 }

@@ -82,11 +82,10 @@ pub(crate) fn task(
     say("blueprint", planned.blueprint.as_ref().map_or("", |call| call.name.as_str()));
     say("priority", &own_priority(planned.priority));
     say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
-    say("stale", state.stale.get(index).map_or("", String::as_str));
-    let answers = state.responses.tasks.get(&TaskId::Leaf(index.clone()));
-    say("model", answers.and_then(|answers| answers.model.as_deref()).unwrap_or_default());
+    say("stale", found.and_then(|found| found.stale.as_deref()).unwrap_or_default());
+    say("model", found.and_then(|found| found.answers.model.as_deref()).unwrap_or_default());
     say("in part", in_part(state, index).unwrap_or_default());
-    for (needed, why) in state.responses.without.get(index).into_iter().flatten() {
+    for (needed, why) in found.into_iter().flat_map(|found| &found.without) {
         say("without", &format!("{needed}: {why}"));
     }
     let reasons = found.map(|found| found.reasons.as_slice()).unwrap_or_default();
@@ -96,7 +95,7 @@ pub(crate) fn task(
     let milestones = milestones(state, index).join("\n");
     let summed_up = summary::of(state, index, Detail::Seen).map(|summary| summary.long).unwrap_or_default();
     let result = found.and_then(result_of).map(result_text).unwrap_or_default();
-    let reflection = state.reflections.get(index).map(|one| reflection(index, one)).unwrap_or_default();
+    let reflection = state.reflection(index).map(|one| reflection(index, one)).unwrap_or_default();
     let parts = [
         lines.join("\n"),
         section("Milestones", &milestones, paint),
@@ -110,7 +109,7 @@ pub(crate) fn task(
 
 /// All reflections, or that on one task; nothing when there is none.
 pub(crate) fn reflections_of(state: &RunState, only: Option<&TaskIndex>) -> Option<String> {
-    let wanted = state.reflections.iter().filter(|(index, _)| only.is_none_or(|only| *index == only));
+    let wanted = state.reflections().filter(|(index, _)| only.is_none_or(|only| *index == only));
     let lines: Vec<String> = wanted.map(|(index, one)| reflection(index, one)).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
@@ -159,7 +158,7 @@ fn own_priority(priority: i8) -> String {
 }
 
 fn lessons(state: &RunState) -> String {
-    let lines = state.lessons.iter().map(|lesson| format!("- {}", figures::one_line(lesson, 400)));
+    let lines = state.planning.lessons.iter().map(|lesson| format!("- {}", figures::one_line(lesson, 400)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -229,7 +228,7 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
     if state.responses.failures > 0 {
         lines.push(format!("  failed  {}", failures(state)));
     }
-    if let Some(paused) = &state.paused {
+    if let Some(paused) = &state.control.paused {
         let since = figures::span(now.since(paused.since));
         lines.push(format!("  paused  for {since}: {}", figures::one_line(&paused.reason, 600)));
     }
@@ -272,7 +271,7 @@ fn results(state: &RunState) -> String {
         let name = planned.map_or("", |task| &task.name);
         lines.push(format!("{index} {}", figures::one_line(name, 90)));
         lines.extend(how_it_ended(outcome).map(|how| format!("  {}", figures::one_line(&how, 600))));
-        if let Some(stale) = state.stale.get(index) {
+        if let Some(stale) = &found.stale {
             let stale = format!("rests on what has changed: {stale}");
             lines.push(format!("  ! {}", figures::one_line(&stale, 300)));
         }
@@ -344,7 +343,7 @@ fn reflection(index: &TaskIndex, reflection: &Reflection) -> String {
 
 fn refinements(state: &RunState) -> String {
     let mut lines = Vec::new();
-    for (number, reasons) in &state.wanted {
+    for (number, reasons) in &state.refining.wanted {
         lines.push(format!("{number}. {}", figures::one_line(&reasons.join("; "), 300)));
         let Some((changes, refused)) = refinement_of(state, *number) else {
             lines.push("   not carried out".to_owned());
@@ -375,7 +374,7 @@ pub(crate) fn refinement_of(state: &RunState, number: u32) -> Option<&(Vec<Strin
         | TaskId::DraftReview(_) => None,
     });
     // One that failed leaves nothing behind.
-    state.refinements.get(done.position(|done| done == number)?)
+    state.refining.done.get(done.position(|done| done == number)?)
 }
 
 /// An operation in a few words.

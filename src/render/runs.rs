@@ -35,7 +35,7 @@ fn row(run: &RunState, now: Millis) -> Vec<String> {
 /// The state of a run in a word or two.
 pub(crate) fn word(run: &RunState) -> &'static str {
     match run.status {
-        RunStatus::Created | RunStatus::Processing if run.paused.is_some() => "paused",
+        RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() => "paused",
         RunStatus::Processing if run.is_held() => "waits for an answer",
         RunStatus::Created => "created",
         RunStatus::Processing => "in work",
@@ -53,7 +53,7 @@ pub(crate) fn word(run: &RunState) -> &'static str {
 pub(crate) fn painted(run: &RunState, paint: Paint) -> String {
     let word = word(run);
     match run.status {
-        RunStatus::Created | RunStatus::Processing if run.paused.is_some() || run.is_held() => {
+        RunStatus::Created | RunStatus::Processing if run.control.paused.is_some() || run.is_held() => {
             paint.warn(word)
         }
         RunStatus::Created | RunStatus::Processing => paint.busy(word),

@@ -4,6 +4,7 @@ use muster_bus::subject::Subject;
 use muster_shared::flow::{Awaited, PeerAnswer, Wait};
 use muster_shared::ids::AgentId;
 use muster_shared::run::RunEvent;
+use muster_shared::run::event::{InformationShared, TaskAnswered};
 use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
@@ -83,7 +84,7 @@ fn kind(body: &Body) -> String {
 /// An event by its name. What peers tell and answer each other is told with it.
 fn event(event: &RunEvent) -> String {
     match event {
-        RunEvent::TaskAnswered { task, observation, answer: Some(answer), .. } => {
+        RunEvent::TaskAnswered(TaskAnswered { task, observation, answer: Some(answer), .. }) => {
             let what = match **answer {
                 PeerAnswer::HelpGiven { .. } => "help given",
                 PeerAnswer::InformationShared { .. } => "information shared",
@@ -94,7 +95,7 @@ fn event(event: &RunEvent) -> String {
             };
             format!("{what} to {task}: {}", observation.content)
         }
-        RunEvent::InformationShared { from, person, text, .. } => {
+        RunEvent::InformationShared(InformationShared { from, person, text, .. }) => {
             let from = from.as_ref().map_or_else(|| person.clone(), ToString::to_string);
             format!("{} from {from}: {text}", event.name())
         }

@@ -10,6 +10,7 @@ use futures::StreamExt;
 use muster_bus::{ControlTarget, RecordFilter};
 use muster_shared::flow::{Ending, ObservationStatus, Outcome, Product, Step, TaskOffered, Work};
 use muster_shared::ids::{AgentId, Attempt, Generation, RunId, Seq, TaskId};
+use muster_shared::run::event::TaskOrphaned;
 use muster_shared::run::{AgentEvent, Decided, EventKind, RecordEvent, RunEvent};
 use muster_shared::wire::{ControlMessage, LiveKind};
 use serde_json::{Value, json};
@@ -186,7 +187,7 @@ impl Ground {
 
     /// An orchestrator decides that an agent is lost with the task.
     async fn orphan(&self, offer: &TaskOffered, agent: &AgentId) {
-        let lost = RunEvent::TaskOrphaned {
+        let lost = RunEvent::TaskOrphaned(TaskOrphaned {
             task: offer.task.clone(),
             generation: offer.generation,
             attempt: Attempt(1),
@@ -194,7 +195,7 @@ impl Ground {
             reason: "its connection ended".into(),
             last_step: 0,
             beside: 0,
-        };
+        });
         self.decide(offer.run, vec![lost], &[]).await;
     }
 

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::ids::Seq;
+use muster_shared::run::event::RunCreated;
 use muster_shared::run::{AgentEvent, Input, RecordEvent, RunEvent};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
@@ -68,12 +69,19 @@ async fn the_runs_own_secret_stays_even_beside_another() {
         lessons: Vec::new(),
     }];
     let (event_version, deadline) = (1, Millis(1));
-    decision.events =
-        vec![RunEvent::RunCreated { goal, limits, event_version, secret: secret.clone(), deadline }];
+    decision.events = vec![RunEvent::RunCreated(RunCreated {
+        goal,
+        limits,
+        event_version,
+        secret: secret.clone(),
+        deadline,
+    })];
     bus.record().append_decision(run, Seq(0), &decision, &[], Encoding::Json).await.unwrap();
     let entries = bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
     let RecordEvent::Decided(read) = &entries[0].event else { panic!("{entries:?}") };
-    let RunEvent::RunCreated { secret: kept, goal, .. } = &read.events[0] else { panic!("{read:?}") };
+    let RunEvent::RunCreated(RunCreated { secret: kept, goal, .. }) = &read.events[0] else {
+        panic!("{read:?}")
+    };
     assert_eq!(kept, &secret);
     assert!(matches!(&read.inputs[0], Input::Goal { secret: kept, .. } if kept == &secret));
     assert_eq!(goal.text, "what is [redacted]?");

@@ -15,7 +15,7 @@ use super::failure::{self, Failure};
 /// Ends the tries of tasks whose role has been away for too long. Who is away for less stands among the queues that the
 /// situation names; that is told from outside, and stands in the record.
 pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
-    let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.paused.is_none();
+    let may = |run: &&RunState| run.event_version >= REPAIRS_SINCE && run.control.paused.is_none();
     let Some(run) = decision.open().filter(may) else { return };
     let capacity = decision.capacity();
     let waited = Duration::from_millis(run.limits.wait_for_role_ms);
@@ -59,6 +59,7 @@ fn awaited(state: &TaskState) -> Option<(&Role, &Queue)> {
         (
             TaskStatus::Queued
             | TaskStatus::Created
+            | TaskStatus::Waiting
             | TaskStatus::Processing
             | TaskStatus::Completed
             | TaskStatus::Failed

@@ -2,6 +2,7 @@
 //! off is word that somebody has begun a task, for which a few small parts are kept; for anything else a copy is.
 
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
+use muster_shared::run::event::TaskStarted;
 use muster_shared::run::{AgentEvent, AgentKey, Input, RunEvent, RunState, TaskState};
 
 use super::is_of_agent;
@@ -24,7 +25,7 @@ impl AsItWas {
     /// The event is about to be folded.
     pub(super) fn before_event(&mut self, run: &RunState, event: &RunEvent) {
         let Self::Parts { tasks, .. } = self else { return };
-        let RunEvent::TaskStarted { task, .. } = event else { return self.keep_whole(run) };
+        let RunEvent::TaskStarted(TaskStarted { task, .. }) = event else { return self.keep_whole(run) };
         // It changes the task, and the states of those above it that follow from it.
         let above = task.as_leaf().map(TaskIndex::planned).and_then(|index| index.parent());
         let above = std::iter::successors(above, TaskIndex::parent).map(TaskId::Leaf);

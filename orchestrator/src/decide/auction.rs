@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use muster_shared::flow::{Auction, Award, Bid, CallForProposals, Pattern};
 use muster_shared::ids::{AgentId, Generation, Role, TaskId, TaskIndex};
-use muster_shared::run::{AgentKey, REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::run::event::{AuctionOpened, BidHeld, TaskAwarded};
+use muster_shared::run::{AgentKey, REPAIRS_SINCE, RunState, TEAMS_SINCE};
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 
@@ -28,14 +29,14 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
         return false;
     };
     let number = next_number(run, task);
-    match run.auctions.get(&index).filter(|auction| auction.number == number) {
+    match run.auction(&index).filter(|auction| auction.number == number) {
         Some(Auction { award: Some(_), .. }) => false,
         Some(Auction { closes, .. }) if closes.after(GRACE) <= now => {
             if decision.only_looks() {
                 return false;
             }
             let reasons = vec!["no bids were brought in time: it is given out as any other".to_owned()];
-            decision.emit(RunEvent::TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
+            decision.emit(TaskAwarded { task: index, number, bids: Vec::new(), to: None, reasons });
             false
         }
         Some(_) => true,
@@ -46,7 +47,7 @@ pub(super) fn holds_back(decision: &mut DecisionBuilder<'_>, task: &TaskId, role
             }
             let (window, most) = (Duration::from_millis(call.window_ms), run.limits.auction.max_bids);
             not_taken(decision, &index);
-            decision.emit(RunEvent::AuctionOpened { task: index, number, closes: now.after(window) });
+            decision.emit(AuctionOpened { task: index, number, closes: now.after(window) });
             decision.effect(Effect::CallForProposals { call: Box::new(call), most });
             true
         }
@@ -62,7 +63,7 @@ pub(super) fn close(
 ) {
     let now = decision.now();
     let Some(run) = decision.open() else { return };
-    let open = run.auctions.get(task).filter(|open| open.number == number && open.award.is_none());
+    let open = run.auction(task).filter(|open| open.number == number && open.award.is_none());
     if open.is_none() {
         return;
     }
@@ -85,7 +86,7 @@ pub(super) fn close(
         let why = if bids.is_empty() { "nobody bid" } else { "no bid can be taken" };
         reasons.push(format!("{why}: it is given out as any other"));
     }
-    decision.emit(RunEvent::TaskAwarded { task: task.clone(), number, bids, to, reasons });
+    decision.emit(TaskAwarded { task: task.clone(), number, bids, to, reasons });
 }
 
 /// What is known of agents from this run and from earlier ones.
@@ -101,7 +102,7 @@ fn records(here: &BTreeMap<AgentId, Tally>, before: &BTreeMap<AgentId, Tally>) -
 /// Whose bid for the next offer of a task won. Who has no room for it in time has promised too much.
 pub(super) fn awarded(run: &RunState, task: &TaskIndex, now: Millis) -> Option<AgentId> {
     let leaf = TaskId::Leaf(task.clone());
-    let auction = run.auctions.get(task)?;
+    let auction = run.auction(task)?;
     let is_for_next = auction.number == next_number(run, &leaf) && auctioned(run, &leaf).is_some();
     let award = auction.award.as_ref().filter(|_| is_for_next)?;
     award.to.clone().filter(|_| until(run, award).is_none_or(|until| now < until))
@@ -129,7 +130,8 @@ pub(super) fn held(decision: &mut DecisionBuilder<'_>, key: &AgentKey, counts: b
 
 /// When the run has to be looked at again for bids that did not come, and for winners that have no room.
 pub(super) fn next_end(run: &RunState) -> Option<Millis> {
-    let ends = run.auctions.iter().filter_map(|(task, auction)| match &auction.award {
+    let auctions = run.leaves().filter_map(|(task, state)| Some((task, state.auction.as_ref()?)));
+    let ends = auctions.filter_map(|(task, auction)| match &auction.award {
         None => Some(auction.closes.after(GRACE)),
         Some(award) => {
             let waits = auction.number == next_number(run, &TaskId::Leaf(task.clone()));
@@ -165,12 +167,12 @@ fn tell(
     (promised_ms, took_ms): (u64, u64),
     kept: bool,
 ) {
-    decision.emit(RunEvent::BidHeld { task, agent, promised_ms, took_ms, kept });
+    decision.emit(BidHeld { task, agent, promised_ms, took_ms, kept });
 }
 
 /// The bid that won the newest auction of a task and was not held against anything yet, and since when it counts.
 fn promise<'a>(run: &'a RunState, task: &TaskIndex) -> Option<(&'a Bid, Millis)> {
-    let auction = run.auctions.get(task)?;
+    let auction = run.auction(task)?;
     let award = auction.award.as_ref().filter(|award| award.kept.is_none())?;
     let agent = award.to.as_ref()?;
     let bid = auction.bids.iter().find(|bid| bid.agent == *agent)?;

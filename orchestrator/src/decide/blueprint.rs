@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::blueprint::{self, BlueprintProgress, Ended, StepOutcome};
 use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskStatus};
 use muster_shared::ids::TaskIndex;
-use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunEvent, RunState};
+use muster_shared::run::event::{PlanAdopted, RunFailed, StepsExpanded};
+use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunState};
 
 use super::builder::DecisionBuilder;
 use super::{questions, review, survey};
@@ -47,16 +48,16 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     if !wrong.is_empty() {
         let reason =
             format!("the blueprint {} cannot be used here: {}", filled.blueprint.name, wrong.join("; "));
-        return decision.emit(RunEvent::RunFailed { reason });
+        return decision.emit(RunFailed { reason });
     }
     let plan = Plan { goal: run.goal.text.clone(), tasks: BTreeMap::new() };
-    decision.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+    decision.emit(PlanAdopted { plan, repairs: Vec::new() });
     review::begin(decision, &[]);
 }
 
 /// Adds what follows from what has ended. Tells whether anything was decided.
 pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
-    let may = |run: &&RunState| run.phase == Phase::Executing && run.paused.is_none();
+    let may = |run: &&RunState| run.phase == Phase::Executing && run.control.paused.is_none();
     let Some(run) = decision.open().filter(may) else { return false };
     let (Some(filled), Some(plan)) = (&run.goal.blueprint, &run.plan) else { return false };
     if filled.blueprint.steps.iter().all(|step| is_closed(run, &step.id, step.fallback.is_empty())) {
@@ -67,7 +68,7 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
     let progress = BlueprintProgress {
         limits: &run.limits,
         plan,
-        step_outcomes: &run.expansion,
+        step_outcomes: &run.planning.expansion,
         ended: &ended,
         approvals: &approvals,
         in_batches: run.event_version >= REPAIRS_SINCE,
@@ -77,7 +78,7 @@ pub(super) fn expand(decision: &mut DecisionBuilder<'_>) -> bool {
         asked(run).filter(|(_, end)| end.is_none()).map(|(step, _)| step.to_owned()).collect();
     let (is_empty, questions) = (found.is_empty(), found.questions);
     if !is_empty {
-        decision.emit(RunEvent::StepsExpanded { step_outcomes: found.step_outcomes, tasks: found.tasks });
+        decision.emit(StepsExpanded { step_outcomes: found.step_outcomes, tasks: found.tasks });
     }
     let mut anything = !is_empty;
     for blueprint::ApprovalQuestion { step, text } in
@@ -126,7 +127,7 @@ pub(super) fn waits_for_approval(run: &RunState) -> bool {
 
 /// Whether nothing more can be decided of a step.
 fn is_closed(run: &RunState, step: &str, has_no_fallback: bool) -> bool {
-    match run.expansion.get(step) {
+    match run.planning.expansion.get(step) {
         Some(StepOutcome::LeftOut { .. }) => true,
         Some(StepOutcome::Placed { fallback, .. }) => has_no_fallback || !fallback.is_empty(),
         None => false,
@@ -151,7 +152,7 @@ fn ended(run: &RunState, plan: &Plan) -> BTreeMap<TaskIndex, Ended> {
 /// What a report by a blueprint lacks: parts that it was to have, items that there was no room for.
 pub(super) fn shortcomings(run: &RunState, report: &Report) -> Vec<String> {
     let Some(filled) = &run.goal.blueprint else { return Vec::new() };
-    let notes = run.expansion.iter().filter_map(|(step, outcome)| match outcome {
+    let notes = run.planning.expansion.iter().filter_map(|(step, outcome)| match outcome {
         StepOutcome::Placed { note, .. } if !note.is_empty() => Some(format!("step {step}: {note}")),
         StepOutcome::Placed { .. } | StepOutcome::LeftOut { .. } => None,
     });

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use muster_shared::flow::{Budget, Plan, ReflectionLevel};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Allotment, Phase, RunEvent, RunState, StopReason, TaskState};
+use muster_shared::run::event::TaskSkipped;
+use muster_shared::run::{Allotment, Phase, RunState, StopReason, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::{control, groups, survey};
@@ -87,7 +88,7 @@ pub(super) fn leave_out_the_rest(decision: &mut DecisionBuilder<'_>) {
     let left: Vec<TaskIndex> =
         waiting_leaves(run).chain(groups::waiting_members(run, None)).cloned().collect();
     for task in left {
-        decision.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
+        decision.emit(TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 
@@ -151,11 +152,15 @@ pub(super) fn note(run: &RunState) -> Option<String> {
 
 /// What is neither used nor set aside.
 fn free(run: &RunState) -> Budget {
-    let left = run.limits.budget.left(&run.usage);
+    let left = run.limits.budget.left(&run.spending.used);
     // What a child may use is its task's: it counts as used when the child tells what it used.
     let children = run.children.values().filter(|child| child.end.is_none()).map(|child| &child.goal.budget);
     let left = children.fold(left, |left, budget| left.without(budget));
-    run.allotted.iter().filter(|kept| is_open(run, kept)).fold(left, |left, kept| left.without(&kept.budget))
+    run.spending
+        .allotted
+        .iter()
+        .filter(|kept| is_open(run, kept))
+        .fold(left, |left, kept| left.without(&kept.budget))
 }
 
 /// Whether what was set aside may still be used, or may have been.

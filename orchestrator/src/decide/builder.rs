@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
+use muster_shared::run::event::{TaskAborted, TaskCompleted, TaskFailed};
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
 use muster_shared::time::Millis;
 use uuid::Uuid;
@@ -42,7 +43,7 @@ pub(super) struct DecisionBuilder<'a> {
 
 impl<'a> DecisionBuilder<'a> {
     pub(super) fn new(run: Option<RunState>, situation: Situation<'a>) -> Self {
-        let may_wait = run.as_ref().is_some_and(|run| run.paused.is_none());
+        let may_wait = run.as_ref().is_some_and(|run| run.control.paused.is_none());
         Self {
             situation,
             run,
@@ -90,9 +91,9 @@ impl<'a> DecisionBuilder<'a> {
         self.events.iter().any(|event| {
             matches!(
                 event,
-                RunEvent::TaskCompleted { task: TaskId::Leaf(_), .. }
-                    | RunEvent::TaskFailed { task: TaskId::Leaf(_), .. }
-                    | RunEvent::TaskAborted { task: TaskId::Leaf(_), .. }
+                RunEvent::TaskCompleted(TaskCompleted { task: TaskId::Leaf(_), .. })
+                    | RunEvent::TaskFailed(TaskFailed { task: TaskId::Leaf(_), .. })
+                    | RunEvent::TaskAborted(TaskAborted { task: TaskId::Leaf(_), .. })
             )
         })
     }
@@ -172,11 +173,12 @@ impl<'a> DecisionBuilder<'a> {
         self.requests.insert(request)
     }
 
-    pub(super) fn emit(&mut self, event: RunEvent) {
+    pub(super) fn emit(&mut self, event: impl Into<RunEvent>) {
         debug_assert!(!self.only_looks, "nothing is decided meanwhile");
         if self.wrong.is_some() {
             return;
         }
+        let event = event.into();
         if !concerns_nobody(&event) {
             self.before = None;
         }
@@ -274,7 +276,7 @@ impl<'a> DecisionBuilder<'a> {
     /// Whether nobody waits for what was decided: it can as well be written with the next decision. That there
     /// will be one is certain while something is in an agent's hands, but for a run that is paused.
     fn is_deferrable(&self) -> bool {
-        self.run.as_ref().is_none_or(|run| run.paused.is_none())
+        self.run.as_ref().is_none_or(|run| run.control.paused.is_none())
             && !self.has_room_later
             && self.offers.is_empty()
             && self.effects.is_empty()
@@ -294,77 +296,14 @@ const fn is_told_late(queue: &Queue) -> bool {
     }
 }
 
-fn concerns_nobody(event: &RunEvent) -> bool {
-    match event {
-        RunEvent::TaskStarted { .. }
-        | RunEvent::TaskReleased { .. }
-        | RunEvent::Reflected { .. }
-        | RunEvent::RefinementWanted { .. }
-        | RunEvent::TaskCompleted { .. } => true,
-        RunEvent::RunCreated { .. }
-        | RunEvent::RunForked { .. }
-        | RunEvent::LessonsRecalled { .. }
-        | RunEvent::PlanRefused { .. }
-        | RunEvent::PlanAdopted { .. }
-        | RunEvent::StepsExpanded { .. }
-        | RunEvent::PlanningSkipped { .. }
-        | RunEvent::PlanDrafted { .. }
-        | RunEvent::PlanIterated { .. }
-        | RunEvent::ReplanWanted { .. }
-        | RunEvent::Replanned { .. }
-        | RunEvent::RunGivenUp { .. }
-        | RunEvent::AuctionOpened { .. }
-        | RunEvent::TaskAwarded { .. }
-        | RunEvent::BidHeld { .. }
-        | RunEvent::WordsUncovered { .. }
-        | RunEvent::TaskOrphaned { .. }
-        | RunEvent::TaskQuarantined { .. }
-        | RunEvent::FailureAnswered { .. }
-        | RunEvent::ErrorBudgetUsedUp { .. }
-        | RunEvent::DependencyLeft { .. }
-        | RunEvent::TaskRetried { .. }
-        | RunEvent::TaskTakenBack { .. }
-        | RunEvent::TaskFailed { .. }
-        | RunEvent::TaskBlocked { .. }
-        | RunEvent::TaskAborted { .. }
-        | RunEvent::MembersBegun { .. }
-        | RunEvent::MembersDiscuss { .. }
-        | RunEvent::ChairCalled { .. }
-        | RunEvent::MembersSettled { .. }
-        | RunEvent::TaskSkipped { .. }
-        | RunEvent::TaskParked { .. }
-        | RunEvent::PlanEdited { .. }
-        | RunEvent::TaskWaits { .. }
-        | RunEvent::TaskAnswered { .. }
-        | RunEvent::TaskDelegated { .. }
-        | RunEvent::InformationShared { .. }
-        | RunEvent::ContextWritten { .. }
-        | RunEvent::HandOverRefused { .. }
-        | RunEvent::DeadlockEnded { .. }
-        | RunEvent::ChildBegun { .. }
-        | RunEvent::ChildAsked { .. }
-        | RunEvent::ChildEnded { .. }
-        | RunEvent::QuestionAsked { .. }
-        | RunEvent::QuestionAnswered { .. }
-        | RunEvent::QuestionPassedOn { .. }
-        | RunEvent::QuestionWithdrawn { .. }
-        | RunEvent::TaskReopened { .. }
-        | RunEvent::TaskStale { .. }
-        | RunEvent::ConflictFound { .. }
-        | RunEvent::ConflictExamined { .. }
-        | RunEvent::VerificationAdded { .. }
-        | RunEvent::ConflictResolved { .. }
-        | RunEvent::RunPaused { .. }
-        | RunEvent::RunResumed { .. }
-        | RunEvent::GoalEdited { .. }
-        | RunEvent::RequestRefused { .. }
-        | RunEvent::PlanRefined { .. }
-        | RunEvent::WritingBegan
-        | RunEvent::DraftReviewBegun { .. }
-        | RunEvent::DraftReviewed { .. }
-        | RunEvent::DraftReviewMissed { .. }
-        | RunEvent::RunCompleted { .. }
-        | RunEvent::RunFailed { .. }
-        | RunEvent::RunAborted { .. } => false,
-    }
+/// What is not named here is written at once: whoever it concerns does not wait for the next decision.
+const fn concerns_nobody(event: &RunEvent) -> bool {
+    matches!(
+        event,
+        RunEvent::TaskStarted(_)
+            | RunEvent::TaskReleased(_)
+            | RunEvent::Reflected(_)
+            | RunEvent::RefinementWanted(_)
+            | RunEvent::TaskCompleted(_)
+    )
 }

@@ -13,7 +13,8 @@ use muster_shared::flow::{
     Background, ChildGoal, Goal, Observation, ObservationStatus, Parent, Planning, Report, RunLimits,
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
-use muster_shared::run::{Child, ChildEnd, Input, REPAIRS_SINCE, RunEvent, RunState, RunStatus, StopReason};
+use muster_shared::run::event::{ChildAsked, ChildBegun, ChildEnded};
+use muster_shared::run::{Child, ChildEnd, Input, REPAIRS_SINCE, RunState, RunStatus, StopReason};
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use sha2::Sha256;
@@ -49,12 +50,7 @@ pub(super) fn begin(
     match goal(run, decision.now(), task, wanted) {
         Ok(goal) => {
             let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
-            decision.emit(RunEvent::ChildBegun {
-                task: task.clone(),
-                generation,
-                run: child,
-                goal: goal.clone(),
-            });
+            decision.emit(ChildBegun { task: task.clone(), generation, run: child, goal: goal.clone() });
             submit(decision, child, goal);
         }
         Err(why) => {
@@ -170,7 +166,7 @@ pub(super) fn ended(decision: &mut DecisionBuilder<'_>, child: RunId, end: &Chil
         return;
     }
     let (task, is_awaited) = (kept.task.clone(), awaited_by(decision.open(), child).is_some());
-    decision.emit(RunEvent::ChildEnded { run: child, end: Box::new(end.clone()) });
+    decision.emit(ChildEnded { run: child, end: Box::new(end.clone()) });
     if is_awaited {
         let Some(observed) = decision.open().map(|run| observed(run, child, end)) else { return };
         waits::answer(decision, &task, observed);
@@ -211,7 +207,7 @@ fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: &Before, inputs: &[
 
 fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: &Before) {
     let Some(run) = decision.open() else { return };
-    let is = run.paused.as_ref().map(|paused| paused.reason.clone());
+    let is = run.control.paused.as_ref().map(|paused| paused.reason.clone());
     if before.was_paused == is.is_some() {
         return;
     }
@@ -241,7 +237,7 @@ fn ask_again(decision: &mut DecisionBuilder<'_>) {
     let silent = silent.filter(|(_, child)| child.asked_at.after(PATIENCE) <= now);
     let silent: Vec<(RunId, Box<Goal>)> = silent.map(|(id, child)| (id, child.goal.clone())).collect();
     for (child, goal) in silent {
-        decision.emit(RunEvent::ChildAsked { run: child });
+        decision.emit(ChildAsked { run: child });
         submit(decision, child, goal);
     }
 }
@@ -265,7 +261,7 @@ fn end_of(run: &RunState) -> ChildEnd {
         report
     });
     let reason = run.reason.clone().unwrap_or_default();
-    ChildEnd { status: run.status, reason, report, usage: run.usage }
+    ChildEnd { status: run.status, reason, report, usage: run.spending.used }
 }
 
 /// The children that tasks of the run wait for.

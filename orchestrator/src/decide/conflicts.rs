@@ -15,9 +15,8 @@ use muster_shared::conflict::{ConflictFacts, ConflictVerdict, Next, Tolerance, W
 use muster_shared::flow::{About, ConflictStep, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{
-    ConflictEnd, ConflictState, REPAIRS_SINCE, RunEvent, RunState, Settling, TEAMS_SINCE,
-};
+use muster_shared::run::event::{ConflictResolved, QuestionWithdrawn, TaskAborted};
+use muster_shared::run::{ConflictEnd, ConflictState, REPAIRS_SINCE, RunState, Settling, TEAMS_SINCE};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -74,7 +73,7 @@ pub(super) fn holds(run: &RunState, plan: &Plan, leaf: &TaskIndex) -> bool {
 /// The small tasks that help to settle what is open, as far as they were not offered yet.
 pub(super) fn to_settle(run: &RunState) -> Vec<TaskId> {
     let open = |settling: &Settling| run.open_conflicts().any(|(id, _)| settling.is_for(id));
-    let tasks = run.settling.iter().filter(|(_, settling)| open(settling));
+    let tasks = run.conflicts.settling.iter().filter(|(_, settling)| open(settling));
     let tasks = tasks.map(|(number, _)| TaskId::Settle(*number));
     tasks.filter(|task| survey::is_unoffered(run, task)).collect()
 }
@@ -86,7 +85,7 @@ pub(super) fn waits_for_person(run: &RunState) -> bool {
 
 /// Goes on with every open conflict as far as that can be decided now.
 pub(super) fn pursue(decision: &mut DecisionBuilder<'_>) {
-    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
+    let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let open: Vec<u32> = run.open_conflicts().map(|(id, _)| id).collect();
     for id in open {
         // No step is taken twice, so this comes to an end.
@@ -101,7 +100,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
     for id in open {
         let is_compared = decision.open().is_none_or(|run| {
             wording(run) == Wording::Exact
-                || run.conflicts.get(&id).is_none_or(|conflict| conflict.certain)
+                || run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
                 || matches!(compared(run, id), AskedSides::Answered(Ok(_)))
         });
         let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
@@ -113,7 +112,9 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
 fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let now = decision.now();
     let Some(run) = decision.open() else { return false };
-    let Some(conflict) = run.conflicts.get(&id).filter(|conflict| conflict.is_open()) else { return false };
+    let Some(conflict) = run.conflicts.found.get(&id).filter(|conflict| conflict.is_open()) else {
+        return false;
+    };
     let over = if let Some(why) = found::gone(run, conflict) {
         Some(ConflictEnd::Gone(why))
     } else if conflict.until <= now {
@@ -146,7 +147,7 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 
 fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let Some(run) = decision.open() else { return false };
-    let Some(conflict) = run.conflicts.get(&id) else { return false };
+    let Some(conflict) = run.conflicts.found.get(&id) else { return false };
     let Some(answers) = answers(run, id, conflict) else { return false };
     let limits = &run.limits.conflicts;
     let known = ConflictFacts {
@@ -173,7 +174,7 @@ fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<Con
         return None;
     }
     let subject = conflict.subject(wording(run))?;
-    let earlier = run.conflicts.range(..id).rev().map(|(_, earlier)| earlier);
+    let earlier = run.conflicts.found.range(..id).rev().map(|(_, earlier)| earlier);
     let mut verdicts =
         earlier.filter(|earlier| earlier.is_about(&subject, wording(run))).filter_map(ConflictState::verdict);
     let known = verdicts.find(|verdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person))?;
@@ -185,7 +186,7 @@ fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<Con
 /// Records a verdict, and has those who lost do their task again, told of it.
 fn settled(decision: &mut DecisionBuilder<'_>, id: u32, verdict: ConflictVerdict) {
     let Some(run) = decision.open() else { return };
-    let Some(conflict) = run.conflicts.get(&id) else { return };
+    let Some(conflict) = run.conflicts.found.get(&id) else { return };
     let redone = to_do_again(run, conflict, &verdict);
     let reason = format!(
         "what it claimed of {:?} does not hold: it is {} (settled by {}: {}). Do it again with that taken into account",
@@ -200,7 +201,7 @@ fn settled(decision: &mut DecisionBuilder<'_>, id: u32, verdict: ConflictVerdict
 /// Those who lost and may do their task again: not more often than the limits say, and only what still stands.
 fn to_do_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict) -> BTreeSet<TaskIndex> {
     let before =
-        |task: &TaskIndex| run.conflicts.values().filter(|other| other.redone.contains(task)).count();
+        |task: &TaskIndex| run.conflicts.found.values().filter(|other| other.redone.contains(task)).count();
     let may = |task: &&TaskIndex| {
         let stands = conflict.side(task).is_some_and(|side| found::stands(run, side));
         stands && u32::try_from(before(task)).unwrap_or(u32::MAX) < run.limits.conflicts.max_redos
@@ -214,7 +215,7 @@ fn end(decision: &mut DecisionBuilder<'_>, id: u32, end: ConflictEnd, redone: Ve
     // What is asked for several conflicts goes on for the others.
     let others =
         |settling: &Settling| run.open_conflicts().any(|(other, _)| other != id && settling.is_for(other));
-    let mine = run.settling.iter().filter(|(_, settling)| settling.is_for(id) && !others(settling));
+    let mine = run.conflicts.settling.iter().filter(|(_, settling)| settling.is_for(id) && !others(settling));
     let mine = mine.map(|(number, _)| TaskId::Settle(*number));
     let is_busy = |task: &TaskId| run.tasks.get(task).is_some_and(|state| !state.status.is_ended());
     let busy: Vec<TaskId> = mine.filter(is_busy).collect();
@@ -228,11 +229,11 @@ fn end(decision: &mut DecisionBuilder<'_>, id: u32, end: ConflictEnd, redone: Ve
             let task = task.clone();
             decision.effect(Effect::CancelTask { task, generation, agent, reason: reason.clone() });
         }
-        decision.emit(RunEvent::TaskAborted { task, reason });
+        decision.emit(TaskAborted { task, reason });
     }
     if let Some(id) = question {
         let reason = "the conflict that it was about has ended".to_owned();
-        decision.emit(RunEvent::QuestionWithdrawn { id, reason });
+        decision.emit(QuestionWithdrawn { id, reason });
     }
-    decision.emit(RunEvent::ConflictResolved { id, end, redone });
+    decision.emit(ConflictResolved { id, end, redone });
 }

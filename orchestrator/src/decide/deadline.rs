@@ -37,7 +37,7 @@ pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     if run.deadline <= now {
         return stop_run(decision);
     }
-    if run.paused.is_some() {
+    if run.control.paused.is_some() {
         return;
     }
     if phase::is_over(run, now) {
@@ -84,7 +84,7 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     if run.status.is_ended() {
         return None;
     }
-    if run.paused.is_some() {
+    if run.control.paused.is_some() {
         return Some(run.deadline);
     }
     let tasks = run.tasks.values().filter(|task| task.status.is_in_work());
@@ -124,6 +124,7 @@ fn late(run: &RunState, now: Millis) -> Vec<Late> {
         reason: match task.status {
             TaskStatus::Queued => nobody(task.queue.as_ref()),
             TaskStatus::Created
+            | TaskStatus::Waiting
             | TaskStatus::Processing
             | TaskStatus::Completed
             | TaskStatus::Failed

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Observation, ObservationStatus, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{Phase, RunEvent, RunState, TEAMS_SINCE, deadlock};
+use muster_shared::run::event::{DeadlockEnded, TaskSkipped};
+use muster_shared::run::{Phase, RunState, TEAMS_SINCE, deadlock};
 
 use super::builder::DecisionBuilder;
 use super::{budget, control, schedule, survey, waits};
@@ -28,7 +29,7 @@ pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
             "What you wait for cannot come: {reason}. Do it in another way within this task, or go on without it."
         );
         let status = ObservationStatus::Error;
-        decision.emit(RunEvent::DeadlockEnded { task: task.clone(), circle, reason: reason.clone() });
+        decision.emit(DeadlockEnded { task: task.clone(), circle, reason: reason.clone() });
         waits::answer(decision, &task, Observation { status, content, millis: 0, truncated: false });
         if let Some(part) = part {
             leave_out(decision, &task, &part, &reason);
@@ -37,7 +38,7 @@ pub(super) fn end(decision: &mut DecisionBuilder<'_>) {
 }
 
 fn find(run: &RunState) -> Option<HopelessWait> {
-    if run.event_version < TEAMS_SINCE || run.paused.is_some() {
+    if run.event_version < TEAMS_SINCE || run.control.paused.is_some() {
         return None;
     }
     if let Some(circle) = deadlock::circle(run) {
@@ -95,6 +96,6 @@ fn leave_out(decision: &mut DecisionBuilder<'_>, waited: &TaskId, part: &TaskInd
     }
     for leaf in parts {
         control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
-        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
+        decision.emit(TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }

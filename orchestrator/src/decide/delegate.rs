@@ -7,6 +7,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
+use muster_shared::run::event::{HandOverRefused, TaskDelegated};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
 use muster_shared::text::with_article;
 
@@ -67,7 +68,7 @@ pub(super) fn place_anew(
     let knows_it = decision.open().is_some_and(|run| run.event_version >= TEAMS_SINCE);
     if let (TaskId::Leaf(task), true, false) = (task, knows_it, refusal.chain.is_empty()) {
         let (task, chain, reason) = (task.clone(), refusal.chain.clone(), refusal.why.clone());
-        decision.emit(RunEvent::HandOverRefused { task, chain, agent, reason });
+        decision.emit(HandOverRefused { task, chain, agent, reason });
     }
 }
 
@@ -94,12 +95,12 @@ pub(super) fn add(
     if changed.tasks.get(&to).is_some_and(|new| !new.depends_on.is_empty()) {
         return Err("it depends on other tasks: give it all that it needs in its goal".into());
     }
-    Ok(RunEvent::TaskDelegated { task: by.clone(), to, plan: changed })
+    Ok(RunEvent::TaskDelegated(TaskDelegated { task: by.clone(), to, plan: changed }))
 }
 
 /// The tasks that handed a task over, one to the next, the first of them first.
 pub(super) fn chain(run: &RunState, task: &TaskIndex) -> Vec<TaskIndex> {
-    let way = std::iter::successors(run.delegated.get(task), |index| run.delegated.get(*index));
+    let way = std::iter::successors(run.handed_over_by(task), |index| run.handed_over_by(index));
     let mut chain: Vec<TaskIndex> = way.cloned().collect();
     chain.reverse();
     chain

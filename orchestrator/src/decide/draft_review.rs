@@ -3,7 +3,8 @@
 
 use muster_shared::flow::{DraftReview, DraftReviewPolicy, DraftVerdict};
 use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::{DraftReviewEnd, Phase, RunEvent, RunState, TEAMS_SINCE};
+use muster_shared::run::event::{DraftReviewBegun, DraftReviewMissed, DraftReviewed};
+use muster_shared::run::{DraftReviewEnd, Phase, RunState, TEAMS_SINCE};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -25,7 +26,7 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) -> bool {
     let Some(run) = decision.open().filter(wanted) else { return false };
     let number = run.drafts.number().saturating_add(1);
     let until = waited_for(run, now);
-    decision.emit(RunEvent::DraftReviewBegun { number, until });
+    decision.emit(DraftReviewBegun { number, until });
     true
 }
 
@@ -53,7 +54,7 @@ pub(super) fn reviewed(decision: &mut DecisionBuilder<'_>, number: u32, seq: Seq
     let now = decision.now();
     let Some(run) = decision.open() else { return };
     let revise = review.asks_for_changes() && may_be_written_again(run, now);
-    decision.emit(RunEvent::DraftReviewed { number, review, revise });
+    decision.emit(DraftReviewed { number, review, revise });
     if !revise {
         deliver(decision, None);
     }
@@ -81,7 +82,7 @@ fn hopeless(run: &RunState, now: Millis) -> Option<(u32, String)> {
     if state.status.is_ended() {
         return because(state.reasons.last().map_or("it failed", String::as_str));
     }
-    if run.paused.is_some() {
+    if run.control.paused.is_some() {
         return None;
     }
     if next_deadline(run).is_some_and(|over| over <= now) {
@@ -93,7 +94,7 @@ fn hopeless(run: &RunState, now: Millis) -> Option<(u32, String)> {
 
 fn miss(decision: &mut DecisionBuilder<'_>, number: u32, reason: String) {
     control::interrupt(decision, &TaskId::DraftReview(number), &reason);
-    decision.emit(RunEvent::DraftReviewMissed { number, reason });
+    decision.emit(DraftReviewMissed { number, reason });
 }
 
 /// Delivers the newest draft where the run would end without a report. Tells whether there is one.

@@ -1,8 +1,9 @@
 //! What follows when a try of a task failed: another try, or the end of the task.
 
-use muster_shared::flow::{Ending, FailureKind, Response, RunLimits, TaskResult};
+use muster_shared::flow::{Ending, FailureKind, Response, TaskResult};
 use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
-use muster_shared::run::RunEvent;
+use muster_shared::run::PlanStage;
+use muster_shared::run::event::{RunFailed, TaskFailed, TaskRetried, TaskTakenBack};
 
 use super::budget;
 use super::builder::DecisionBuilder;
@@ -28,22 +29,6 @@ pub(super) struct Failure {
     pub(super) reason: String,
 }
 
-/// How often a task of a run of before there was a table may be tried when it ends like this. What may be different next time is tried up to the
-/// limit; what the agent itself judged hopeless once more, told how it failed; what a person must decide not again.
-fn tries(ending: Ending, limits: &RunLimits) -> u32 {
-    let most = limits.max_generations.max(1);
-    match ending {
-        Ending::ModelFailed
-        | Ending::AgentFailed
-        | Ending::Cancelled
-        | Ending::Done
-        | Ending::DonePartial => most,
-        Ending::GaveUp | Ending::Delegate | Ending::Blocked | Ending::DeadlinePassed => most.min(2),
-        // What was used is gone: another try would begin anew with less.
-        Ending::Escalate | Ending::BudgetExhausted => 1,
-    }
-}
-
 /// Records that a try failed, and whether there will be another.
 pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure: Failure) {
     let Some(run) = decision.open() else { return };
@@ -51,7 +36,7 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     let (generation, held_by) = (state.generation, state.agent.clone());
     let failures = state.failures.saturating_add(1);
     let out_of_time = failure.ending == Ending::DeadlinePassed && deadline::leaves_no_time(run, state);
-    let most = groups::tries(run, task).unwrap_or_else(|| tries(failure.ending, &run.limits));
+    let most = groups::tries(run, task).unwrap_or_else(|| response::tries(failure.ending, &run.limits));
     let tried_out = out_of_time || failures >= most || replan::ends_tries(run, task, failures);
     let Failure { kind, ending, outcome, part, reason } = failure;
     // Whoever gives up, or says that a person has to decide, did not give a part that would do.
@@ -61,23 +46,21 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     let by_pattern = is_member(task) || groups::tries(run, task).is_some();
     let answer =
         if by_pattern { None } else { response::answer(decision, task, kind, &reason, circumstances) };
-    let (response, withheld) = answer.map_or((None, None), |(response, withheld)| (Some(response), withheld));
-    let again = response.map_or(!tried_out, Response::tries_again);
+    let (response, withheld) =
+        answer.unwrap_or_else(|| (response::respond_by_count(ending, !tried_out), None));
+    let again = response.tries_again();
     if again && let (FailureKind::FellSilent, Some(agent)) = (kind, held_by) {
-        return decision.emit(RunEvent::TaskTakenBack { task: task.clone(), generation, agent, reason });
+        return decision.emit(TaskTakenBack { task: task.clone(), generation, agent, reason });
     }
     if again {
         let reason = told(reason, response, withheld.as_deref());
-        decision.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+        decision.emit(TaskRetried { task: task.clone(), generation, outcome, reason });
         return;
     }
-    let may_ask = response.map_or(ending == Ending::Escalate, |response| response == Response::Person);
-    if may_ask && stuck::ask(decision, task, outcome, &reason) {
+    if response == Response::Person && stuck::ask(decision, task, outcome, &reason) {
         return;
     }
-    if let (Some(Response::Degrade), Some(part), Some(seq), TaskId::Leaf(index)) =
-        (response, part, outcome, task)
-    {
+    if let (Response::Degrade, Some(part), Some(seq), TaskId::Leaf(index)) = (response, part, outcome, task) {
         return outcome::count_leaf(decision, index, seq, &part);
     }
     if *task == TaskId::Plan && spare(decision, generation, outcome, &reason) {
@@ -85,15 +68,10 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     }
     let fatal = fatal(task, failures, &reason);
     if ending == Ending::BudgetExhausted && fatal.is_some() {
-        decision.emit(RunEvent::TaskFailed {
-            task: task.clone(),
-            generation,
-            outcome,
-            reason: reason.clone(),
-        });
+        decision.emit(TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
         return budget::stop_without(decision, task, &reason);
     }
-    decision.emit(RunEvent::TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
+    decision.emit(TaskFailed { task: task.clone(), generation, outcome, reason: reason.clone() });
     if is_member(task) {
         return;
     }
@@ -106,7 +84,7 @@ pub(super) fn failed(decision: &mut DecisionBuilder<'_>, task: &TaskId, failure:
     if let Some(reason) = fatal
         && !draft_review::rescue(decision, &reason)
     {
-        decision.emit(RunEvent::RunFailed { reason });
+        decision.emit(RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task
         && !out_of_time
@@ -121,25 +99,22 @@ pub(super) fn is_member(task: &TaskId) -> bool {
 }
 
 /// What the next try is told of the last one.
-fn told(reason: String, response: Option<Response>, withheld: Option<&str>) -> String {
+fn told(reason: String, response: Response, withheld: Option<&str>) -> String {
     match response {
-        Some(Response::OtherTool) => {
+        Response::OtherTool => {
             let which = withheld.map(|tool| format!(" ({tool}, withheld if there are others)"));
             format!(
                 "{reason}. Do it without the tool that failed{}, or in another way",
                 which.unwrap_or_default()
             )
         }
-        Some(
-            Response::Retry
-            | Response::OtherAgent
-            | Response::OtherModel
-            | Response::Person
-            | Response::Replan
-            | Response::Degrade
-            | Response::Stop,
-        )
-        | None => reason,
+        Response::Retry
+        | Response::OtherAgent
+        | Response::OtherModel
+        | Response::Person
+        | Response::Replan
+        | Response::Degrade
+        | Response::Stop => reason,
     }
 }
 
@@ -152,13 +127,14 @@ fn spare(
     reason: &str,
 ) -> bool {
     let Some(run) = decision.open() else { return false };
-    let (drafted, replanning) = (run.planning.drafted.is_some(), run.planning.is_replanning());
-    if !drafted && !replanning {
-        return false;
-    }
+    let improving = match run.planning.stage {
+        PlanStage::Awaited | PlanStage::Adopted => return false,
+        PlanStage::Improving(_) => true,
+        PlanStage::Replanning(_) => false,
+    };
     let reason = reason.to_owned();
-    decision.emit(RunEvent::TaskFailed { task: TaskId::Plan, generation, outcome, reason: reason.clone() });
-    if drafted {
+    decision.emit(TaskFailed { task: TaskId::Plan, generation, outcome, reason: reason.clone() });
+    if improving {
         planning::adopt_draft(decision, &reason);
     } else {
         replan::give_up(decision, Some(&format!("no new plan could be made: {reason}")));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::run::event::{LessonsRecalled, RunAborted, RunCreated, RunFailed};
 use muster_shared::run::{FIRST_EVENT_VERSION, RunEvent, StopReason};
 
 use super::blueprint;
@@ -21,7 +22,7 @@ pub(super) fn create(
     }
     let span = Duration::from_millis(goal.deadline_ms.unwrap_or(limits.run_deadline_ms));
     let deadline = decision.now().after(span);
-    decision.emit(RunEvent::RunCreated {
+    decision.emit(RunCreated {
         goal: Box::new(goal.clone()),
         limits: blueprint::limits(goal, limits),
         event_version,
@@ -29,14 +30,14 @@ pub(super) fn create(
         deadline,
     });
     if let Err(wrong) = goal.check() {
-        decision.emit(RunEvent::RunFailed { reason: wrong.to_string() });
+        decision.emit(RunFailed { reason: wrong.to_string() });
     }
 }
 
 /// Gives a run that was just created what earlier runs taught.
 pub(super) fn recall(decision: &mut DecisionBuilder<'_>, lessons: &[String]) {
     if !lessons.is_empty() && decision.open().is_some() {
-        decision.emit(RunEvent::LessonsRecalled { lessons: lessons.to_vec() });
+        decision.emit(LessonsRecalled { lessons: lessons.to_vec() });
     }
 }
 
@@ -50,7 +51,7 @@ pub(super) fn refuse(
     if decision.run().is_some() {
         return;
     }
-    decision.emit(RunEvent::RunCreated {
+    decision.emit(RunCreated {
         goal: Box::new(goal.clone()),
         limits: limits.clone(),
         event_version: FIRST_EVENT_VERSION,
@@ -59,8 +60,8 @@ pub(super) fn refuse(
     });
     let reason = reason.to_owned();
     decision.emit(if busy {
-        RunEvent::RunAborted { why: StopReason::Refused, reason, report: None }
+        RunEvent::RunAborted(RunAborted { why: StopReason::Refused, reason, report: None })
     } else {
-        RunEvent::RunFailed { reason }
+        RunEvent::RunFailed(RunFailed { reason })
     });
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunEvent, RunState, TaskState};
+use muster_shared::run::event::{RunFailed, TaskOrphaned, TaskQuarantined, TaskReleased};
+use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunState, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -44,7 +45,7 @@ fn orphan(decision: &mut DecisionBuilder<'_>, task: &TaskId, others: u32, loss: 
     let knows_them = run.event_version >= REPAIRS_SINCE;
     let Some(state) = run.tasks.get(task) else { return };
     let (generation, attempt, ack) = (state.generation, state.attempt, state.ack.clone());
-    decision.emit(RunEvent::TaskOrphaned {
+    decision.emit(TaskOrphaned {
         task: task.clone(),
         generation,
         attempt,
@@ -79,7 +80,7 @@ fn quarantine(decision: &mut DecisionBuilder<'_>, task: &TaskId, ack: Option<Str
     let reason = evidence.reason.clone();
     let circumstances = Circumstances { out_of_time: false, part: None, outcome: None };
     response::answer(decision, task, FailureKind::AgentsDied, &reason, circumstances);
-    decision.emit(RunEvent::TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
+    decision.emit(TaskQuarantined { task: task.clone(), generation, evidence: evidence.clone() });
     if let Some(ack) = ack {
         decision.effect(Effect::Withdraw { task: task.clone(), ack });
     }
@@ -90,7 +91,7 @@ fn quarantine(decision: &mut DecisionBuilder<'_>, task: &TaskId, ack: Option<Str
         if draft_review::rescue(decision, &reason) {
             return;
         }
-        return decision.emit(RunEvent::RunFailed { reason });
+        return decision.emit(RunFailed { reason });
     }
     if let TaskId::Leaf(index) = task
         && !index.is_member()
@@ -120,7 +121,7 @@ pub(super) fn released(decision: &mut DecisionBuilder<'_>, key: AgentKey) {
     let Some(state) = decision.open().and_then(|run| run.tasks.get(&task)) else { return };
     if holds(state, &agent) {
         let attempt = state.attempt;
-        decision.emit(RunEvent::TaskReleased { task, generation, agent, attempt });
+        decision.emit(TaskReleased { task, generation, agent, attempt });
     }
 }
 

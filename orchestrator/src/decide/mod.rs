@@ -53,6 +53,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
+use muster_shared::run::event::RunForked;
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
 
@@ -159,24 +160,52 @@ pub fn decide_on(
     for input in inputs {
         take_in(&mut decision, input);
     }
-    questions::enforce(&mut decision);
-    deadline::enforce(&mut decision);
-    absence::enforce(&mut decision);
-    peers::enforce(&mut decision);
-    response::let_go(&mut decision);
-    waits::settle(&mut decision);
-    groups::settle(&mut decision);
-    conflicts::pursue(&mut decision);
-    draft_review::enforce(&mut decision);
-    blueprint::expand(&mut decision);
-    review::ask_again(&mut decision);
-    deadlock::end(&mut decision);
-    settle::settle(&mut decision);
+    go_on(&mut decision);
+    // Everything that is opened, ended or left out is known by now; an offer that is made cannot be taken back.
     schedule::offer_what_is_due(&mut decision, before.is_new);
+    // Others are told last: of the run as it stands when all is decided, and of offers that were made.
     children::follow(&mut decision, &before, inputs);
     news::tell(&mut decision);
+    // Every pass may move the next deadline.
     set_alarm(&mut decision, inputs, &before);
     decision.finish(inputs)
+}
+
+/// Decides what follows from the run as it stands once the inputs are taken in.
+///
+/// Each pass sees what those before it decided, and none is gone through twice: the next decision sees what is left.
+/// First comes what ends by the clock, then what follows from what has ended, then what the plan becomes by it, and last
+/// whether there is anything left to do at all.
+fn go_on(decision: &mut DecisionBuilder<'_>) {
+    // What people did not say in time is settled first: it may stop the run, or open and end tasks whose deadlines come
+    // next.
+    questions::enforce(decision);
+    // Time that is up ends the run, its phase or a try, before anything else is made of what has had its time.
+    deadline::enforce(decision);
+    // After deadlines, so that a try whose time is up is told to have been late, whoever was away.
+    absence::enforce(decision);
+    // Help has a time of its own. Whoever waited too long for it is answered here, and no longer waits when it comes to
+    // what tasks wait for.
+    peers::enforce(decision);
+    // Nobody is said to keep others waiting who has just ended.
+    response::let_go(decision);
+    // Tasks that wait go on with what has ended up to here, by inputs or by the clock.
+    waits::settle(decision);
+    // Members have ended by now: their task ends with them, before anything looks at which tasks have ended.
+    groups::settle(decision);
+    // Results are all there, those of groups too. What loses is opened again, and tasks are added that verify: what comes
+    // next must see both.
+    conflicts::pursue(decision);
+    // After conflicts: a task that is opened again takes the draft with it, and there is nothing to review.
+    draft_review::enforce(decision);
+    // Steps follow from what has ended, and add tasks. Before the last three, which look for what nothing follows from.
+    blueprint::expand(decision);
+    // The plan is as this decision leaves it, so that people are asked about what they would get.
+    review::ask_again(decision);
+    // Only now is it certain that nothing moves by itself: any pass before may have ended a wait.
+    deadlock::end(decision);
+    // Last, since it is the end of all work: no pass before may have left anything to do. Goes over to the report.
+    settle::settle(decision);
 }
 
 /// What is told of a run by how it changed: it is changed in place.
@@ -195,7 +224,7 @@ impl Before {
         Self {
             is_new: run.is_none(),
             was_open: run.is_none_or(|run| !run.status.is_ended()),
-            was_paused: run.is_some_and(|run| run.paused.is_some()),
+            was_paused: run.is_some_and(|run| run.control.paused.is_some()),
             deadline: run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline),
             children: run.into_iter().flat_map(children::awaited).collect(),
         }
@@ -220,7 +249,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         Input::Fork { from, state, goal, limits, secret, event_version } => {
             if decision.run().is_none() {
                 goal::create(decision, goal, limits, secret, *event_version);
-                decision.emit(RunEvent::RunForked { from: *from, state: state.clone() });
+                decision.emit(RunForked { from: *from, state: state.clone() });
             }
         }
         Input::Refuse { goal, limits, reason, busy } => goal::refuse(decision, goal, limits, (reason, *busy)),

@@ -2,7 +2,8 @@
 
 use muster_shared::flow::{Ending, FailureKind, Outcome, Product, Reflection, TaskResult};
 use muster_shared::ids::{Attempt, Seq, TaskId, TaskIndex};
-use muster_shared::run::{AgentEvent, AgentKey, EventKind, REPAIRS_SINCE, RunEvent, RunState, Started};
+use muster_shared::run::event::{RefinementWanted, Reflected, ReplanWanted, TaskCompleted, TaskStarted};
+use muster_shared::run::{AgentEvent, AgentKey, EventKind, REPAIRS_SINCE, RunState, Started};
 
 use super::acceptance;
 use super::auction;
@@ -94,7 +95,7 @@ fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     if attempt <= last {
         return;
     }
-    decision.emit(RunEvent::TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
+    decision.emit(TaskStarted { task: task.clone(), generation, agent, attempt, ack, after_step });
     if let Some(effect) = decision.open().and_then(|run| peers::tell_again(run, &task)) {
         decision.effect(effect);
     }
@@ -154,7 +155,7 @@ pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcom
     else {
         return;
     };
-    decision.emit(RunEvent::TaskCompleted { task, generation, outcome });
+    decision.emit(TaskCompleted { task, generation, outcome });
 }
 
 /// A result that is worth something.
@@ -215,7 +216,7 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
 fn reflected(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, seq: Seq, reflection: Reflection) {
     completed(decision, TaskId::Reflect(index.clone()), seq);
     let wish = reflection.refine.clone();
-    decision.emit(RunEvent::Reflected { task: index.clone(), reflection });
+    decision.emit(Reflected { task: index.clone(), reflection });
     if let Some(reason) = wish {
         want_refinement(decision, index, &reason);
     }
@@ -227,11 +228,11 @@ pub(super) fn want_refinement(decision: &mut DecisionBuilder<'_>, index: &TaskIn
     let Some(run) = decision.open() else { return };
     if run.planning.is_replanning() {
         let number = run.planning.next_replan();
-        return decision.emit(RunEvent::ReplanWanted { number, reason: format!("{index}: {reason}") });
+        return decision.emit(ReplanWanted { number, reason: format!("{index}: {reason}") });
     }
     let number = survey::next_refinement(run);
     if number > run.limits.max_refinements {
         return;
     }
-    decision.emit(RunEvent::RefinementWanted { number, reason: format!("{index}: {reason}") });
+    decision.emit(RefinementWanted { number, reason: format!("{index}: {reason}") });
 }

@@ -6,7 +6,11 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, coverage, tools};
-use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, WAITS_SINCE};
+use muster_shared::run::event::{
+    PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed, TaskRetried,
+    WordsUncovered,
+};
+use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunState, WAITS_SINCE};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
@@ -27,9 +31,9 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
         Some(brought) => take_over(decision, brought),
         None => {
             if let Some(reason) = needs_no_plan(run) {
-                decision.emit(RunEvent::PlanningSkipped { reason });
+                decision.emit(PlanningSkipped { reason });
                 let plan = complexity::single_task(&goal, whoever_does(&goal));
-                decision.emit(RunEvent::PlanAdopted { plan, repairs: Vec::new() });
+                decision.emit(PlanAdopted { plan, repairs: Vec::new() });
                 review::begin(decision, &[]);
             }
         }
@@ -67,13 +71,13 @@ fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
         } else {
             plan::repair(brought, &limits, &roles)
         };
-        decision.emit(RunEvent::PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
-        decision.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+        decision.emit(PlanningSkipped { reason: "a plan was brought with the goal".to_owned() });
+        decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
         return review::begin(decision, &repairs);
     }
     let reason = format!("the plan that was brought cannot be carried out: {}", reasons.join("; "));
-    decision.emit(RunEvent::PlanRefused { reasons });
-    decision.emit(RunEvent::RunFailed { reason });
+    decision.emit(PlanRefused { reasons });
+    decision.emit(RunFailed { reason });
 }
 
 /// Judges a plan. The first one that is refused is asked for again; later ones are repaired as far as rules can.
@@ -131,7 +135,7 @@ fn ask_about_goal(decision: &mut DecisionBuilder<'_>, seq: Seq, wanted: &[String
     }
     let Some(generation) = run.tasks.get(&TaskId::Plan).map(|task| task.generation) else { return };
     let reason = "what the goal means is asked first".to_owned();
-    decision.emit(RunEvent::TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
+    decision.emit(TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
     for text in wanted.iter().take(MOST_QUESTIONS) {
         questions::ask(decision, About::Goal, Question::new(text.clone()));
     }
@@ -139,7 +143,7 @@ fn ask_about_goal(decision: &mut DecisionBuilder<'_>, seq: Seq, wanted: &[String
 
 /// Whether a plan that is not in order is asked for again, with the reasons.
 pub(super) fn may_ask_again(run: &RunState) -> bool {
-    run.refused_plans.len() <= run.planning.refused_before && run.limits.max_generations > 1
+    run.planning.refused.len() <= run.planning.refused_before && run.limits.max_generations > 1
 }
 
 /// All that is wrong with a plan as somebody proposes it.
@@ -165,13 +169,13 @@ fn reasons(problems: &[PlanProblem]) -> Vec<String> {
 fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<String>) {
     completed(decision, TaskId::Plan, seq);
     let Some(run) = decision.open() else { return };
-    if let Some(before) = run.planning.drafted.clone() {
+    if let Some(before) = run.planning.first_draft().cloned() {
         let (lessons, changes) = (survey::taught(run), differences(&before, &plan));
-        decision.emit(RunEvent::PlanIterated { lessons, changes });
+        decision.emit(PlanIterated { lessons, changes });
         return adopt(decision, plan, repairs);
     }
     if run.event_version >= REPLANS_SINCE && run.limits.iterate_plans && !survey::taught(run).is_empty() {
-        return decision.emit(RunEvent::PlanDrafted { plan, repairs });
+        return decision.emit(PlanDrafted { plan, repairs });
     }
     adopt(decision, plan, repairs);
 }
@@ -181,9 +185,9 @@ fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
     let Some(run) = decision.open() else { return };
     let knows_words = run.event_version >= REPLANS_SINCE;
     let words = if knows_words { not_spoken_of(run, &plan) } else { Vec::new() };
-    decision.emit(RunEvent::PlanAdopted { plan, repairs: repairs.clone() });
+    decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
     if !words.is_empty() {
-        decision.emit(RunEvent::WordsUncovered { by: Checked::Plan, words });
+        decision.emit(WordsUncovered { by: Checked::Plan, words });
     }
     review::begin(decision, &repairs);
 }
@@ -199,7 +203,9 @@ fn not_spoken_of(run: &RunState, plan: &Plan) -> Vec<String> {
 
 /// Carries the draft out as it is: it could not be improved.
 pub(super) fn adopt_draft(decision: &mut DecisionBuilder<'_>, reason: &str) -> bool {
-    let Some(plan) = decision.open().and_then(|run| run.planning.drafted.clone()) else { return false };
+    let Some(plan) = decision.open().and_then(|run| run.planning.first_draft().cloned()) else {
+        return false;
+    };
     adopt(decision, plan, vec![format!("it could not be improved from earlier runs: {reason}")]);
     true
 }
@@ -223,7 +229,7 @@ fn differences(before: &Plan, after: &Plan) -> Vec<String> {
 /// Has the planner asked again, with the reasons.
 pub(super) fn refuse(decision: &mut DecisionBuilder<'_>, seq: Seq, reasons: Vec<String>) {
     let reason = format!("the plan was refused: {}", reasons.join("; "));
-    decision.emit(RunEvent::PlanRefused { reasons });
+    decision.emit(PlanRefused { reasons });
     let (kind, ending) = (FailureKind::PlanRefused, Ending::Done);
     let failure = Failure { kind, ending, outcome: Some(seq), part: None, reason };
     failure::failed(decision, &TaskId::Plan, failure);

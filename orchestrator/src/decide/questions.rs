@@ -6,11 +6,10 @@
 use std::time::Duration;
 
 use muster_shared::flow::question::{MAX_CHOICES, MAX_QUESTION_BYTES};
-use muster_shared::flow::{About, Observation, ObservationStatus, OnTimeout, Question, Reply};
+use muster_shared::flow::{About, Observation, ObservationStatus, OnTimeout, Question, Reply, TaskStatus};
 use muster_shared::ids::{QuestionId, TaskId};
-use muster_shared::run::{
-    QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunEvent, RunState, StopReason,
-};
+use muster_shared::run::event::{QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
+use muster_shared::run::{QuestionEnd, QuestionState, REPAIRS_SINCE, Request, RunState, StopReason};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -35,7 +34,7 @@ pub(super) fn ask(decision: &mut DecisionBuilder<'_>, about: About, question: Qu
     }
     let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
     let expires = expires(run, &question, decision.now());
-    decision.emit(RunEvent::QuestionAsked { id, about, question, expires, on_timeout });
+    decision.emit(QuestionAsked { id, about, question, expires, on_timeout });
     if no_more {
         by_default(decision, id);
     }
@@ -68,7 +67,7 @@ pub(super) fn answer(
 /// Sees to questions whose time is up.
 pub(super) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let now = decision.now();
-    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
+    let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let late: Vec<QuestionId> =
         run.open_questions().filter(|(_, asked)| asked.expires <= now).map(|(id, _)| id).collect();
     for id in late {
@@ -85,7 +84,7 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
             let reason = format!("nobody answered question {id} in time: {}", asked.question.text);
             if run.event_version >= REPAIRS_SINCE {
                 let reason = "nobody answered in time, and the run is stopped for that".to_owned();
-                decision.emit(RunEvent::QuestionWithdrawn { id, reason });
+                decision.emit(QuestionWithdrawn { id, reason });
             } else {
                 by_default(decision, id);
             }
@@ -94,7 +93,7 @@ fn time_is_up(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
         OnTimeout::AskAnother => match next_person(run, asked) {
             Some(to) => {
                 let expires = expires(run, &asked.question, decision.now());
-                decision.emit(RunEvent::QuestionPassedOn { id, to, expires });
+                decision.emit(QuestionPassedOn { id, to, expires });
             }
             None => by_default(decision, id),
         },
@@ -111,7 +110,7 @@ fn by_default(decision: &mut DecisionBuilder<'_>, id: QuestionId) {
 fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply) {
     let asked = decision.open().and_then(|run| run.questions.get(&reply.question));
     let Some(about) = asked.filter(|asked| asked.is_open()).map(|asked| asked.about.clone()) else { return };
-    decision.emit(RunEvent::QuestionAnswered { reply: reply.clone() });
+    decision.emit(QuestionAnswered { reply: reply.clone() });
     match about {
         About::Task(task) if decision.open().is_some_and(|run| stuck::is_stuck(run, &task)) => {
             stuck::answered(decision, &task, reply);
@@ -129,7 +128,7 @@ fn answered(decision: &mut DecisionBuilder<'_>, reply: &Reply) {
 /// Withdraws questions of tasks that do not wait for the answer any more.
 pub(super) fn withdraw(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open() else { return };
-    let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.waiting.is_some());
+    let waits = |task: &TaskId| run.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Waiting);
     let idle = run.open_questions().filter(|(_, asked)| match &asked.about {
         About::Task(task) => !waits(task),
         About::Goal
@@ -153,7 +152,7 @@ pub(super) fn withdraw_all(decision: &mut DecisionBuilder<'_>, reason: &str) {
 
 fn withdraw_these(decision: &mut DecisionBuilder<'_>, questions: Vec<QuestionId>, reason: &str) {
     for id in questions {
-        decision.emit(RunEvent::QuestionWithdrawn { id, reason: reason.to_owned() });
+        decision.emit(QuestionWithdrawn { id, reason: reason.to_owned() });
     }
 }
 

@@ -3,7 +3,7 @@
 use muster_shared::flow::{RefineOperation, RefusedOperation, TaskDraft};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::RunEvent;
+use muster_shared::run::event::PlanRefined;
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -35,7 +35,7 @@ pub(super) fn refined(
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
         control::interrupt(decision, &TaskId::Leaf(leaf.clone()), "the task is split");
     }
-    decision.emit(RunEvent::PlanRefined { number, changes, refused, plan });
+    decision.emit(PlanRefined { number, changes, refused, plan });
     control::catch_up(decision, &before);
 }
 

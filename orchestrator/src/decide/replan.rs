@@ -6,7 +6,8 @@ use muster_shared::flow::{Ending, PlanDraft, PlanTask, Planning, Report, TaskRes
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
-use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunEvent, RunState, failed_plan};
+use muster_shared::run::event::{ReplanWanted, Replanned, RunFailed, RunGivenUp};
+use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, failed_plan};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -127,7 +128,7 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
 fn want(decision: &mut DecisionBuilder<'_>, reason: String) {
     let Some(run) = decision.open() else { return };
     let number = run.planning.next_replan();
-    decision.emit(RunEvent::ReplanWanted { number, reason });
+    decision.emit(ReplanWanted { number, reason });
 }
 
 /// Judges a new plan of what is left.
@@ -153,7 +154,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
         Ok(made) => {
             completed(decision, TaskId::Plan, seq);
             let changes = mended.into_iter().chain(made.changes).collect();
-            decision.emit(RunEvent::Replanned { number, changes, plan: made.plan });
+            decision.emit(Replanned { number, changes, plan: made.plan });
         }
         Err(reasons) => planning::refuse(decision, seq, reasons),
     }
@@ -166,7 +167,7 @@ pub(super) fn brief(run: &RunState) -> Option<muster_shared::flow::ReplanBrief> 
         first: first_new(plan),
         plan: plan.clone(),
         progress: work::progress_tree(run),
-        reasons: run.planning.wanted.clone(),
+        reasons: run.planning.reasons_to_replan().to_vec(),
         results: survey::results(run),
         lessons: work::lessons(run),
         left: run.limits.max_replans.saturating_sub(run.planning.next_replan()),
@@ -192,12 +193,12 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
     );
     let report = Box::new(report(run, &plans, &lessons, &simpler));
     decision.effect(Effect::CancelRun { reason: reason.clone() });
-    decision.emit(RunEvent::RunGivenUp { plans, lessons, simpler, report: Some(report) });
-    decision.emit(RunEvent::RunFailed { reason });
+    decision.emit(RunGivenUp { plans, lessons, simpler, report: Some(report) });
+    decision.emit(RunFailed { reason });
 }
 
 fn learnt(run: &RunState) -> Vec<String> {
-    let of_reflections = run.reflections.values().map(|reflection| reflection.summary.clone());
+    let of_reflections = run.reflections().map(|(_, reflection)| reflection.summary.clone());
     let mut learnt: Vec<String> = Vec::new();
     for lesson in work::lessons(run).into_iter().chain(of_reflections) {
         if !lesson.trim().is_empty() && !learnt.contains(&lesson) && learnt.len() < MOST_LINES {

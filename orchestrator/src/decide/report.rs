@@ -3,8 +3,9 @@
 use muster_shared::flow::{LeafRef, Report};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::coverage::{self, Contribution};
+use muster_shared::run::event::{RunCompleted, WordsUncovered};
 use muster_shared::run::{
-    Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunEvent, RunState, Shortfall, TaskEnd, count, shortfalls,
+    Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunState, Shortfall, TaskEnd, count, shortfalls,
 };
 
 use super::builder::DecisionBuilder;
@@ -78,9 +79,9 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         let note = format!("Of what was asked, this report does not speak of: {}.", words.join("; "));
         report.body = with_note(&report.body, &note);
         report.unanswered.extend(words.iter().cloned());
-        decision.emit(RunEvent::WordsUncovered { by: Checked::Report, words });
+        decision.emit(WordsUncovered { by: Checked::Report, words });
     }
-    decision.emit(RunEvent::RunCompleted { report });
+    decision.emit(RunCompleted { report });
 }
 
 /// Documents that nobody could read: whoever gave them takes them for searched.

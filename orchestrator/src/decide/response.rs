@@ -6,12 +6,14 @@ mod waited;
 
 pub(super) use error_budget::{note, spend, wind_up};
 pub use table::{Tried, respond};
+pub(super) use table::{respond_by_count, tries};
 pub(super) use waited::{let_go, next_overdue, partial_note};
 
 use muster_shared::flow::{FailureKind, Response, Responses, TaskResult};
 use muster_shared::ids::{Seq, TaskId};
 use muster_shared::plan::tools;
-use muster_shared::run::{AgentEvent, RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::event::FailureAnswered;
+use muster_shared::run::{AgentEvent, RunState, TEAMS_SINCE, TaskState};
 
 use super::builder::DecisionBuilder;
 use super::{replan, stuck};
@@ -47,7 +49,7 @@ pub(super) fn answer(
     let is_part = response == Response::Degrade && circumstances.part.is_some();
     let marked = is_part.then(|| format!("{}: {reason}", failure.in_words()));
     let withheld = (response == Response::OtherTool).then(|| failed_tool(run, circumstances)).flatten();
-    decision.emit(RunEvent::FailureAnswered {
+    decision.emit(FailureAnswered {
         task: task.clone(),
         generation,
         failure,
@@ -76,7 +78,7 @@ fn tried(run: &RunState, task: &TaskId, state: &TaskState, circumstances: Circum
         || !error_budget::allows_another_try(run, task);
     let most = run.limits.max_generations.max(1);
     Tried {
-        given: run.responses.tasks.get(task).map(|answers| answers.given.clone()).unwrap_or_default(),
+        given: state.answers.given.clone(),
         tries_left: if ended { 0 } else { most.saturating_sub(failures) },
         other_model: next_model(run, task).is_some(),
         can_ask: stuck::can_ask(run, task),
@@ -94,7 +96,7 @@ fn tried(run: &RunState, task: &TaskId, state: &TaskState, circumstances: Circum
 
 /// The model that comes next for a task, of those that the run's limits name.
 fn next_model(run: &RunState, task: &TaskId) -> Option<String> {
-    let answers = run.responses.tasks.get(task);
+    let answers = run.tasks.get(task).map(|state| &state.answers);
     let tried = answers.and_then(|answers| answers.given.get(&Response::OtherModel)).copied().unwrap_or(0);
     let mut models = run.limits.responses.stronger_models.iter().take(Responses::MOST_MODELS);
     models.nth(usize::try_from(tried).unwrap_or(usize::MAX)).cloned()

@@ -8,7 +8,8 @@ use muster_shared::flow::question::MAX_QUESTION_BYTES;
 use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult, verdict};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunEvent, RunState, StopReason, WAITS_SINCE};
+use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
+use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunState, StopReason, WAITS_SINCE};
 
 use super::builder::DecisionBuilder;
 use super::partial::line;
@@ -46,7 +47,7 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>, repairs: &[String]) {
     if run.event_version < WAITS_SINCE {
         let reason = "its plan was to be looked at by a person, which an orchestrator of an older version that is at \
                       work cannot wait for: bring all to one version and ask again";
-        return decision.emit(RunEvent::RunFailed { reason: reason.to_owned() });
+        return decision.emit(RunFailed { reason: reason.to_owned() });
     }
     ask_about_plan(decision, risks.join("; "));
 }
@@ -133,7 +134,7 @@ pub(super) fn approve(
             );
         }
         let plan = checked(decision, run, &tools, edited)?;
-        decision.emit(RunEvent::PlanEdited { plan, reason: control::asked_by(request) });
+        decision.emit(PlanEdited { plan, reason: control::asked_by(request) });
     }
     questions::answer(decision, request, id, APPROVE)
 }
@@ -225,7 +226,7 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
             let by = reply.by.as_deref().unwrap_or("somebody");
             // The limit of refinements is for what agents wish, not for what people decide.
             let number = survey::next_refinement(run);
-            decision.emit(RunEvent::RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
+            decision.emit(RefinementWanted { number, reason: format!("{by} on {about}: {wish}") });
         }
     }
 }
@@ -254,7 +255,7 @@ pub(super) fn ask_again(decision: &mut DecisionBuilder<'_>) {
     if survey::open_refinement(run).is_some() {
         return;
     }
-    let changes = run.refinements.last().map(|(changes, _)| changes.join("; ")).unwrap_or_default();
+    let changes = run.refining.done.last().map(|(changes, _)| changes.join("; ")).unwrap_or_default();
     let reason = if changes.is_empty() { "nothing was changed".to_owned() } else { changes };
     ask_about_plan(decision, reason);
 }

@@ -47,7 +47,9 @@ pub(super) fn offer_what_is_due(decision: &mut DecisionBuilder<'_>, is_new: bool
 /// The roles that users define and that tasks are for which are due now.
 pub(crate) fn roles_due(run: &RunState) -> BTreeSet<Role> {
     let named = run.plan.iter().flat_map(|plan| plan.tasks.values()).map(|task| &task.role);
-    if !named.chain(run.settling.values().map(|settling| &settling.task.role)).any(|role| is_specialist(role))
+    if !named
+        .chain(run.conflicts.settling.values().map(|settling| &settling.task.role))
+        .any(|role| is_specialist(role))
     {
         return BTreeSet::new();
     }
@@ -64,7 +66,7 @@ const fn is_specialist(role: &Role) -> bool {
 
 fn offer_what_has_room(decision: &mut DecisionBuilder<'_>, is_new: bool) {
     let now = decision.now();
-    let may = |run: &&RunState| run.paused.is_none() && !deadline::takes_nothing_up(run, now);
+    let may = |run: &&RunState| run.control.paused.is_none() && !deadline::takes_nothing_up(run, now);
     let Some(run) = decision.open().filter(may) else { return };
     if !is_new {
         let due = due(run);
@@ -138,7 +140,7 @@ pub(super) fn due(run: &RunState) -> Vec<TaskId> {
 /// When an offer that nobody started should be looked at again; nothing when none waits.
 #[must_use]
 pub fn next_review(run: &RunState) -> Option<Millis> {
-    if run.paused.is_some() {
+    if run.control.paused.is_some() {
         return None;
     }
     let lost = run.tasks.values().filter_map(|state| lost_at(run, state));
@@ -232,7 +234,7 @@ fn make_offer(
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
         corpus: run.goal.corpus.clone(),
-        model: run.responses.model(task).cloned().or_else(|| model(run, task)),
+        model: state.and_then(|state| state.answers.model.clone()).or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
         deadline,
@@ -241,7 +243,7 @@ fn make_offer(
         heard: heard.unwrap_or_default(),
         may_ask_peers: run.event_version >= PEERS_SINCE && task.leaf().is_some_and(|leaf| !leaf.is_member()),
         chain: handed_over_by(run, task),
-        withheld: run.responses.withheld(task),
+        withheld: state.map(|state| state.answers.withheld.iter().cloned().collect()).unwrap_or_default(),
         alone: state.is_some_and(|state| state.is_suspect(&run.limits)),
         background: run.goal.parent.as_ref().and_then(|parent| parent.background.clone()),
         // What goes on has the same fences: prompts that are in the record stay as they are.
@@ -319,7 +321,7 @@ pub(super) fn role(run: &RunState, task: &TaskId) -> Option<Role> {
         TaskId::Leaf(index) => Some(run.plan.as_ref()?.tasks.get(&index.planned())?.role.clone()),
         TaskId::Reflect(_) | TaskId::DraftReview(_) => Some(Role::Reflector),
         TaskId::Refine(_) => Some(Role::Refiner),
-        TaskId::Settle(number) => Some(run.settling.get(number)?.task.role.clone()),
+        TaskId::Settle(number) => Some(run.conflicts.settling.get(number)?.task.role.clone()),
         TaskId::Write => Some(Role::Writer),
     }
 }

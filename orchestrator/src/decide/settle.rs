@@ -2,7 +2,8 @@
 
 use muster_shared::ids::TaskId;
 use muster_shared::plan::order;
-use muster_shared::run::{Phase, RunEvent, RunState};
+use muster_shared::run::event::{RunFailed, TaskBlocked, WritingBegan};
+use muster_shared::run::{Phase, RunState};
 
 use super::builder::DecisionBuilder;
 use super::{blueprint, budget, conflicts, groups, replan, response, schedule, survey};
@@ -35,17 +36,17 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
         let reason = nothing_to_write(run);
         match budget::note(run) {
             Some(_) => budget::stop_without(decision, &TaskId::Write, &reason),
-            None => decision.emit(RunEvent::RunFailed { reason }),
+            None => decision.emit(RunFailed { reason }),
         }
     } else {
-        decision.emit(RunEvent::WritingBegan);
+        decision.emit(WritingBegan {});
         budget::stop_if_stuck(decision);
     }
 }
 
 fn is_settled(run: &RunState) -> bool {
     run.phase == Phase::Executing
-        && run.paused.is_none()
+        && run.control.paused.is_none()
         && !blueprint::waits_for_approval(run)
         && !survey::anything_in_work(run)
         && !survey::anything_waits(run)
@@ -58,7 +59,7 @@ fn block_the_rest(decision: &mut DecisionBuilder<'_>) {
     let Some(run) = decision.open() else { return };
     let blocked = run.plan.as_ref().map(|plan| order::blocked(plan, &run.statuses())).unwrap_or_default();
     for (task, reason) in blocked {
-        decision.emit(RunEvent::TaskBlocked { task, reason });
+        decision.emit(TaskBlocked { task, reason });
     }
 }
 

@@ -20,7 +20,8 @@ const MOST_DOUBLINGS: u32 = 6;
 #[must_use]
 pub fn patience(run: &RunState, state: &TaskState) -> Option<Duration> {
     let limit = run.limits.silence_ms;
-    let watched = run.event_version >= REPAIRS_SINCE && run.paused.is_none() && !run.status.is_ended();
+    let watched =
+        run.event_version >= REPAIRS_SINCE && run.control.paused.is_none() && !run.status.is_ended();
     let doubled = limit.saturating_mul(1u64 << state.failures.min(MOST_DOUBLINGS));
     (watched && limit > 0 && state.status == TaskStatus::Processing).then(|| Duration::from_millis(doubled))
 }

@@ -3,7 +3,8 @@
 
 use muster_shared::flow::{About, Ending, Question, Reply, Wait};
 use muster_shared::ids::{Seq, TaskId};
-use muster_shared::run::{QuestionState, RunEvent, RunState, STUCK_SINCE};
+use muster_shared::run::event::{TaskBlocked, TaskReopened, TaskRetried, TaskWaits};
+use muster_shared::run::{QuestionState, RunState, STUCK_SINCE};
 
 use super::builder::DecisionBuilder;
 use super::{questions, replan, review, survey};
@@ -27,9 +28,9 @@ pub(super) fn ask(
     let Some(generation) = run.tasks.get(task).map(|state| state.generation) else { return false };
     let question = Question { reason: reason.to_owned(), ..Question::new(text) };
     let reason = reason.to_owned();
-    decision.emit(RunEvent::TaskRetried { task: task.clone(), generation, outcome, reason });
+    decision.emit(TaskRetried { task: task.clone(), generation, outcome, reason });
     let wait = Wait::Answer(question.clone());
-    decision.emit(RunEvent::TaskWaits { task: task.clone(), generation, step: 0, wait });
+    decision.emit(TaskWaits { task: task.clone(), generation, step: 0, wait });
     questions::ask(decision, about, question);
     true
 }
@@ -70,11 +71,11 @@ pub(super) fn answered(decision: &mut DecisionBuilder<'_>, task: &TaskId, reply:
         Some(by) => {
             let reason =
                 format!("it could not be gone on with ({why}); {by} was asked how it is to be done: {said}");
-            decision.emit(RunEvent::TaskReopened { task: task.clone(), reason });
+            decision.emit(TaskReopened { task: task.clone(), reason });
         }
         None => {
             let reason = format!("{why}; nobody said in time how it is to be done");
-            decision.emit(RunEvent::TaskBlocked { task: index.clone(), reason: reason.clone() });
+            decision.emit(TaskBlocked { task: index.clone(), reason: reason.clone() });
             review::after_failure(decision, index, &reason);
             replan::after_failure(decision, index, Ending::Escalate, &reason);
         }

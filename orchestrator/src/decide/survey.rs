@@ -79,17 +79,18 @@ pub(super) fn limits_of_plans(run: &RunState) -> RunLimits {
 
 /// Whether a task is to be offered as soon as it is due: never offered, or its last try failed.
 pub(super) fn is_unoffered(run: &RunState, task: &TaskId) -> bool {
-    run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created && task.waiting.is_none())
+    run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created)
 }
 
 /// Whether a task has not ended and is in nobody's hands: to be offered, or waiting.
 pub(super) fn is_open(run: &RunState, task: &TaskId) -> bool {
-    run.tasks.get(task).is_none_or(|task| task.status == TaskStatus::Created)
+    let open = |task: &TaskState| matches!(task.status, TaskStatus::Created | TaskStatus::Waiting);
+    run.tasks.get(task).is_none_or(open)
 }
 
 /// Whether a task waits for something.
 pub(super) fn anything_waits(run: &RunState) -> bool {
-    run.is_held() || run.tasks.values().any(|task| task.waiting.is_some())
+    run.is_held() || run.tasks.values().any(|task| task.status == TaskStatus::Waiting)
 }
 
 /// Whether somebody can be asked how to go on: people have a say in the run, or it is watched.
@@ -151,7 +152,7 @@ pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
 
 /// The number that a refinement wanted now would have: that of the one being collected for, else a new one.
 pub(super) fn next_refinement(run: &RunState) -> u32 {
-    match run.wanted.last_key_value() {
+    match run.refining.wanted.last_key_value() {
         None => 1,
         Some((number, _)) if is_untouched(run, *number) => *number,
         Some((number, _)) => number + 1,
@@ -160,10 +161,10 @@ pub(super) fn next_refinement(run: &RunState) -> u32 {
 
 /// A refinement that is wanted and has not ended, if there is one.
 pub(super) fn open_refinement(run: &RunState) -> Option<u32> {
-    let mut open = run
-        .wanted
-        .keys()
-        .filter(|number| run.tasks.get(&TaskId::Refine(**number)).is_none_or(|task| !task.status.is_ended()));
+    let mut open =
+        run.refining.wanted.keys().filter(|number| {
+            run.tasks.get(&TaskId::Refine(**number)).is_none_or(|task| !task.status.is_ended())
+        });
     open.next().copied()
 }
 
@@ -184,7 +185,7 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
         return Vec::new();
     }
     let free = |index: &TaskIndex| order::dependencies(plan, index).is_empty();
-    let without = |index: &TaskIndex, needed: &TaskIndex| run.responses.goes_without(index, needed);
+    let without = |index: &TaskIndex, needed: &TaskIndex| run.goes_without(index, needed);
     let may = |index: &TaskIndex| (!hold || free(index)) && !conflicts::holds(run, plan, index);
     let ready = order::ready_without(plan, &run.statuses(), without).into_iter();
     let mut ready: Vec<TaskIndex> = ready.filter(may).collect();
@@ -214,7 +215,7 @@ pub(super) fn left_out(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, Str
 
 /// The tasks that this one does not wait for any longer and that have not ended: index, name, and why.
 fn not_waited_for(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, String)> {
-    let without = run.responses.without.get(index).into_iter().flatten();
+    let without = run.planned(index).into_iter().flat_map(|state| &state.without);
     let open =
         without.filter(|(needed, _)| run.planned(needed).is_some_and(|state| !state.status.is_ended()));
     let name = |needed: &TaskIndex| Some(run.plan.as_ref()?.tasks.get(needed)?.name.clone());
@@ -224,7 +225,7 @@ fn not_waited_for(run: &RunState, index: &TaskIndex) -> Vec<(TaskIndex, String, 
 /// Leaves with a result that was made from one that has changed since, and how.
 pub(super) fn stale(run: &RunState) -> Vec<(TaskIndex, String)> {
     let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
-    given.filter_map(|(index, _, _)| Some((index.clone(), run.stale.get(index)?.clone()))).collect()
+    given.filter_map(|(index, _, state)| Some((index.clone(), state.stale.clone()?))).collect()
 }
 
 /// What is said of stale results in a report; nothing when there are none.
@@ -297,7 +298,7 @@ pub(super) fn not_superseded(run: &RunState) -> Vec<(TaskIndex, String, String)>
 pub(super) fn taught(run: &RunState) -> Vec<String> {
     let of_conversation = run.goal.conversation.iter().flat_map(|turn| &turn.lessons);
     let mut taught: Vec<String> = Vec::new();
-    for lesson in run.lessons.iter().chain(of_conversation) {
+    for lesson in run.planning.lessons.iter().chain(of_conversation) {
         if !taught.contains(lesson) {
             taught.push(lesson.clone());
         }
@@ -323,7 +324,7 @@ pub(super) fn uncovered(run: &RunState) -> Vec<String> {
         results.iter().any(|leaf| leaf.result.findings.iter().any(|found| found.subquestion == subquestion))
     };
     let mut uncovered: Vec<String> = Vec::new();
-    for subquestion in run.reflections.values().flat_map(|reflection| &reflection.uncovered) {
+    for subquestion in run.reflections().flat_map(|(_, reflection)| &reflection.uncovered) {
         if !answered(subquestion) && !uncovered.contains(subquestion) {
             uncovered.push(subquestion.clone());
         }

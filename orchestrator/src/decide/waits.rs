@@ -4,7 +4,8 @@ use muster_shared::flow::{
     About, Awaited, Ending, FailureKind, Observation, ObservationStatus, PeerAnswer, Wait,
 };
 use muster_shared::ids::{Generation, TaskId};
-use muster_shared::run::{RunEvent, WAITS_SINCE};
+use muster_shared::run::WAITS_SINCE;
+use muster_shared::run::event::{TaskAnswered, TaskWaits};
 
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
@@ -29,7 +30,7 @@ pub(super) fn begin(
     let agent = run.tasks.get(&task).and_then(|state| state.agent.clone());
     control::put_down(decision, task.clone(), generation);
     let Awaited { step, wait } = awaited;
-    decision.emit(RunEvent::TaskWaits { task: task.clone(), generation, step, wait: wait.clone() });
+    decision.emit(TaskWaits { task: task.clone(), generation, step, wait: wait.clone() });
     match wait {
         Wait::Answer(question) => questions::ask(decision, About::Task(task), question),
         Wait::Task(part) => delegate::begin(decision, &task, &part, agent),
@@ -55,7 +56,7 @@ pub(super) fn answer_with(
     let Some((step, since)) = waiting.map(|waiting| (waiting.step, waiting.since)) else { return };
     let millis = u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX);
     let observation = Observation { millis, ..observation };
-    decision.emit(RunEvent::TaskAnswered { task: task.clone(), step, observation, answer });
+    decision.emit(TaskAnswered { task: task.clone(), step, observation, answer });
 }
 
 /// What a task waits for cannot be had: it is told so at once.

@@ -149,7 +149,7 @@ pub fn waits_for(run: &RunState, pool: &AgentsByRole) -> Vec<WaitsFor> {
     if !pool.has(ORCHESTRATOR) {
         found.push(WaitsFor::Orchestrator);
     }
-    if let Some(paused) = &run.paused {
+    if let Some(paused) = &run.control.paused {
         found.push(WaitsFor::Resume { reason: paused.reason.clone() });
     }
     let questions = run.open_questions();
@@ -176,7 +176,7 @@ fn by_role(run: &RunState) -> BTreeMap<Role, BTreeSet<TaskId>> {
         let is_offered = state.status == TaskStatus::Queued && matches!(state.queue, Some(Queue::Role(_)));
         is_offered && run.seen_with(task).is_none()
     });
-    let due = if run.paused.is_some() { Vec::new() } else { schedule::due(run) };
+    let due = if run.control.paused.is_some() { Vec::new() } else { schedule::due(run) };
     for task in queued.map(|(task, _)| task.clone()).chain(due) {
         if let Some(role) = schedule::role(run, &task) {
             waiting.entry(role).or_default().insert(task);

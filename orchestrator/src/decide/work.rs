@@ -47,7 +47,7 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Spec
         specialists: specialists.to_vec(),
         tools: nameable_tools(run, specialists),
         blueprints: survey::nameable(run, &[]).blueprints.to_vec(),
-        draft: run.planning.drafted.clone().map(Box::new),
+        draft: run.planning.first_draft().cloned().map(Box::new),
         replan: replan::brief(run).map(Box::new),
         answers: survey::answers_about_goal(run),
     }
@@ -60,7 +60,7 @@ fn nameable_tools(run: &RunState, specialists: &[Specialty]) -> Vec<String> {
 
 /// Why the last plan was refused, unless the planner has been asked for another thing since.
 fn refused(run: &RunState) -> Vec<String> {
-    let since = run.refused_plans.get(run.planning.refused_before..).unwrap_or_default();
+    let since = run.planning.refused.get(run.planning.refused_before..).unwrap_or_default();
     since.last().cloned().unwrap_or_default()
 }
 
@@ -112,7 +112,7 @@ pub(super) fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
 
 pub(super) fn lessons(run: &RunState) -> Vec<String> {
     // What is nearest comes last: what was learnt in this run outlasts what others taught.
-    let earlier = run.lessons.iter().cloned();
+    let earlier = run.planning.lessons.iter().cloned();
     let of_plan = learnt::reflections(run).flat_map(|reflection| reflection.on_plan.iter().cloned());
     let notes = learnt::reflections(run).flat_map(|reflection| &reflection.on_tools);
     let of_tools = notes.map(|note| format!("{}: {}", note.tool, note.note));
@@ -160,6 +160,7 @@ fn refine(
         plan: run.plan.clone()?,
         progress: progress_tree(run),
         reasons: run
+            .refining
             .wanted
             .get(&number)
             .into_iter()
@@ -167,7 +168,7 @@ fn refine(
             .cloned()
             .chain(learnt::suggestions(run))
             .collect(),
-        reflections: run.reflections.iter().map(|(index, lesson)| (index.clone(), lesson.clone())).collect(),
+        reflections: run.reflections().map(|(index, lesson)| (index.clone(), lesson.clone())).collect(),
         results: survey::results(run),
         operations_left: run.limits.max_refine_operations,
         roles: roles.iter().map(Role::to_string).collect(),
@@ -179,8 +180,8 @@ fn refine(
 
 /// A small task that helps to settle a conflict: told what its sides gave, as they gave it.
 fn settle(run: &RunState, number: u32) -> Option<Work> {
-    let settling = run.settling.get(&number)?;
-    let conflict = run.conflicts.get(&settling.conflict)?;
+    let settling = run.conflicts.settling.get(&number)?;
+    let conflict = run.conflicts.found.get(&settling.conflict)?;
     let mut inputs = survey::results(run);
     inputs.retain(|leaf| conflict.side(&leaf.index).is_some());
     let state = run.tasks.get(&TaskId::Settle(number));

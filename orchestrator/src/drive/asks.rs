@@ -7,6 +7,7 @@ use futures::StreamExt;
 use muster_bus::{Asked, BusError, RecordFilter};
 use muster_shared::flow::Goal;
 use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::event::{RunAborted, RunFailed};
 use muster_shared::run::{Entry, RecordEvent, RunEvent, StopReason};
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{Body, Command, Encoding};
@@ -100,10 +101,12 @@ fn new_run() -> RunId {
 fn refusal_in(entry: &Entry) -> Option<(String, bool)> {
     let RecordEvent::Decided(decided) = &entry.event else { return None };
     decided.events.iter().find_map(|event| {
-        if let RunEvent::RunFailed { reason } = event {
+        if let RunEvent::RunFailed(RunFailed { reason }) = event {
             return Some((reason.clone(), false));
         }
-        let RunEvent::RunAborted { why: StopReason::Refused, reason, .. } = event else { return None };
+        let RunEvent::RunAborted(RunAborted { why: StopReason::Refused, reason, .. }) = event else {
+            return None;
+        };
         Some((reason.clone(), true))
     })
 }

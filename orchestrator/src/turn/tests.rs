@@ -337,7 +337,11 @@ fn what_concerns_nobody_is_put_off_and_decided_with_what_comes_next() {
     assert!(end.took.news && !end.took.wrote);
     let log = end.log.unwrap();
     let (now, before) = (log.run().unwrap(), before.unwrap());
-    assert_eq!((now.tasks.clone(), now.usage), (before.tasks, before.usage), "as if nothing was decided");
+    assert_eq!(
+        (now.tasks.clone(), now.spending.used),
+        (before.tasks, before.spending.used),
+        "as if nothing was decided"
+    );
     assert_eq!(now.pending.keys().copied().collect::<Vec<_>>(), [started.seq]);
 
     let cancel = Input::Cancel { reason: "enough".into(), by: "me".into(), id: None };

@@ -66,7 +66,7 @@ fn of_blueprint(run: &RunState, plan: &Plan, filled: &Filled, name: &str) -> Sav
         }
     }
     let is_of_a_step = |index: &TaskIndex| {
-        run.expansion.values().any(|outcome| match outcome {
+        run.planning.expansion.values().any(|outcome| match outcome {
             StepOutcome::Placed { tasks, fallback, .. } => tasks.contains(index) || fallback.contains(index),
             StepOutcome::LeftOut { .. } => false,
         })

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::Claim;
+use crate::flow::{Citation, Claim};
 use crate::ids::{AgentId, Generation, Role, TaskIndex};
 
 /// A claim, and whose it is.
@@ -29,6 +29,18 @@ impl Side {
     pub const fn new(task: TaskIndex, claim: Claim) -> Self {
         Self { task, generation: Generation(0), agent: None, role: None, claim }
     }
+
+    /// The claim with how sure its author is, on what evidence and by which method.
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        let sure = match self.claim.confidence {
+            0 => String::new(),
+            percent => format!(", {percent} % sure"),
+        };
+        let method =
+            if self.claim.method.is_empty() { String::new() } else { format!(" ({})", self.claim.method) };
+        format!("{self}{sure}{}{method}", places(&self.claim.evidence))
+    }
 }
 
 /// `1-2: 30 %`.
@@ -36,4 +48,10 @@ impl std::fmt::Display for Side {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.task, self.claim.value)
     }
+}
+
+/// Where evidence stands: ` [notes.md:3]`.
+pub(crate) fn places(evidence: &[Citation]) -> String {
+    let places: Vec<String> = evidence.iter().map(|place| format!("{}:{}", place.path, place.line)).collect();
+    if places.is_empty() { String::new() } else { format!(" [{}]", places.join(", ")) }
 }

@@ -71,6 +71,16 @@ impl DraftReview {
         self.verdict == DraftVerdict::Revise && !self.lines().is_empty()
     }
 
+    /// What follows from it, in words.
+    #[must_use]
+    pub const fn followed_by(&self, revise: bool) -> &'static str {
+        match (self.verdict, revise) {
+            (_, true) => "it is written again",
+            (DraftVerdict::Accept, false) => "accepted",
+            (DraftVerdict::Revise, false) => "changes are wanted, and it is delivered as it is",
+        }
+    }
+
     /// All that is said, one line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {

@@ -28,8 +28,10 @@ use crate::wire::Encoding;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// In the plan, not offered yet.
+    /// In the plan, or put down; not offered.
     Created,
+    /// Put down until what it waits for is there. In nobody's hands and not offered meanwhile.
+    Waiting,
     /// Offered; nobody has started it as far as the run has decided.
     Queued,
     /// An agent works on it.
@@ -53,7 +55,7 @@ impl TaskStatus {
     #[must_use]
     pub const fn is_ended(self) -> bool {
         match self {
-            Self::Created | Self::Queued | Self::Processing => false,
+            Self::Created | Self::Waiting | Self::Queued | Self::Processing => false,
             Self::Completed | Self::Failed | Self::Aborted | Self::Skipped | Self::Blocked | Self::Split => {
                 true
             }
@@ -66,6 +68,7 @@ impl TaskStatus {
         match self {
             Self::Queued | Self::Processing => true,
             Self::Created
+            | Self::Waiting
             | Self::Completed
             | Self::Failed
             | Self::Aborted
@@ -80,7 +83,8 @@ impl TaskStatus {
     pub const fn was_begun(self) -> bool {
         match self {
             Self::Created | Self::Split => false,
-            Self::Queued
+            Self::Waiting
+            | Self::Queued
             | Self::Processing
             | Self::Completed
             | Self::Failed
@@ -95,7 +99,7 @@ impl TaskStatus {
     pub const fn mark(self) -> &'static str {
         match self {
             Self::Created | Self::Queued => "[ ]",
-            Self::Processing => "[-]",
+            Self::Processing | Self::Waiting => "[-]",
             Self::Completed | Self::Split => "[x]",
             Self::Failed | Self::Aborted | Self::Skipped | Self::Blocked => "[~]",
         }

@@ -123,8 +123,11 @@ fn readiness(
     let (mut gave_result, mut failed) = (false, Vec::new());
     for needed in dependencies(plan, leaf) {
         match status(statuses, &needed) {
-            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing if without(&needed) => {}
-            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing => return Readiness::Waiting,
+            TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing
+                if without(&needed) => {}
+            TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing => {
+                return Readiness::Waiting;
+            }
             TaskStatus::Completed => gave_result = true,
             TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Blocked => failed.push(needed),
             TaskStatus::Skipped | TaskStatus::Split => {}

@@ -178,7 +178,7 @@ pub fn count(plan: &Plan, statuses: &Statuses) -> (usize, usize) {
 const fn leaf_mark(status: TaskStatus) -> Mark {
     match status {
         TaskStatus::Created | TaskStatus::Queued => Mark::NotStarted,
-        TaskStatus::Processing => Mark::InWork,
+        TaskStatus::Waiting | TaskStatus::Processing => Mark::InWork,
         TaskStatus::Completed | TaskStatus::Split => Mark::Done,
         TaskStatus::Failed | TaskStatus::Aborted | TaskStatus::Skipped | TaskStatus::Blocked => Mark::Partly,
     }
@@ -195,8 +195,10 @@ fn note(state: &RunState, index: &TaskIndex, detail: Detail) -> String {
         return if well { String::new() } else { "not done: what follows is not decided yet".to_owned() };
     }
     match task.status {
-        TaskStatus::Created if task.continues.is_some() => "put down, to go on later".to_owned(),
-        TaskStatus::Created => {
+        TaskStatus::Created | TaskStatus::Waiting if task.continues.is_some() => {
+            "put down, to go on later".to_owned()
+        }
+        TaskStatus::Created | TaskStatus::Waiting => {
             if task.reasons.is_empty() {
                 String::new()
             } else {

@@ -87,14 +87,18 @@ impl Chain<'_> {
             return Err(format!("{task} has subtasks already: split one of these"));
         }
         match self.status(task) {
-            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing
+            TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing
                 if self.limits.split_failed_only =>
             {
                 return Err(format!(
                     "{task} has not failed: only failed tasks are split here (`limits.split_failed_only`)"
                 ));
             }
-            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing | TaskStatus::Failed => {}
+            TaskStatus::Created
+            | TaskStatus::Waiting
+            | TaskStatus::Queued
+            | TaskStatus::Processing
+            | TaskStatus::Failed => {}
             status @ (TaskStatus::Completed
             | TaskStatus::Aborted
             | TaskStatus::Skipped

@@ -58,8 +58,7 @@ fn of_parent(state: &RunState, plan: &Plan, index: &TaskIndex, detail: Detail) -
 
 fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summary> {
     let task = state.planned(index)?;
-    let learnt =
-        state.reflections.get(index).map(|reflection| reflection.summary.as_str()).unwrap_or_default();
+    let learnt = task.reflection.as_deref().map(|reflection| reflection.summary.as_str()).unwrap_or_default();
     let summary = match task.status {
         TaskStatus::Completed => {
             let result = task.outcome.as_ref()?.result()?;
@@ -71,7 +70,11 @@ fn of_leaf(state: &RunState, index: &TaskIndex, detail: Detail) -> Option<Summar
             let all: Vec<&str> = task.reasons.iter().map(String::as_str).chain([learnt]).collect();
             Summary { short: first_sentence(why), long: one_line(&all.join(" "), LONG) }
         }
-        TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing | TaskStatus::Split => {
+        TaskStatus::Created
+        | TaskStatus::Waiting
+        | TaskStatus::Queued
+        | TaskStatus::Processing
+        | TaskStatus::Split => {
             let seen = state.seen.get(&TaskId::Leaf(index.clone()));
             let seen = seen.filter(|seen| {
                 detail == Detail::Seen && seen.generation == task.generation && seen.step > 0

@@ -5,10 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::state::RunState;
+use crate::conflict::side::places;
 use crate::conflict::{ConflictVerdict, Side, Subject, Wording};
 use crate::flow::{ConflictStep, PlanTask};
 use crate::ids::{AgentId, TaskIndex};
 use crate::time::Millis;
+
+/// Results of a run that contradict each other, and who helps to settle that.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Conflicts {
+    /// Every conflict that was found, by its number, and what became of it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub found: BTreeMap<u32, ConflictState>,
+    /// Small tasks outside the plan that help to settle conflicts, by their number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settling: BTreeMap<u32, Settling>,
+}
 
 /// Claims of different tasks that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -93,6 +106,27 @@ pub enum ConflictEnd {
     Gone(String),
 }
 
+impl ConflictEnd {
+    /// It in words, with the tasks that are done again because they lost.
+    #[must_use]
+    pub fn in_full(&self, redone: &[TaskIndex]) -> String {
+        let list =
+            |tasks: &[TaskIndex]| tasks.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ");
+        match self {
+            Self::Settled(ConflictVerdict { value, by, why, losers, evidence, .. }) => {
+                let again = match redone {
+                    [] => String::new(),
+                    redone => format!("; {} is done again", list(redone)),
+                };
+                let (places, losers) = (places(evidence), list(losers));
+                format!("{value} holds, by {by}: {why}{places}; not what {losers} claims{again}")
+            }
+            Self::Unsettled(why) => format!("not settled: {why}"),
+            Self::Gone(why) => format!("no conflict: {why}"),
+        }
+    }
+}
+
 /// A small task outside the plan that helps to settle a conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Settling {
@@ -141,14 +175,18 @@ pub struct ConflictCount {
 impl RunState {
     /// The conflicts that are being settled.
     pub fn open_conflicts(&self) -> impl Iterator<Item = (u32, &ConflictState)> {
-        self.conflicts.iter().filter(|(_, conflict)| conflict.is_open()).map(|(id, conflict)| (*id, conflict))
+        self.conflicts
+            .found
+            .iter()
+            .filter(|(_, conflict)| conflict.is_open())
+            .map(|(id, conflict)| (*id, conflict))
     }
 
     /// How often each agent won and lost.
     #[must_use]
     pub fn conflict_counts(&self) -> BTreeMap<AgentId, ConflictCount> {
         let mut counts: BTreeMap<AgentId, ConflictCount> = BTreeMap::new();
-        for conflict in self.conflicts.values() {
+        for conflict in self.conflicts.found.values() {
             let Some(verdict) = conflict.verdict() else { continue };
             for side in &conflict.sides {
                 let Some(agent) = &side.agent else { continue };

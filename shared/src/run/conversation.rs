@@ -15,7 +15,7 @@ pub fn turn(run: &RunState) -> Turn {
     };
     let original = run.planning.original_goal.iter().flat_map(|words| preferences_in(words));
     let mut lessons: Vec<String> = Vec::new();
-    for lesson in run.reflections.values().flat_map(|reflection| &reflection.on_plan) {
+    for lesson in run.reflections().flat_map(|(_, reflection)| &reflection.on_plan) {
         if !lessons.contains(lesson) {
             lessons.push(lesson.clone());
         }

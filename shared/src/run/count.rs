@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{QuestionEnd, RunState, TaskState};
+use super::questions::QuestionEnd;
+use super::state::RunState;
+use super::task_state::TaskState;
 use super::{REPAIRS_SINCE, RunStatus};
 use crate::blueprint::StepOutcome;
 use crate::flow::{About, Ending, Plan, TaskStatus};
@@ -213,8 +215,8 @@ pub fn end_of(run: &RunState, index: &TaskIndex) -> TaskEnd {
     let unless_replaced = |end| if is_replaced(run, index) { TaskEnd::Replaced } else { end };
     match state.status_in_plan() {
         TaskStatus::Created | TaskStatus::Queued => TaskEnd::NotBegun,
-        TaskStatus::Processing => TaskEnd::InWork,
-        TaskStatus::Completed if part(run, index, state).is_none() => TaskEnd::Done,
+        TaskStatus::Waiting | TaskStatus::Processing => TaskEnd::InWork,
+        TaskStatus::Completed if part(state).is_none() => TaskEnd::Done,
         TaskStatus::Completed if was_gone_on_with(run, index) => TaskEnd::Replaced,
         TaskStatus::Completed => TaskEnd::InPart,
         TaskStatus::Split => TaskEnd::Done,
@@ -233,13 +235,12 @@ pub fn end_of(run: &RunState, index: &TaskIndex) -> TaskEnd {
 #[must_use]
 pub fn in_part<'a>(run: &'a RunState, index: &TaskIndex) -> Option<&'a str> {
     let state = run.planned(index).filter(|state| state.status == TaskStatus::Completed)?;
-    part(run, index, state)
+    part(state)
 }
 
 /// Why a task that ended well gave only a part; nothing when it gave all.
-fn part<'a>(run: &'a RunState, index: &TaskIndex, state: &'a TaskState) -> Option<&'a str> {
-    let marked = run.responses.tasks.get(&TaskId::Leaf(index.clone()));
-    if let Some(why) = marked.and_then(|answers| answers.marked.as_deref()) {
+fn part(state: &TaskState) -> Option<&str> {
+    if let Some(why) = state.answers.marked.as_deref() {
         return Some(why);
     }
     let outcome = state.outcome.as_ref()?;
@@ -248,7 +249,7 @@ fn part<'a>(run: &'a RunState, index: &TaskIndex, state: &'a TaskState) -> Optio
 
 fn is_replaced(run: &RunState, index: &TaskIndex) -> bool {
     run.planning.is_superseded(index)
-        || run.expansion.values().any(|outcome| is_fallen_back_from(run, outcome, index))
+        || run.planning.expansion.values().any(|outcome| is_fallen_back_from(run, outcome, index))
 }
 
 /// Whether the plan was changed for the sake of what this task left open.
@@ -263,10 +264,13 @@ fn was_gone_on_with(run: &RunState, index: &TaskIndex) -> bool {
         | TaskId::Write
         | TaskId::DraftReview(_) => None,
     });
-    let changed = done.zip(&run.refinements).filter(|(_, (changes, _))| !changes.is_empty());
+    let changed = done.zip(&run.refining.done).filter(|(_, (changes, _))| !changes.is_empty());
     let asked_by = format!("{index}: ");
     changed.into_iter().any(|(number, _)| {
-        run.wanted.get(&number).is_some_and(|reasons| reasons.iter().any(|why| why.starts_with(&asked_by)))
+        run.refining
+            .wanted
+            .get(&number)
+            .is_some_and(|reasons| reasons.iter().any(|why| why.starts_with(&asked_by)))
     })
 }
 
@@ -280,7 +284,7 @@ fn is_fallen_back_from(run: &RunState, outcome: &StepOutcome, index: &TaskIndex)
 
 /// Steps of a blueprint with items that there was no room for: how many, and why.
 fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
-    run.expansion.iter().filter_map(|(step, outcome)| match outcome {
+    run.planning.expansion.iter().filter_map(|(step, outcome)| match outcome {
         StepOutcome::Placed { note, left_out, .. } if !note.is_empty() => {
             // Records of before do not say how many.
             Some((step.as_str(), usize::try_from(*left_out).unwrap_or(usize::MAX).max(1), note.as_str()))
@@ -293,7 +297,8 @@ fn without_room(run: &RunState) -> impl Iterator<Item = (&str, usize, &str)> {
 fn not_approved(run: &RunState) -> impl Iterator<Item = &str> {
     run.questions.values().filter_map(|asked| match (&asked.about, &asked.end) {
         (About::Step(step), Some(QuestionEnd::Answered(reply))) if reply.by.is_none() => {
-            matches!(run.expansion.get(step), Some(StepOutcome::LeftOut { .. })).then_some(step.as_str())
+            matches!(run.planning.expansion.get(step), Some(StepOutcome::LeftOut { .. }))
+                .then_some(step.as_str())
         }
         (
             About::Step(_)
@@ -313,7 +318,7 @@ fn why(run: &RunState, index: &TaskIndex, end: TaskEnd) -> String {
     let Some(state) = run.planned(index) else { return String::new() };
     let last = || state.reasons.last().cloned().unwrap_or_default();
     match end {
-        TaskEnd::InPart => part(run, index, state).unwrap_or_default().to_owned(),
+        TaskEnd::InPart => part(state).unwrap_or_default().to_owned(),
         TaskEnd::Failed
         | TaskEnd::Blocked
         | TaskEnd::CutOff

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::state::{RunState, Waiting};
+use super::state::RunState;
+use super::task_state::{TaskState, Waiting};
 use crate::flow::{Plan, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::order;
@@ -77,7 +78,7 @@ fn way_back(waits: &BTreeMap<TaskIndex, BTreeSet<TaskIndex>>, from: &TaskIndex) 
 /// The task whose wait for another task is the youngest.
 #[must_use]
 pub fn youngest(run: &RunState) -> Option<&TaskId> {
-    let since = |(task, state): (&'_ TaskId, &'_ super::state::TaskState)| -> Option<Millis> {
+    let since = |(task, state): (&'_ TaskId, &'_ TaskState)| -> Option<Millis> {
         task.leaf()?;
         Some(state.waiting.as_ref().filter(|waiting| waiting.for_task.is_some())?.since)
     };

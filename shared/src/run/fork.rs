@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::conflicts::{ConflictState, Settling};
+use super::conflicts::{ConflictState, Conflicts, Settling};
 use super::drafts::DraftHistory;
+use super::event::Checked;
 use super::group::Group;
 use super::peers::PeerTalk;
-use super::planning::PlanHistory;
-use super::state::{Phase, RunState, RunStatus, TaskState};
+use super::planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
+use super::refining::Refining;
+use super::responses::Answers;
+use super::state::{Phase, RunState, RunStatus};
+use super::task_state::TaskState;
 use crate::blueprint::StepOutcome;
 use crate::flow::{Plan, Reflection, RefusedOperation, TaskStatus};
 use crate::ids::{Attempt, RunId, Seq, TaskId, TaskIndex};
@@ -69,14 +73,95 @@ pub struct Inherited {
     )]
     pub settling: BTreeMap<u32, Settling>,
     /// What became of its plans.
-    #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
-    pub planning: PlanHistory,
+    #[serde(default, skip_serializing_if = "InheritedPlanning::is_empty")]
+    pub planning: InheritedPlanning,
     /// What its tasks had asked and told each other.
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
     pub peers: PeerTalk,
     /// What had become of the drafts of its report.
     #[serde(default, skip_serializing_if = "DraftHistory::is_empty")]
     pub drafts: DraftHistory,
+}
+
+/// What had become of the plans of the run that was forked, as it stands in the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct InheritedPlanning {
+    /// The person's first words, where the goal was changed since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_goal: Option<String>,
+    /// Why no planner was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// A plan that is to be improved from lessons of earlier runs before it is carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drafted: Option<Plan>,
+    /// The lessons by which the plan was improved, and what was changed for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterated: Option<Iterated>,
+    /// What of the person's words the plan, or the report, does not speak of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<(Checked, Vec<String>)>,
+    /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failures_in_a_row: u32,
+    /// How many plans had been refused when the planner was last asked for another thing.
+    #[serde(skip_serializing_if = "is_none")]
+    pub refused_before: usize,
+    /// Why what is left is to be planned anew; empty when it is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wanted: Vec<String>,
+    /// How often what was left was planned anew, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replans: Vec<Replan>,
+    /// What there is to say of a run whose plans all failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<GivenUp>,
+}
+
+impl InheritedPlanning {
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The stage that it stands for. A draft and reasons for a new plan exclude each other.
+    fn stage(drafted: Option<Plan>, wanted: Vec<String>, has_plan: bool) -> PlanStage {
+        match drafted {
+            Some(draft) => PlanStage::Improving(draft),
+            None if !wanted.is_empty() => PlanStage::Replanning(wanted),
+            None if has_plan => PlanStage::Adopted,
+            None => PlanStage::Awaited,
+        }
+    }
+}
+
+impl From<&Planning> for InheritedPlanning {
+    fn from(planning: &Planning) -> Self {
+        Self {
+            original_goal: planning.original_goal.clone(),
+            skipped: planning.skipped.clone(),
+            drafted: planning.first_draft().cloned(),
+            iterated: planning.iterated.clone(),
+            uncovered: planning.uncovered.clone(),
+            failures_in_a_row: planning.failures_in_a_row,
+            refused_before: planning.refused_before,
+            wanted: planning.reasons_to_replan().to_vec(),
+            replans: planning.replans.clone(),
+            given_up: planning.given_up.clone(),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Inherited {
@@ -90,18 +175,21 @@ impl Inherited {
         Some(Self {
             phase: run.phase,
             plan: run.plan.clone(),
-            expansion: run.expansion.clone(),
-            refused_plans: run.refused_plans.clone(),
+            expansion: run.planning.expansion.clone(),
+            refused_plans: run.planning.refused.clone(),
             tasks: tasks.collect(),
-            reflections: run.reflections.clone(),
-            wanted: run.wanted.clone(),
-            refinements: run.refinements.clone(),
+            reflections: run.reflections().map(|(index, one)| (index.clone(), one.clone())).collect(),
+            wanted: run.refining.wanted.clone(),
+            refinements: run.refining.done.clone(),
             groups: run.groups.clone(),
-            lessons: run.lessons.clone(),
-            stale: run.stale.clone(),
-            conflicts: run.conflicts.clone(),
-            settling: run.settling.clone(),
-            planning: run.planning.clone(),
+            lessons: run.planning.lessons.clone(),
+            stale: run
+                .leaves()
+                .filter_map(|(leaf, task)| Some((leaf.clone(), task.stale.clone()?)))
+                .collect(),
+            conflicts: run.conflicts.found.clone(),
+            settling: run.conflicts.settling.clone(),
+            planning: InheritedPlanning::from(&run.planning),
             peers: run.peers.clone(),
             drafts: run.drafts.clone(),
         })
@@ -115,72 +203,87 @@ impl Inherited {
 
     /// Gives it to a run.
     pub(super) fn give_to(&self, run: &mut RunState, from: Origin) {
-        let Self {
-            phase,
-            plan,
-            expansion,
-            refused_plans,
-            tasks,
-            reflections,
-            wanted,
-            refinements,
-            groups,
-            lessons,
-            stale,
-            conflicts,
-            settling,
-            planning,
-            peers,
-            mut drafts,
-        } = self.clone();
+        let inherited = self.clone();
+        run.forked = Some(from);
+        run.phase = inherited.phase;
+        run.planning = planning_of(&inherited);
+        run.plan = inherited.plan;
+        run.tasks = inherited.tasks;
+        // What is said of a task that the plan has lost since is of no use.
+        for (index, reflection) in inherited.reflections {
+            if let Some(task) = run.planned_mut(&index) {
+                task.reflection = Some(Box::new(reflection));
+            }
+        }
+        for (index, reason) in inherited.stale {
+            if let Some(task) = run.planned_mut(&index) {
+                task.stale = Some(reason);
+            }
+        }
+        run.refining = Refining { wanted: inherited.wanted, done: inherited.refinements };
+        run.groups = inherited.groups;
+        run.conflicts = Conflicts { found: inherited.conflicts, settling: inherited.settling };
+        run.peers = inherited.peers;
+        run.drafts = inherited.drafts;
         // A review that goes on has the time of the new run.
-        for review in drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
+        for review in run.drafts.reviews.iter_mut().filter(|review| review.end.is_none()) {
             review.until = run.deadline;
         }
-        *run = RunState {
-            phase,
-            plan,
-            expansion,
-            refused_plans,
-            tasks,
-            reflections,
-            wanted,
-            refinements,
-            groups,
-            lessons,
-            stale,
-            conflicts,
-            settling,
-            planning,
-            peers,
-            drafts,
-            forked: Some(from),
-            ..run.clone()
-        };
     }
 }
 
-/// A task as a fork has it: ended as it was, else not offered yet. Steps that were taken stand in another record.
+fn planning_of(inherited: &Inherited) -> Planning {
+    let before = inherited.planning.clone();
+    Planning {
+        original_goal: before.original_goal,
+        lessons: inherited.lessons.clone(),
+        skipped: before.skipped,
+        stage: InheritedPlanning::stage(before.drafted, before.wanted, inherited.plan.is_some()),
+        refused: inherited.refused_plans.clone(),
+        refused_before: before.refused_before,
+        iterated: before.iterated,
+        expansion: inherited.expansion.clone(),
+        uncovered: before.uncovered,
+        failures_in_a_row: before.failures_in_a_row,
+        replans: before.replans,
+        given_up: before.given_up,
+    }
+}
+
+/// A task as a fork has it: ended as it was, else not offered yet. Steps that were taken stand in another record. What
+/// was learnt from it, and what changed since, stands beside the tasks; how it was given out is left behind.
 fn taken_over(task: &TaskState) -> TaskState {
+    let task = TaskState {
+        reflection: None,
+        stale: None,
+        handed_over_by: None,
+        auction: None,
+        answers: Answers::new(),
+        first_offered: None,
+        without: BTreeMap::new(),
+        ..task.clone()
+    };
     match task.status {
-        TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing => TaskState {
-            status: TaskStatus::Created,
-            queue: None,
-            offered_at: None,
-            deadline: None,
-            agent: None,
-            attempt: Attempt(0),
-            continues: None,
-            waiting: None,
-            answered: None,
-            deaths: Vec::new(),
-            ..task.clone()
-        },
+        TaskStatus::Created | TaskStatus::Waiting | TaskStatus::Queued | TaskStatus::Processing => {
+            TaskState {
+                status: TaskStatus::Created,
+                queue: None,
+                offered_at: None,
+                deadline: None,
+                agent: None,
+                attempt: Attempt(0),
+                continues: None,
+                waiting: None,
+                answered: None,
+                deaths: Vec::new(),
+                ..task
+            }
+        }
         TaskStatus::Completed
         | TaskStatus::Failed
         | TaskStatus::Aborted
         | TaskStatus::Skipped
         | TaskStatus::Blocked
-        | TaskStatus::Split => task.clone(),
+        | TaskStatus::Split => task,
     }
 }

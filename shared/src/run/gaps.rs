@@ -112,7 +112,7 @@ pub fn gaps<'a>(entries: impl IntoIterator<Item = &'a Entry> + Clone) -> Vec<Gap
 fn creates(entry: &Entry) -> bool {
     match &entry.event {
         RecordEvent::Decided(decided) => {
-            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated { .. }))
+            decided.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
         }
         RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::super::event::{AgentKey, Unreadable};
+use super::super::event::{AgentKey, RunCreated, Unreadable};
 use super::*;
 use crate::flow::{Action, Goal, Outcome, RunLimits, Step, StepDigest, Thought};
 use crate::ids::{AgentId, Role, RunId};
@@ -41,13 +41,13 @@ fn decided(seq: u64, basis: u64, after: Option<u64>, named: &[u64]) -> Entry {
 fn created(seq: u64) -> Entry {
     let mut first = decided(seq, 0, Some(0), &[]);
     if let RecordEvent::Decided(decided) = &mut first.event {
-        decided.events.push(RunEvent::RunCreated {
+        decided.events.push(RunEvent::RunCreated(RunCreated {
             goal: Box::new(Goal::new("Why?")),
             limits: RunLimits::default(),
             event_version: EVENT_VERSION,
             secret: "ab".repeat(32),
             deadline: Millis(1_000),
-        });
+        }));
     }
     first
 }

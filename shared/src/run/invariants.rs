@@ -4,7 +4,9 @@
 //! all of [`ALL`] after every entry they fold.
 
 use super::event::{Entry, RecordEvent, RunEvent, StopReason};
+use super::event::{TaskCompleted, TaskFailed, TaskQuarantined, TaskReopened, TaskRetried, TaskTakenBack};
 use super::state::{Phase, RunState, RunStatus};
+use super::task_state::TaskState;
 use crate::flow::{TaskOffered, TaskStatus, Usage};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::{check, order};
@@ -19,11 +21,12 @@ pub struct Invariant {
 }
 
 /// All rules.
-pub const ALL: [Invariant; 16] = [
+pub const ALL: [Invariant; 17] = [
     Invariant { name: "positions only rise", check: positions_rise },
     Invariant { name: "a generation never falls", check: generations_rise },
     Invariant { name: "what was offered stays in the plan", check: offered_stays },
     Invariant { name: "no task is in work without an offer", check: work_needs_an_offer },
+    Invariant { name: "a task waits where its state says so, and nowhere else", check: waiting_is_told },
     Invariant { name: "one outcome per generation", check: one_outcome_per_generation },
     Invariant { name: "a leaf is offered after what it needs ended", check: dependencies_ended },
     Invariant { name: "what ended well stays unless it is reopened", check: completed_stays },
@@ -89,6 +92,7 @@ fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), 
             }
             TaskStatus::Queued | TaskStatus::Completed => ensure(offered, || format!("task {task}"))?,
             TaskStatus::Created
+            | TaskStatus::Waiting
             | TaskStatus::Failed
             | TaskStatus::Aborted
             | TaskStatus::Skipped
@@ -99,6 +103,14 @@ fn work_needs_an_offer(_: &RunState, _: &Entry, after: &RunState) -> Result<(), 
     Ok(())
 }
 
+fn waiting_is_told(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
+    let differs = |state: &TaskState| (state.status == TaskStatus::Waiting) != state.waiting.is_some();
+    match after.tasks.iter().find(|(_, state)| differs(state)) {
+        Some((task, state)) => Err(format!("task {task} is {:?}", state.status)),
+        None => Ok(()),
+    }
+}
+
 /// Members are offered in place of their task.
 fn is_for_members(run: &RunState, index: &TaskIndex) -> bool {
     run.groups.contains_key(index) && run.planned(index).is_some_and(|state| state.queue.is_none())
@@ -107,11 +119,11 @@ fn is_for_members(run: &RunState, index: &TaskIndex) -> bool {
 fn one_outcome_per_generation(before: &RunState, entry: &Entry, _: &RunState) -> Result<(), String> {
     let mut ended = std::collections::BTreeSet::new();
     for event in events(entry) {
-        if let RunEvent::TaskCompleted { task, generation, .. }
-        | RunEvent::TaskRetried { task, generation, .. }
-        | RunEvent::TaskTakenBack { task, generation, .. }
-        | RunEvent::TaskFailed { task, generation, .. }
-        | RunEvent::TaskQuarantined { task, generation, .. } = event
+        if let RunEvent::TaskCompleted(TaskCompleted { task, generation, .. })
+        | RunEvent::TaskRetried(TaskRetried { task, generation, .. })
+        | RunEvent::TaskTakenBack(TaskTakenBack { task, generation, .. })
+        | RunEvent::TaskFailed(TaskFailed { task, generation, .. })
+        | RunEvent::TaskQuarantined(TaskQuarantined { task, generation, .. }) = event
         {
             ensure(ended.insert((task, generation)), || format!("task {task} generation {generation}"))?;
             let over = before
@@ -136,7 +148,7 @@ fn dependencies_ended(before: &RunState, entry: &Entry, after: &RunState) -> Res
     let statuses = after.statuses();
     let open = |needed: &TaskIndex| !statuses.get(needed).is_some_and(|status| status.is_ended());
     // One that was kept waiting too long goes on without what it needs, and the record says so.
-    let waited_for = |needed: &TaskIndex| open(needed) && !after.responses.goes_without(leaf, needed);
+    let waited_for = |needed: &TaskIndex| open(needed) && !after.goes_without(leaf, needed);
     match order::dependencies(plan, leaf).into_iter().find(waited_for) {
         Some(needed) => Err(format!("{leaf} was offered before {needed} ended")),
         None => Ok(()),
@@ -163,12 +175,14 @@ fn was_reopened(entry: &Entry, leaf: &TaskIndex) -> bool {
     let reopened = TaskId::Leaf(leaf.clone());
     events(entry)
         .iter()
-        .any(|event| matches!(event, RunEvent::TaskReopened { task, .. } if *task == reopened))
+        .any(|event| matches!(event, RunEvent::TaskReopened(TaskReopened { task, .. }) if *task == reopened))
 }
 
 fn paused_offers_nothing(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
     let Some(offer) = offer_in(entry) else { return Ok(()) };
-    ensure(before.paused.is_none() || after.paused.is_none(), || format!("task {}", offer.task))
+    ensure(before.control.paused.is_none() || after.control.paused.is_none(), || {
+        format!("task {}", offer.task)
+    })
 }
 
 fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
@@ -188,7 +202,7 @@ fn ended_is_ended(before: &RunState, entry: &Entry, after: &RunState) -> Result<
 }
 
 fn one_report(before: &RunState, entry: &Entry, after: &RunState) -> Result<(), String> {
-    let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted { .. })).count();
+    let reports = events(entry).iter().filter(|event| matches!(event, RunEvent::RunCompleted(_))).count();
     ensure(usize::from(before.report.is_some()) + reports <= 1, || "it was reported again".to_owned())?;
     let (may, must) = match after.status {
         RunStatus::Completed => (true, true),
@@ -205,8 +219,9 @@ fn usage_rises(before: &RunState, _: &Entry, after: &RunState) -> Result<(), Str
     let parts = |usage: &Usage| {
         [usage.model_calls, usage.tool_calls, usage.input_tokens, usage.output_tokens, usage.cost_micros]
     };
-    let falls = parts(&before.usage).into_iter().zip(parts(&after.usage)).any(|(old, new)| new < old);
-    ensure(!falls, || format!("from {:?} to {:?}", before.usage, after.usage))
+    let falls =
+        parts(&before.spending.used).into_iter().zip(parts(&after.spending.used)).any(|(old, new)| new < old);
+    ensure(!falls, || format!("from {:?} to {:?}", before.spending.used, after.spending.used))
 }
 
 fn plan_is_sound(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {

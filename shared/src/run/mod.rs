@@ -5,7 +5,9 @@
 //! the run's state only when a decision names it.
 
 pub mod apply;
+pub mod children;
 pub mod conflicts;
+pub mod control;
 pub mod conversation;
 pub mod count;
 pub mod deadlock;
@@ -17,31 +19,38 @@ pub mod group;
 pub mod invariants;
 pub mod peers;
 pub mod planning;
+pub mod questions;
+pub mod refining;
 pub mod responses;
 pub mod snapshot;
+pub mod spending;
 pub mod state;
+pub mod task_state;
 
 pub use apply::{
     ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan, note_decided,
 };
-pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Settling, SettlingFor};
+pub use children::{Child, ChildEnd};
+pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Conflicts, Settling, SettlingFor};
+pub use control::{Control, Paused};
 pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, shortfalls};
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
     Released, Request, RunEvent, Started, StopReason, ToolStarted, Unreadable,
 };
-pub use fork::{Inherited, Origin};
+pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};
 pub use group::Group;
 pub use peers::{PeerTalk, Shared};
-pub use planning::{GivenUp, Iterated, PlanHistory, Replan};
+pub use planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
+pub use questions::{QuestionEnd, QuestionState};
+pub use refining::Refining;
 pub use responses::{Answers, ResponseHistory};
 pub use snapshot::Snapshot;
-pub use state::{
-    Allotment, Avoided, Child, ChildEnd, Death, Paused, Phase, QuestionEnd, QuestionState, RunState,
-    RunStatus, Seen, Statuses, TaskState, Waiting,
-};
+pub use spending::{Allotment, Spending};
+pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
+pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
 pub const EVENT_VERSION: u32 = 4;

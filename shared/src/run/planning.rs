@@ -1,47 +1,66 @@
 //! What became of a run's plans: where they came from, how they were improved, and how often they failed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::event::{Checked, FailedPlan};
+use crate::blueprint::StepOutcome;
 use crate::flow::Plan;
 use crate::ids::TaskIndex;
 
 /// What became of a run's plans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
-pub struct PlanHistory {
+pub struct Planning {
     /// The person's first words, where the goal was changed since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub original_goal: Option<String>,
+    /// What earlier runs with a like goal taught.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<String>,
     /// Why no planner was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// A plan that is to be improved from lessons of earlier runs before it is carried out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drafted: Option<Plan>,
+    /// How far the plan is.
+    pub stage: PlanStage,
+    /// Why plans were refused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Vec<String>>,
+    /// How many plans had been refused when the planner was last asked for another thing.
+    pub refused_before: usize,
     /// The lessons by which the plan was improved, and what was changed for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterated: Option<Iterated>,
+    /// What became of the steps of its blueprint, as far as that is decided.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub expansion: BTreeMap<String, StepOutcome>,
     /// What of the person's words the plan, or the report, does not speak of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uncovered: Vec<(Checked, Vec<String>)>,
     /// Tasks that failed one after the other, since the last one that ended well or since the plan was made anew.
-    #[serde(skip_serializing_if = "is_zero")]
     pub failures_in_a_row: u32,
-    /// How many plans had been refused when the planner was last asked for another thing.
-    #[serde(skip_serializing_if = "is_none")]
-    pub refused_before: usize,
-    /// Why what is left is to be planned anew; empty when it is not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub wanted: Vec<String>,
     /// How often what was left was planned anew, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replans: Vec<Replan>,
     /// What there is to say of a run whose plans all failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given_up: Option<GivenUp>,
+}
+
+/// How far a run's plan is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStage {
+    /// Nobody has given one that is in order.
+    #[default]
+    Awaited,
+    /// The first draft is in order, and is improved from lessons of earlier runs before it is carried out.
+    Improving(Plan),
+    /// It is carried out.
+    Adopted,
+    /// What is left of it is to be planned anew, for these reasons.
+    Replanning(Vec<String>),
 }
 
 /// How a plan was improved.
@@ -75,17 +94,32 @@ pub struct GivenUp {
     pub simpler: String,
 }
 
-impl PlanHistory {
-    /// Whether there is nothing to tell.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
+impl Planning {
     /// Whether what is left is to be planned anew.
     #[must_use]
     pub const fn is_replanning(&self) -> bool {
-        !self.wanted.is_empty()
+        match self.stage {
+            PlanStage::Replanning(_) => true,
+            PlanStage::Awaited | PlanStage::Improving(_) | PlanStage::Adopted => false,
+        }
+    }
+
+    /// Why what is left is to be planned anew; empty when it is not.
+    #[must_use]
+    pub fn reasons_to_replan(&self) -> &[String] {
+        match &self.stage {
+            PlanStage::Replanning(reasons) => reasons,
+            PlanStage::Awaited | PlanStage::Improving(_) | PlanStage::Adopted => &[],
+        }
+    }
+
+    /// The first draft of the plan, while it is being improved.
+    #[must_use]
+    pub const fn first_draft(&self) -> Option<&Plan> {
+        match &self.stage {
+            PlanStage::Improving(draft) => Some(draft),
+            PlanStage::Awaited | PlanStage::Adopted | PlanStage::Replanning(_) => None,
+        }
     }
 
     /// The number that the next new plan has, from 1.
@@ -99,14 +133,4 @@ impl PlanHistory {
     pub fn is_superseded(&self, task: &TaskIndex) -> bool {
         self.replans.iter().any(|replan| replan.ended.contains(task))
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_none(count: &usize) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{FailureKind, Response};
-use crate::ids::{TaskId, TaskIndex};
-use crate::time::Millis;
 
 /// What was done about failures in a run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -21,15 +19,6 @@ pub struct ResponseHistory {
     /// Tries that failed one after the other for want of a model that gives usable answers, in the whole run.
     #[serde(skip_serializing_if = "is_zero")]
     pub model_failures: u32,
-    /// What was tried for each task that failed since it was last opened.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub tasks: BTreeMap<TaskId, Answers>,
-    /// When leaves were first offered, where others may be kept waiting only so long.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub begun: BTreeMap<TaskIndex, Millis>,
-    /// Leaves that go on, or went on, without what another was to give; and why.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub without: BTreeMap<TaskIndex, BTreeMap<TaskIndex, String>>,
 }
 
 /// How the failures of one task were answered.
@@ -58,23 +47,23 @@ impl ResponseHistory {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
 
-    /// The model that a task is tried with instead of the usual one.
+impl Answers {
+    /// No answer so far.
     #[must_use]
-    pub fn model(&self, task: &TaskId) -> Option<&String> {
-        self.tasks.get(task)?.model.as_ref()
+    pub const fn new() -> Self {
+        Self { given: BTreeMap::new(), last: None, model: None, withheld: BTreeSet::new(), marked: None }
     }
 
-    /// The tools that failed a task and are withheld from it.
+    /// Whether no failure was answered.
     #[must_use]
-    pub fn withheld(&self, task: &TaskId) -> Vec<String> {
-        self.tasks.get(task).map(|answers| answers.withheld.iter().cloned().collect()).unwrap_or_default()
-    }
-
-    /// Whether a leaf does not wait for another any more.
-    #[must_use]
-    pub fn goes_without(&self, task: &TaskIndex, needed: &TaskIndex) -> bool {
-        self.without.get(task).is_some_and(|without| without.contains_key(needed))
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+            && self.last.is_none()
+            && self.model.is_none()
+            && self.withheld.is_empty()
+            && self.marked.is_none()
     }
 }
 

@@ -14,7 +14,7 @@ use crate::ids::{AgentId, Seq, TaskId};
 
 /// To be raised when [`apply`](super::apply()) comes to another state from the same entries and the types stay the
 /// same: their shape is part of the version by itself.
-const MEANING: u32 = 2;
+const MEANING: u32 = 3;
 
 /// A run's state as it stood at a position of its record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -92,7 +92,7 @@ impl Snapshot {
 fn secret_in(first: &Entry) -> Option<&str> {
     let RecordEvent::Decided(decided) = &first.event else { return None };
     decided.events.iter().find_map(|event| {
-        if let RunEvent::RunCreated { secret, .. } = event { Some(secret.as_str()) } else { None }
+        if let RunEvent::RunCreated(created) = event { Some(created.secret.as_str()) } else { None }
     })
 }
 

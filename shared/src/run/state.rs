@@ -1,24 +1,26 @@
 //! The state of a run: what folding its record gives.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::conflicts::{ConflictState, Settling};
+use super::children::Child;
+use super::conflicts::Conflicts;
+use super::control::Control;
 use super::drafts::DraftHistory;
 use super::event::{AgentEvent, AgentKey, Input, StopReason};
 use super::fork::Origin;
 use super::group::Group;
 use super::peers::PeerTalk;
-use super::planning::PlanHistory;
+use super::planning::Planning;
+use super::questions::QuestionState;
+use super::refining::Refining;
 use super::responses::ResponseHistory;
-use crate::blueprint::StepOutcome;
-use crate::flow::{
-    About, Answered, Auction, Budget, Goal, OnTimeout, Outcome, Plan, Question, Reflection, RefusedOperation,
-    Reply, Report, RunLimits, TaskStatus, Usage, Wait,
-};
-use crate::ids::{AgentId, Attempt, Generation, QuestionId, Queue, RunId, Seq, TaskId, TaskIndex};
+use super::spending::Spending;
+use super::task_state::TaskState;
+use crate::flow::{Auction, Goal, Plan, Reflection, Report, RunLimits, TaskStatus, Usage};
+use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 use crate::track_record::Tally;
 
@@ -92,72 +94,46 @@ pub struct RunState {
     pub deadline: Millis,
     /// Since when it has been busy with its phase. Time during which it was paused does not count.
     pub phase_since: Millis,
-    /// Whether nothing is offered for now, and why.
-    pub paused: Option<Paused>,
-    /// The latest requests that were decided upon: none is carried out twice.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub requests: VecDeque<Uuid>,
-    /// What earlier runs with a like goal taught.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lessons: Vec<String>,
+    /// What people have the run do.
+    #[serde(default)]
+    pub control: Control,
     /// The plan as it stands.
     pub plan: Option<Plan>,
-    /// What became of the steps of its blueprint, as far as that is decided.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub expansion: BTreeMap<String, StepOutcome>,
-    /// Why plans were refused.
-    pub refused_plans: Vec<Vec<String>>,
+    /// How the plan came about, and what became of those before it.
+    #[serde(default)]
+    pub planning: Planning,
+    /// Changes of the plan in the light of what was learnt.
+    #[serde(default)]
+    pub refining: Refining,
     /// Every task that was planned or offered.
     pub tasks: BTreeMap<TaskId, TaskState>,
     /// Tasks that were given to several members, and what came of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<TaskIndex, Group>,
-    /// What was learnt, by leaf.
-    pub reflections: BTreeMap<TaskIndex, Reflection>,
-    /// What each refinement is to be for, by its number.
-    pub wanted: BTreeMap<u32, Vec<String>>,
-    /// Changes of plan: what was changed, and what was refused.
-    pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
     /// What people were asked, and what they answered.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub questions: BTreeMap<QuestionId, QuestionState>,
     /// Runs that were begun for tasks of this one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub children: BTreeMap<RunId, Child>,
-    /// Tasks that were handed over, and the task that each was handed over by.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub delegated: BTreeMap<TaskIndex, TaskIndex>,
     /// What its tasks asked and told each other.
     #[serde(default, skip_serializing_if = "PeerTalk::is_empty")]
     pub peers: PeerTalk,
-    /// Tasks whose results were made from one that has changed since, and what that was.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stale: BTreeMap<TaskIndex, String>,
     /// What was done about failures.
     #[serde(default, skip_serializing_if = "ResponseHistory::is_empty")]
     pub responses: ResponseHistory,
     /// Results that contradict each other, and what became of that.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub conflicts: BTreeMap<u32, ConflictState>,
-    /// Small tasks outside the plan that help to settle conflicts, by their number.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settling: BTreeMap<u32, Settling>,
-    /// What became of its plans.
-    #[serde(default, skip_serializing_if = "PlanHistory::is_empty")]
-    pub planning: PlanHistory,
+    #[serde(default)]
+    pub conflicts: Conflicts,
     /// What the work of its agents came to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tallies: BTreeMap<AgentId, Tally>,
-    /// The auctions of its tasks.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub auctions: BTreeMap<TaskIndex, Auction>,
     /// What became of the drafts of its report.
     #[serde(default, skip_serializing_if = "DraftHistory::is_empty")]
     pub drafts: DraftHistory,
-    /// What its tasks used.
-    pub usage: Usage,
-    /// What was set aside for generations of tasks whose usage is not known yet, where the run has a budget.
-    pub allotted: Vec<Allotment>,
+    /// What was used, and what is set aside.
+    #[serde(default)]
+    pub spending: Spending,
     /// The answer.
     pub report: Option<Report>,
     /// Why it failed or was stopped.
@@ -234,7 +210,7 @@ impl RunState {
     /// are told.
     #[must_use]
     pub fn used(&self) -> Usage {
-        let mut used = self.usage;
+        let mut used = self.spending.used;
         for (task, seen) in &self.seen {
             let in_work = self.tasks.get(task).is_some_and(|state| state.status == TaskStatus::Processing);
             if in_work || self.seen_with(task).is_some() {
@@ -244,323 +220,54 @@ impl RunState {
         used
     }
 
-    /// The questions that wait for an answer.
-    pub fn open_questions(&self) -> impl Iterator<Item = (QuestionId, &QuestionState)> {
-        self.questions.iter().filter(|(_, state)| state.is_open()).map(|(id, state)| (*id, state))
-    }
-
-    /// Whether nothing more is offered until somebody has answered.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        self.open_questions().any(|(_, state)| state.about.holds_the_run())
-    }
-
     /// The state of a planned task.
     #[must_use]
     pub fn planned(&self, index: &TaskIndex) -> Option<&TaskState> {
         self.tasks.get(&TaskId::Leaf(index.clone()))
     }
-}
 
-/// Why and since when nothing is offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Paused {
-    /// Since when.
-    pub since: Millis,
-    /// Who asked for it, and why.
-    pub reason: String,
+    /// The same, to be changed.
+    pub(super) fn planned_mut(&mut self, index: &TaskIndex) -> Option<&mut TaskState> {
+        self.tasks.get_mut(&TaskId::Leaf(index.clone()))
+    }
+
+    /// The states of planned tasks and of members, in order.
+    pub fn leaves(&self) -> impl Iterator<Item = (&TaskIndex, &TaskState)> {
+        self.tasks.iter().filter_map(|(task, state)| Some((task.as_leaf()?, state)))
+    }
+
+    /// What was learnt from tasks, in order.
+    pub fn reflections(&self) -> impl Iterator<Item = (&TaskIndex, &Reflection)> {
+        self.leaves().filter_map(|(index, state)| Some((index, state.reflection.as_deref()?)))
+    }
+
+    /// What was learnt from a task.
+    #[must_use]
+    pub fn reflection(&self, index: &TaskIndex) -> Option<&Reflection> {
+        self.planned(index)?.reflection.as_deref()
+    }
+
+    /// The newest auction of a task.
+    #[must_use]
+    pub fn auction(&self, index: &TaskIndex) -> Option<&Auction> {
+        self.planned(index)?.auction.as_deref()
+    }
+
+    /// The task that a task was handed over by.
+    #[must_use]
+    pub fn handed_over_by(&self, index: &TaskIndex) -> Option<&TaskIndex> {
+        self.planned(index)?.handed_over_by.as_ref()
+    }
+
+    /// Whether a task does not wait for another any more.
+    #[must_use]
+    pub fn goes_without(&self, task: &TaskIndex, needed: &TaskIndex) -> bool {
+        self.planned(task).is_some_and(|state| state.goes_without(needed))
+    }
 }
 
 /// The states of planned tasks by index. A task that is missing counts as not offered yet.
 pub type Statuses = BTreeMap<TaskIndex, TaskStatus>;
-
-/// The state of one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct TaskState {
-    /// Its state.
-    pub status: TaskStatus,
-    /// The newest offer of it; 0 before the first.
-    pub generation: Generation,
-    /// Where the newest offer waits.
-    pub queue: Option<Queue>,
-    /// When the newest offer was decided.
-    pub offered_at: Option<Millis>,
-    /// When the newest offer's time is up.
-    pub deadline: Option<Millis>,
-    /// Who works on it.
-    pub agent: Option<AgentId>,
-    /// Which try of the newest generation.
-    pub attempt: Attempt,
-    /// Where the acknowledgement of the newest try goes. Kept when that try is lost.
-    pub ack: Option<String>,
-    /// The last step of the newest generation that a decision knows of.
-    pub last_step: u32,
-    /// Agents that were lost with the newest generation since that step.
-    pub deaths: Vec<Death>,
-    /// How it ended; kept of the newest generation that ended.
-    pub outcome: Option<Outcome>,
-    /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
-    pub reasons: Vec<String>,
-    /// How many generations failed since it was planned or reopened.
-    pub failures: u32,
-    /// The first of the earlier generations whose steps the next one goes on from; every one since belongs to it.
-    pub continues: Option<Generation>,
-    /// What it waits for. It is in nobody's hands and not offered meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<Waiting>,
-    /// What came of what it waited for last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answered: Option<Box<Answered>>,
-    /// Who ended it, with the outcome that is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_by: Option<AgentId>,
-    /// Agents that it should rather not go to again, the latest last.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub avoid: Vec<Avoided>,
-    /// Whether the newest offer is to be done by an agent that has nothing else in hand.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub alone: bool,
-    /// Whether it was a person who left it out, when it was left out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub skipped_by_person: bool,
-}
-
-impl TaskState {
-    /// Most agents that are remembered as not to be asked again.
-    pub const MOST_AVOIDED: usize = 16;
-
-    /// Remembers that the task should rather not go to this agent again, and why. Of many, the latest are kept.
-    pub fn avoid(&mut self, agent: AgentId, reason: &str) {
-        self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: false });
-    }
-
-    /// The same of an agent that was asked and did nothing: rather than to it, the task goes to one that is busy.
-    pub fn avoid_idle(&mut self, agent: AgentId, reason: &str) {
-        self.keep_from(Avoided { agent, reason: reason.to_owned(), idle: true });
-    }
-
-    fn keep_from(&mut self, avoided: Avoided) {
-        self.avoid.retain(|known| known.agent != avoided.agent);
-        if self.avoid.len() >= Self::MOST_AVOIDED {
-            self.avoid.remove(0);
-        }
-        self.avoid.push(avoided);
-    }
-
-    /// Whether agents died of it so often that it is to be tried alone: some of them had other tasks in hand, and only
-    /// then is it certain which of all it was.
-    #[must_use]
-    pub fn is_suspect(&self, limits: &RunLimits) -> bool {
-        let enough = usize::try_from(limits.max_deaths.saturating_sub(1).max(1)).unwrap_or(usize::MAX);
-        limits.max_deaths > 0 && self.deaths.len() >= enough && self.deaths.iter().any(Death::had_company)
-    }
-
-    /// Whether it is certain that agents die of it: as many died as may, and the last of them, or all but one, had nothing
-    /// else in hand. Where it cannot be tried alone, twice as many are proof enough.
-    #[must_use]
-    pub fn is_deadly(&self, limits: &RunLimits) -> bool {
-        let most = usize::try_from(limits.max_deaths).unwrap_or(usize::MAX);
-        let alone = |death: &Death| !death.had_company();
-        let count = self.deaths.iter().filter(|death| alone(death)).count();
-        let proven = self.deaths.last().is_some_and(alone)
-            || count >= self.deaths.len().saturating_sub(1).max(1)
-            || self.deaths.len() >= most.saturating_mul(2);
-        most > 0 && self.deaths.len() >= most && proven
-    }
-
-    /// Whether it waits for somebody who has nothing else in hand and was not offered so yet.
-    #[must_use]
-    pub fn is_to_be_alone(&self, limits: &RunLimits) -> bool {
-        let handed_on = self.status == TaskStatus::Queued && self.attempt > Attempt(0);
-        handed_on && !self.alone && self.is_suspect(limits)
-    }
-
-    /// Whether it was offered or has ended, so that there is something to do again.
-    #[must_use]
-    pub const fn was_begun(&self) -> bool {
-        self.status.was_begun() || self.waiting.is_some()
-    }
-
-    /// Its state as the plan sees it: one that waits has begun and is not to be offered.
-    #[must_use]
-    pub const fn status_in_plan(&self) -> TaskStatus {
-        if self.waiting.is_some() { TaskStatus::Processing } else { self.status }
-    }
-
-    /// A task that was planned and not offered yet.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            status: TaskStatus::Created,
-            generation: Generation(0),
-            queue: None,
-            offered_at: None,
-            deadline: None,
-            agent: None,
-            attempt: Attempt(0),
-            ack: None,
-            last_step: 0,
-            deaths: Vec::new(),
-            outcome: None,
-            reasons: Vec::new(),
-            failures: 0,
-            continues: None,
-            waiting: None,
-            answered: None,
-            ended_by: None,
-            avoid: Vec::new(),
-            alone: false,
-            skipped_by_person: false,
-        }
-    }
-}
-
-/// An agent that a task should rather not go to again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Avoided {
-    /// The agent.
-    pub agent: AgentId,
-    /// Why, in a few words: `it failed it`.
-    pub reason: String,
-    /// Whether it was asked and did nothing: it is free, and whoever is free takes what waits for its role.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub idle: bool,
-}
-
-/// What a task waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Waiting {
-    /// The step that is begun.
-    pub step: u32,
-    /// What is waited for.
-    pub wait: Wait,
-    /// Since when.
-    pub since: Millis,
-    /// The run whose end is waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_run: Option<RunId>,
-    /// The task of the plan whose end is waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_task: Option<TaskIndex>,
-}
-
-/// A run that was begun for a task (R6).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Child {
-    /// The task.
-    pub task: TaskId,
-    /// Its generation that asked for the run.
-    pub generation: Generation,
-    /// The goal of the run.
-    pub goal: Box<Goal>,
-    /// When word of it was asked for last.
-    pub asked_at: Millis,
-    /// How it ended; nothing while nothing is known of its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<Box<ChildEnd>>,
-}
-
-/// How a run ended that was begun for a task of another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ChildEnd {
-    /// How.
-    pub status: RunStatus,
-    /// Why it failed or was stopped.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-    /// Its report, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report: Option<Report>,
-    /// What it used.
-    #[serde(default)]
-    pub usage: Usage,
-}
-
-/// A question of the run, answered or not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct QuestionState {
-    /// What its answer is for.
-    pub about: About,
-    /// The question.
-    pub question: Question,
-    /// When it was asked.
-    pub asked_at: Millis,
-    /// Who is asked now; whoever looks after the run when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_of: Option<String>,
-    /// How many people were asked before who did not answer.
-    #[serde(default)]
-    pub passed_on: u32,
-    /// When the time for the answer is up.
-    pub expires: Millis,
-    /// What follows then.
-    pub on_timeout: OnTimeout,
-    /// How it ended; nothing while it waits for an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<QuestionEnd>,
-}
-
-/// How a question ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QuestionEnd {
-    /// It was answered, or its default was taken.
-    Answered(Reply),
-    /// Nobody needed the answer any more; why.
-    Withdrawn(String),
-}
-
-impl QuestionState {
-    /// Whether it waits for an answer.
-    #[must_use]
-    pub const fn is_open(&self) -> bool {
-        self.end.is_none()
-    }
-}
-
-/// An agent that was lost while it had a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Death {
-    /// The agent.
-    pub agent: AgentId,
-    /// Which try of the generation that was.
-    pub attempt: Attempt,
-    /// The last step in the record when it was lost, as far as that is known.
-    pub step: u32,
-    /// How many other tasks the agent had in hand: any of them may have been its death.
-    #[serde(default, skip_serializing_if = "is_none_beside")]
-    pub beside: u32,
-}
-
-impl Death {
-    /// Whether the agent had other tasks in hand.
-    #[must_use]
-    pub const fn had_company(&self) -> bool {
-        self.beside > 0
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_none_beside(count: &u32) -> bool {
-    *count == 0
-}
-
-impl Default for TaskState {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// A part of the run's budget that was set aside for one generation of a task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Allotment {
-    /// The task.
-    pub task: TaskId,
-    /// Its generation.
-    pub generation: Generation,
-    /// The most that it may use.
-    pub budget: Budget,
-}
 
 /// What an agent was seen doing with a task, decided upon or not.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -17,6 +17,19 @@ use muster_shared::flow::{
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
+use muster_shared::run::event::{
+    AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined, ConflictFound,
+    ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun, DraftReviewMissed,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, HandOverRefused, InformationShared,
+    LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited,
+    PlanIterated, PlanRefined, PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked,
+    QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected, ReplanWanted, Replanned,
+    RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused,
+    RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted,
+    TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened,
+    TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded,
+    WordsUncovered, WritingBegan,
+};
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
     Request, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState, ToolStarted,
@@ -178,9 +191,9 @@ fn nested() -> Decided {
     Decided {
         inputs: vec![Input::ChildEnded { child: run, end: end.clone() }],
         events: vec![
-            RunEvent::ChildBegun { task, generation: Generation(1), run, goal },
-            RunEvent::ChildAsked { run },
-            RunEvent::ChildEnded { run, end },
+            RunEvent::ChildBegun(ChildBegun { task, generation: Generation(1), run, goal }),
+            RunEvent::ChildAsked(ChildAsked { run }),
+            RunEvent::ChildEnded(ChildEnded { run, end }),
         ],
         ..decided()
     }
@@ -208,7 +221,7 @@ fn expanded() -> Decided {
         inputs: vec![input],
         offers: 0,
         continues: false,
-        events: vec![RunEvent::StepsExpanded { step_outcomes, tasks: plan().tasks }],
+        events: vec![RunEvent::StepsExpanded(StepsExpanded { step_outcomes, tasks: plan().tasks })],
         ..decided()
     }
 }
@@ -219,7 +232,7 @@ fn out_of_time() -> Decided {
     let reason = "its time of 10 min is up".to_owned();
     Decided {
         inputs: vec![Input::Timer],
-        events: vec![RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason, report }],
+        events: vec![RunEvent::RunAborted(RunAborted { why: StopReason::DeadlinePassed, reason, report })],
         ..decided()
     }
 }
@@ -273,15 +286,24 @@ fn asked_of_peers() -> Decided {
         PeerAnswer::ContextGiven { tasks: vec![index("1-1")] },
         PeerAnswer::CapabilityFound { peers: vec![capable] },
     ];
-    let answered = answers.into_iter().map(|answer| RunEvent::TaskAnswered {
-        task: task.clone(),
-        step: 2,
-        observation: observation(),
-        answer: Some(Box::new(answer)),
+    let answered = answers.into_iter().map(|answer| {
+        RunEvent::TaskAnswered(TaskAnswered {
+            task: task.clone(),
+            step: 2,
+            observation: observation(),
+            answer: Some(Box::new(answer)),
+        })
     });
     let Information { number, from, text, .. } = information();
     let (person, key) = (String::new(), None);
-    let shared = RunEvent::InformationShared { number, from, person, key, to: vec![index("1-2")], text };
+    let shared = RunEvent::InformationShared(InformationShared {
+        number,
+        from,
+        person,
+        key,
+        to: vec![index("1-2")],
+        text,
+    });
     Decided { events: std::iter::once(shared).chain(answered).collect(), ..decided() }
 }
 
@@ -297,14 +319,17 @@ fn written() -> Decided {
         PeerAnswer::ContextWritten { key: key.clone(), version: 2 },
         PeerAnswer::ContextFound { entries: std::collections::BTreeMap::from([(key.clone(), entry)]) },
     ];
-    let answered = answers.into_iter().map(|answer| RunEvent::TaskAnswered {
-        task: TaskId::Leaf(index("1-2")),
-        step: 2,
-        observation: observation(),
-        answer: Some(Box::new(answer)),
+    let answered = answers.into_iter().map(|answer| {
+        RunEvent::TaskAnswered(TaskAnswered {
+            task: TaskId::Leaf(index("1-2")),
+            step: 2,
+            observation: observation(),
+            answer: Some(Box::new(answer)),
+        })
     });
-    let write =
-        |(version, by)| RunEvent::ContextWritten { key: key.clone(), value: value.clone(), version, by };
+    let write = |(version, by)| {
+        RunEvent::ContextWritten(ContextWritten { key: key.clone(), value: value.clone(), version, by })
+    };
     Decided {
         inputs: vec![Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request }],
         events: (1..).zip(by).map(write).chain(answered).collect(),
@@ -318,7 +343,7 @@ fn answered_failures() -> Decided {
     let reason = || "because".to_owned();
     Decided {
         events: vec![
-            RunEvent::FailureAnswered {
+            RunEvent::FailureAnswered(FailureAnswered {
                 task: leaf.clone(),
                 generation,
                 failure: FailureKind::QuestionTooLong,
@@ -326,8 +351,8 @@ fn answered_failures() -> Decided {
                 model: Some("provider/large".to_owned()),
                 marked: None,
                 withheld: None,
-            },
-            RunEvent::FailureAnswered {
+            }),
+            RunEvent::FailureAnswered(FailureAnswered {
                 task: leaf.clone(),
                 generation: Generation(2),
                 failure: FailureKind::ToolFailed,
@@ -335,9 +360,13 @@ fn answered_failures() -> Decided {
                 model: None,
                 marked: None,
                 withheld: Some("calculator".to_owned()),
-            },
-            RunEvent::ErrorBudgetUsedUp { failures: 50, asked: true },
-            RunEvent::DependencyLeft { task: index("1-3"), without: index("1-2"), reason: reason() },
+            }),
+            RunEvent::ErrorBudgetUsedUp(ErrorBudgetUsedUp { failures: 50, asked: true }),
+            RunEvent::DependencyLeft(DependencyLeft {
+                task: index("1-3"),
+                without: index("1-2"),
+                reason: reason(),
+            }),
         ],
         ..decided()
     }
@@ -350,13 +379,13 @@ fn loop_detected() -> Decided {
     let reason = "it would come back to where it was".to_owned();
     Decided {
         events: vec![
-            RunEvent::HandOverRefused {
+            RunEvent::HandOverRefused(HandOverRefused {
                 task: task.clone(),
                 chain: chain.clone(),
                 agent,
                 reason: reason.clone(),
-            },
-            RunEvent::DeadlockEnded { task: TaskId::Leaf(task), circle: chain, reason },
+            }),
+            RunEvent::DeadlockEnded(DeadlockEnded { task: TaskId::Leaf(task), circle: chain, reason }),
         ],
         ..decided()
     }
@@ -401,20 +430,20 @@ fn answered() -> Decided {
             Input::Answer { question: id, text: "2".to_owned(), request },
         ],
         events: vec![
-            RunEvent::TaskWaits { task: task.clone(), generation: Generation(1), step: 2, wait },
-            RunEvent::QuestionAsked {
+            RunEvent::TaskWaits(TaskWaits { task: task.clone(), generation: Generation(1), step: 2, wait }),
+            RunEvent::QuestionAsked(QuestionAsked {
                 id,
                 about: About::Task(task.clone()),
                 question: question(),
                 expires,
                 on_timeout,
-            },
-            RunEvent::QuestionPassedOn { id, to: "grace".to_owned(), expires },
-            RunEvent::QuestionAnswered { reply },
-            RunEvent::QuestionWithdrawn { id, reason: "the task was left out".to_owned() },
-            RunEvent::TaskAnswered { task, step: 2, observation: observation(), answer: None },
-            RunEvent::TaskDelegated { task: by, to, plan: plan() },
-            RunEvent::PlanEdited { plan: plan(), reason: "asked by ada".to_owned() },
+            }),
+            RunEvent::QuestionPassedOn(QuestionPassedOn { id, to: "grace".to_owned(), expires }),
+            RunEvent::QuestionAnswered(QuestionAnswered { reply }),
+            RunEvent::QuestionWithdrawn(QuestionWithdrawn { id, reason: "the task was left out".to_owned() }),
+            RunEvent::TaskAnswered(TaskAnswered { task, step: 2, observation: observation(), answer: None }),
+            RunEvent::TaskDelegated(TaskDelegated { task: by, to, plan: plan() }),
+            RunEvent::PlanEdited(PlanEdited { plan: plan(), reason: "asked by ada".to_owned() }),
         ],
         ..decided()
     }
@@ -438,10 +467,20 @@ fn by_members() -> Decided {
     let pattern = Pattern::Committee { members: 2, rounds: 1 };
     Decided {
         events: vec![
-            RunEvent::MembersBegun { task: task.clone(), generation, pattern, members },
-            RunEvent::MembersDiscuss { task: task.clone(), generation, round: 1, views: views.clone() },
-            RunEvent::ChairCalled { task: task.clone(), generation, chair: index("1-2~z"), views },
-            RunEvent::MembersSettled { task, generation, verdict },
+            RunEvent::MembersBegun(MembersBegun { task: task.clone(), generation, pattern, members }),
+            RunEvent::MembersDiscuss(MembersDiscuss {
+                task: task.clone(),
+                generation,
+                round: 1,
+                views: views.clone(),
+            }),
+            RunEvent::ChairCalled(ChairCalled {
+                task: task.clone(),
+                generation,
+                chair: index("1-2~z"),
+                views,
+            }),
+            RunEvent::MembersSettled(MembersSettled { task, generation, verdict }),
         ],
         ..decided()
     }
@@ -499,24 +538,24 @@ fn contradicting() -> Decided {
     let until = Millis(1_700_000_600_000);
     Decided {
         events: vec![
-            RunEvent::ConflictFound {
+            RunEvent::ConflictFound(ConflictFound {
                 id: 1,
                 subject: "chance of rain, Paris".to_owned(),
                 sides,
                 certain: true,
                 until,
-            },
-            RunEvent::ConflictExamined {
+            }),
+            RunEvent::ConflictExamined(ConflictExamined {
                 id: 1,
                 step: Some(ConflictStep::Methods),
                 tasks: BTreeMap::from([(1, asked)]),
-            },
-            RunEvent::VerificationAdded { id: 1, task: index("1-3"), plan: plan() },
-            RunEvent::ConflictResolved {
+            }),
+            RunEvent::VerificationAdded(VerificationAdded { id: 1, task: index("1-3"), plan: plan() }),
+            RunEvent::ConflictResolved(ConflictResolved {
                 id: 1,
                 end: ConflictEnd::Settled(verdict),
                 redone: vec![index("1-2")],
-            },
+            }),
         ],
         ..decided()
     }
@@ -527,9 +566,12 @@ fn draft_reviewed() -> Decided {
     let (number, until) = (1, Millis(1_700_000_600_000));
     Decided {
         events: vec![
-            RunEvent::DraftReviewBegun { number, until },
-            RunEvent::DraftReviewed { number, review: draft_review(), revise: true },
-            RunEvent::DraftReviewMissed { number: 2, reason: "its time was up before it ended".to_owned() },
+            RunEvent::DraftReviewBegun(DraftReviewBegun { number, until }),
+            RunEvent::DraftReviewed(DraftReviewed { number, review: draft_review(), revise: true }),
+            RunEvent::DraftReviewMissed(DraftReviewMissed {
+                number: 2,
+                reason: "its time was up before it ended".to_owned(),
+            }),
         ],
         ..decided()
     }
@@ -551,15 +593,25 @@ fn auctioned() -> Decided {
     Decided {
         inputs: vec![Input::Bids { task: task.clone(), number: 1, bids: vec![bid()], track_records }],
         events: vec![
-            RunEvent::AuctionOpened { task: task.clone(), number: 1, closes: Millis(1_700_000_000_250) },
-            RunEvent::TaskAwarded {
+            RunEvent::AuctionOpened(AuctionOpened {
+                task: task.clone(),
+                number: 1,
+                closes: Millis(1_700_000_000_250),
+            }),
+            RunEvent::TaskAwarded(TaskAwarded {
                 task: task.clone(),
                 number: 1,
                 bids: vec![bid()],
                 to: Some(agent()),
                 reasons: vec!["it won".to_owned()],
-            },
-            RunEvent::BidHeld { task, agent: agent(), promised_ms: 1_200, took_ms: 1_100, kept: true },
+            }),
+            RunEvent::BidHeld(BidHeld {
+                task,
+                agent: agent(),
+                promised_ms: 1_200,
+                took_ms: 1_100,
+                kept: true,
+            }),
         ],
         ..decided()
     }
@@ -572,19 +624,22 @@ fn replanned() -> Decided {
     Decided {
         inputs: vec![Input::Agent { seq: Seq(44) }],
         events: vec![
-            RunEvent::PlanningSkipped { reason: "the goal is small".to_owned() },
-            RunEvent::PlanDrafted { plan: plan(), repairs: Vec::new() },
-            RunEvent::PlanIterated { lessons: lines.clone(), changes: lines.clone() },
-            RunEvent::WordsUncovered { by: Checked::Plan, words: vec!["in Europe".to_owned()] },
-            RunEvent::ReplanWanted { number: 1, reason: reason.clone() },
-            RunEvent::Replanned { number: 1, changes: lines.clone(), plan: plan() },
-            RunEvent::RunGivenUp {
+            RunEvent::PlanningSkipped(PlanningSkipped { reason: "the goal is small".to_owned() }),
+            RunEvent::PlanDrafted(PlanDrafted { plan: plan(), repairs: Vec::new() }),
+            RunEvent::PlanIterated(PlanIterated { lessons: lines.clone(), changes: lines.clone() }),
+            RunEvent::WordsUncovered(WordsUncovered {
+                by: Checked::Plan,
+                words: vec!["in Europe".to_owned()],
+            }),
+            RunEvent::ReplanWanted(ReplanWanted { number: 1, reason: reason.clone() }),
+            RunEvent::Replanned(Replanned { number: 1, changes: lines.clone(), plan: plan() }),
+            RunEvent::RunGivenUp(RunGivenUp {
                 plans: vec![failed],
                 lessons: lines,
                 simpler: "What limits loops?".to_owned(),
                 report: Some(Box::new(Report { partial: true, ..report() })),
-            },
-            RunEvent::RunFailed { reason },
+            }),
+            RunEvent::RunFailed(RunFailed { reason }),
         ],
         ..decided()
     }
@@ -612,12 +667,15 @@ fn controlled() -> Decided {
             Input::Edit { task: Some(task.clone()), goal: goal.clone(), request: request() },
         ],
         events: vec![
-            RunEvent::RunPaused { reason: reason.clone() },
-            RunEvent::TaskParked { task: TaskId::Leaf(task.clone()), generation: Generation(1) },
-            RunEvent::RunResumed { reason: reason.clone(), deadline: Some(Millis(1_700_000_060_000)) },
-            RunEvent::TaskReopened { task: TaskId::Leaf(task.clone()), reason: reason.clone() },
-            RunEvent::GoalEdited { task: Some(task), goal, reason: reason.clone() },
-            RunEvent::RequestRefused { id: Uuid::from_u128(3), reason },
+            RunEvent::RunPaused(RunPaused { reason: reason.clone() }),
+            RunEvent::TaskParked(TaskParked { task: TaskId::Leaf(task.clone()), generation: Generation(1) }),
+            RunEvent::RunResumed(RunResumed {
+                reason: reason.clone(),
+                deadline: Some(Millis(1_700_000_060_000)),
+            }),
+            RunEvent::TaskReopened(TaskReopened { task: TaskId::Leaf(task.clone()), reason: reason.clone() }),
+            RunEvent::GoalEdited(GoalEdited { task: Some(task), goal, reason: reason.clone() }),
+            RunEvent::RequestRefused(RequestRefused { id: Uuid::from_u128(3), reason }),
         ],
         ..decided()
     }
@@ -1054,20 +1112,20 @@ fn forked() -> Decided {
     let (state, secret, deadline) = (Box::new(inherited()), "ab".repeat(32), Millis(1_700_000_600_000));
     let from = origin();
     let (goal, limits) = (Box::new(goal()), limits());
-    let created = RunEvent::RunCreated {
+    let created = RunEvent::RunCreated(RunCreated {
         goal: goal.clone(),
         limits: limits.clone(),
         event_version: 1,
         secret: secret.clone(),
         deadline,
-    };
+    });
     Decided {
         inputs: vec![Input::Fork { from, state: state.clone(), goal, limits, secret, event_version: 1 }],
         offers: 0,
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        events: vec![created, RunEvent::RunForked { from, state }],
+        events: vec![created, RunEvent::RunForked(RunForked { from, state })],
         ..decided()
     }
 }
@@ -1081,7 +1139,7 @@ fn unreadable() -> Decided {
         after: Some(Seq(40)),
         offers: 0,
         continues: false,
-        events: vec![RunEvent::TaskRetried { task, generation, outcome: Some(Seq(41)), reason }],
+        events: vec![RunEvent::TaskRetried(TaskRetried { task, generation, outcome: Some(Seq(41)), reason })],
         ..decided()
     }
 }
@@ -1093,7 +1151,7 @@ fn offering() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
-        events: vec![RunEvent::TaskCompleted { task: leaf, generation, outcome: Seq(41) }],
+        events: vec![RunEvent::TaskCompleted(TaskCompleted { task: leaf, generation, outcome: Seq(41) })],
         ..decided()
     };
     let (_, execute) = works().into_iter().find(|(name, _)| *name == "execute").unwrap();
@@ -1114,21 +1172,21 @@ fn loss() -> Decided {
             elsewhere: 0,
         }],
         events: vec![
-            RunEvent::TaskStarted {
+            RunEvent::TaskStarted(TaskStarted {
                 task: task.clone(),
                 generation,
                 agent: agent.clone(),
                 attempt: Attempt(3),
                 ack,
                 after_step: 5,
-            },
-            RunEvent::TaskReleased {
+            }),
+            RunEvent::TaskReleased(TaskReleased {
                 task: task.clone(),
                 generation,
                 agent: agent.clone(),
                 attempt: Attempt(2),
-            },
-            RunEvent::TaskOrphaned {
+            }),
+            RunEvent::TaskOrphaned(TaskOrphaned {
                 task: task.clone(),
                 generation,
                 attempt: Attempt(3),
@@ -1136,8 +1194,8 @@ fn loss() -> Decided {
                 reason,
                 last_step: 5,
                 beside: 0,
-            },
-            RunEvent::TaskQuarantined { task, generation, evidence },
+            }),
+            RunEvent::TaskQuarantined(TaskQuarantined { task, generation, evidence }),
         ],
         offers: 0,
         continues: false,
@@ -1163,13 +1221,13 @@ fn silence() -> Decided {
             },
         ],
         events: vec![
-            RunEvent::TaskTakenBack {
+            RunEvent::TaskTakenBack(TaskTakenBack {
                 task: task.clone(),
                 generation,
                 agent: agent.clone(),
                 reason: reason.clone(),
-            },
-            RunEvent::TaskOrphaned {
+            }),
+            RunEvent::TaskOrphaned(TaskOrphaned {
                 task,
                 generation,
                 attempt: Attempt(3),
@@ -1177,7 +1235,7 @@ fn silence() -> Decided {
                 reason,
                 last_step: 5,
                 beside: 2,
-            },
+            }),
         ],
         ..decided()
     };
@@ -1203,7 +1261,7 @@ fn inherited() -> Inherited {
         stale: BTreeMap::new(),
         conflicts: BTreeMap::new(),
         settling: BTreeMap::new(),
-        planning: muster_shared::run::PlanHistory::default(),
+        planning: muster_shared::run::InheritedPlanning::default(),
         peers: muster_shared::run::PeerTalk::default(),
         drafts: muster_shared::run::DraftHistory::default(),
     }
@@ -1216,37 +1274,48 @@ fn run_events(secret: String) -> Vec<RunEvent> {
     let refused =
         vec![RefusedOperation { operation: RefineOperation::Exit { reason: reason() }, reason: reason() }];
     vec![
-        RunEvent::RunCreated { goal: Box::new(goal()), limits: limits(), event_version: 1, secret, deadline },
-        RunEvent::TaskStale { task: index("1-2"), reason: reason() },
-        RunEvent::LessonsRecalled { lessons: vec!["search for hops".to_owned()] },
-        RunEvent::PlanRefused { reasons: vec![reason()] },
-        RunEvent::PlanAdopted { plan: plan(), repairs: vec![reason()] },
-        RunEvent::TaskStarted {
+        RunEvent::RunCreated(RunCreated {
+            goal: Box::new(goal()),
+            limits: limits(),
+            event_version: 1,
+            secret,
+            deadline,
+        }),
+        RunEvent::TaskStale(TaskStale { task: index("1-2"), reason: reason() }),
+        RunEvent::LessonsRecalled(LessonsRecalled { lessons: vec!["search for hops".to_owned()] }),
+        RunEvent::PlanRefused(PlanRefused { reasons: vec![reason()] }),
+        RunEvent::PlanAdopted(PlanAdopted { plan: plan(), repairs: vec![reason()] }),
+        RunEvent::TaskStarted(TaskStarted {
             task: leaf.clone(),
             generation,
             agent: agent(),
             attempt: Attempt(1),
             ack: String::new(),
             after_step: 0,
-        },
-        RunEvent::TaskCompleted { task: leaf.clone(), generation, outcome: Seq(41) },
-        RunEvent::TaskRetried { task: leaf.clone(), generation, outcome: None, reason: reason() },
-        RunEvent::TaskFailed {
+        }),
+        RunEvent::TaskCompleted(TaskCompleted { task: leaf.clone(), generation, outcome: Seq(41) }),
+        RunEvent::TaskRetried(TaskRetried {
+            task: leaf.clone(),
+            generation,
+            outcome: None,
+            reason: reason(),
+        }),
+        RunEvent::TaskFailed(TaskFailed {
             task: TaskId::Reflect(index("1-2")),
             generation,
             outcome: Some(Seq(43)),
             reason: reason(),
-        },
-        RunEvent::TaskBlocked { task: index("1-2"), reason: reason() },
-        RunEvent::TaskAborted { task: TaskId::Refine(1), reason: reason() },
-        RunEvent::TaskSkipped { task: index("1-2"), reason: reason(), by_person: false },
-        RunEvent::Reflected { task: index("1-2"), reflection: reflection() },
-        RunEvent::RefinementWanted { number: 1, reason: reason() },
-        RunEvent::PlanRefined { number: 1, changes: vec![reason()], refused, plan: plan() },
-        RunEvent::WritingBegan,
-        RunEvent::RunCompleted { report: report() },
-        RunEvent::RunFailed { reason: reason() },
-        RunEvent::RunAborted { why: StopReason::DeadlinePassed, reason: reason(), report: None },
+        }),
+        RunEvent::TaskBlocked(TaskBlocked { task: index("1-2"), reason: reason() }),
+        RunEvent::TaskAborted(TaskAborted { task: TaskId::Refine(1), reason: reason() }),
+        RunEvent::TaskSkipped(TaskSkipped { task: index("1-2"), reason: reason(), by_person: false }),
+        RunEvent::Reflected(Reflected { task: index("1-2"), reflection: reflection() }),
+        RunEvent::RefinementWanted(RefinementWanted { number: 1, reason: reason() }),
+        RunEvent::PlanRefined(PlanRefined { number: 1, changes: vec![reason()], refused, plan: plan() }),
+        RunEvent::WritingBegan(WritingBegan {}),
+        RunEvent::RunCompleted(RunCompleted { report: report() }),
+        RunEvent::RunFailed(RunFailed { reason: reason() }),
+        RunEvent::RunAborted(RunAborted { why: StopReason::DeadlinePassed, reason: reason(), report: None }),
     ]
 }
 

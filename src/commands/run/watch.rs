@@ -8,6 +8,7 @@ use futures::StreamExt;
 use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{RecordEvent, RunEvent, RunState, RunStatus, apply};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -193,7 +194,7 @@ fn tell_questions(
 fn tell_refusals(event: &RecordEvent, sent: &BTreeSet<Uuid>, screen: &Screen) {
     let RecordEvent::Decided(decided) = event else { return };
     for event in &decided.events {
-        if let RunEvent::RequestRefused { id, reason } = event
+        if let RunEvent::RequestRefused(RequestRefused { id, reason }) = event
             && sent.contains(id)
         {
             screen.say(&format!("not taken: {}", figures::one_line(reason, 400)));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::conflict::{Side, Tolerance, detect};
 use muster_shared::flow::{Claim, ObservationStatus, PeerAnswer, Plan, TaskStatus};
 use muster_shared::ids::RunId;
+use muster_shared::run::event::{ConflictResolved, ContextWritten, PlanRefused, TaskAnswered};
 use muster_shared::run::{ConflictEnd, Entry, RecordEvent, RunEvent, RunState};
 
 /// What was seen of values and conflicts.
@@ -29,14 +30,14 @@ impl Accord {
         let mut written = before.map(versions).unwrap_or_default();
         for event in &decided.events {
             match event {
-                RunEvent::ContextWritten { key, version, .. } => {
+                RunEvent::ContextWritten(ContextWritten { key, version, .. }) => {
                     let last = written.insert(key.clone(), *version).unwrap_or(0);
                     if *version != last + 1 {
                         broken
                             .push(format!("versions of a value rise by one: {key} from {last} to {version}"));
                     }
                 }
-                RunEvent::TaskAnswered { observation, answer, .. } => {
+                RunEvent::TaskAnswered(TaskAnswered { observation, answer, .. }) => {
                     if let Some(PeerAnswer::ContextWritten { key, version }) = answer.as_deref()
                         && !self.told.insert((entry.run, key.clone(), *version))
                     {
@@ -48,7 +49,7 @@ impl Accord {
                         self.count("stale or unfit write refused");
                     }
                 }
-                RunEvent::ConflictResolved { end, redone, .. } => {
+                RunEvent::ConflictResolved(ConflictResolved { end, redone, .. }) => {
                     self.count(match end {
                         ConflictEnd::Settled(verdict) => settled_by(verdict.by),
                         ConflictEnd::Unsettled(_) => "conflict left open",
@@ -58,7 +59,9 @@ impl Accord {
                         self.count("loser done again");
                     }
                 }
-                RunEvent::PlanRefused { reasons } if reasons.iter().any(|why| why.contains("{{context.")) => {
+                RunEvent::PlanRefused(PlanRefused { reasons })
+                    if reasons.iter().any(|why| why.contains("{{context.")) =>
+                {
                     self.count("plan refused for a value that nobody writes");
                 }
                 _ => {}
@@ -106,7 +109,7 @@ fn unmarked(run: &RunState) -> Vec<String> {
         broken.push(format!("every conflict is settled or marked: {id} is open"));
     }
     let text = report.unanswered.iter().fold(report.body.clone(), |text, line| text + "\n" + line);
-    for conflict in run.conflicts.values() {
+    for conflict in run.conflicts.found.values() {
         let is_left = matches!(conflict.end, Some(ConflictEnd::Unsettled(_)) | None);
         if is_left && !text.contains(&conflict.subject) {
             broken.push(format!("what is not settled is marked: {}", conflict.subject));

@@ -169,7 +169,7 @@ impl Checks {
                 Err(error) => self.break_rule(format!("all folds agree: {run} folded {how}: {error}")),
             }
         }
-        let (used, counted) = (folds::used(entries), live.map(|run| run.usage).unwrap_or_default());
+        let (used, counted) = (folds::used(entries), live.map(|run| run.spending.used).unwrap_or_default());
         if used != counted {
             self.break_rule(format!("what was used counts once: {used:?} in outcomes, {counted:?} in {run}"));
         }
@@ -245,7 +245,7 @@ fn how_it_stands(run: &RunState) -> String {
         .iter()
         .map(|(task, state)| format!("{task}@{} {:?}", state.generation, state.status))
         .collect();
-    let wanted: Vec<u32> = run.wanted.keys().copied().collect();
+    let wanted: Vec<u32> = run.refining.wanted.keys().copied().collect();
     format!("is {:?}, {:?}: {}; refinements wanted: {wanted:?}", run.status, run.phase, tasks.join(", "))
 }
 

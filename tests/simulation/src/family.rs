@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{QuestionId, RunId, TaskId};
+use muster_shared::run::event::{ChildEnded, QuestionAnswered, TaskReopened};
 use muster_shared::run::{
     AgentEvent, ChildEnd, Entry, Inherited, Input, RecordEvent, RunEvent, RunState, RunStatus, TaskState,
 };
@@ -39,29 +40,29 @@ impl Family {
         self.count_in_flight(before, entry);
         let in_flight = self.in_flight.get(&entry.run).copied().unwrap_or(0);
         let most = after.limits.budget.model_calls.map(|most| most + in_flight);
-        if most.is_some_and(|most| after.usage.model_calls > most) {
+        if most.is_some_and(|most| after.spending.used.model_calls > most) {
             broken.push(format!(
                 "no budget is exceeded by more than what was in flight: {} calls, {most:?} are the most",
-                after.usage.model_calls
+                after.spending.used.model_calls
             ));
         }
         let mut waiting = after.tasks.iter().filter(|(_, task)| task.waiting.is_some());
-        if let Some((task, _)) = waiting.find(|(_, task)| task.status != TaskStatus::Created) {
+        if let Some((task, _)) = waiting.find(|(_, task)| task.status != TaskStatus::Waiting) {
             broken.push(format!("a task that waits holds no slot: {task}"));
         }
         let RecordEvent::Decided(decided) = &entry.event else { return at(entry, broken) };
         for event in &decided.events {
             *self.seen.entry(event.name()).or_default() += 1;
             match event {
-                RunEvent::ChildEnded { run, .. } if !self.told.insert((entry.run, *run)) => {
+                RunEvent::ChildEnded(ChildEnded { run, .. }) if !self.told.insert((entry.run, *run)) => {
                     broken.push(format!("the end of a child is taken in once: {}", run.short()));
                 }
-                RunEvent::QuestionAnswered { reply }
+                RunEvent::QuestionAnswered(QuestionAnswered { reply })
                     if !self.answered.insert((entry.run, reply.question)) =>
                 {
                     broken.push(format!("a question is answered once: {}", reply.question));
                 }
-                RunEvent::RunCompleted { .. } | RunEvent::WritingBegan
+                RunEvent::RunCompleted(_) | RunEvent::WritingBegan(_)
                     if before.is_some_and(|run| run.status == RunStatus::Processing)
                         && after.tasks.values().any(|task| task.waiting.is_some()) =>
                 {
@@ -139,7 +140,7 @@ impl Family {
 
 /// What a child used beyond what it was given: that was in flight there.
 fn beyond_budget(run: &RunState, event: &RunEvent) -> u64 {
-    let RunEvent::ChildEnded { run: child, end } = event else { return 0 };
+    let RunEvent::ChildEnded(ChildEnded { run: child, end }) = event else { return 0 };
     let given = run.children.get(child).and_then(|child| child.goal.budget.model_calls);
     given.map_or(0, |given| end.usage.model_calls.saturating_sub(given))
 }
@@ -151,7 +152,7 @@ fn at(entry: &Entry, broken: Vec<String>) -> Vec<String> {
 /// A report that is too long is cut, and calls in flight may be counted after the end.
 fn is_end_of(end: &ChildEnd, state: &RunState) -> bool {
     end.status == state.status
-        && end.usage.model_calls <= state.usage.model_calls
+        && end.usage.model_calls <= state.spending.used.model_calls
         && end.report.is_some() == state.report.is_some()
 }
 
@@ -159,7 +160,9 @@ fn is_end_of(end: &ChildEnd, state: &RunState) -> bool {
 /// again, such as the task of who lost a conflict, differs rightly.
 fn differs(inherited: &Inherited, fork: &RunState, decided: &[RunEvent]) -> Option<String> {
     let is_reopened = |id: &TaskId| {
-        decided.iter().any(|event| matches!(event, RunEvent::TaskReopened { task, .. } if task == id))
+        decided
+            .iter()
+            .any(|event| matches!(event, RunEvent::TaskReopened(TaskReopened { task, .. }) if task == id))
     };
     let is_kept = |id: &TaskId, task: &TaskState| {
         matches!(task.status, TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Split)

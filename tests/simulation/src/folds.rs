@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use muster_shared::flow::Usage;
+use muster_shared::run::event::{ChildEnded, TaskQuarantined};
 use muster_shared::run::{
     AgentEvent, ApplyError, Entry, Input, RecordEvent, RunEvent, RunState, Snapshot, apply, apply_late,
 };
@@ -91,8 +92,8 @@ pub(crate) fn used(entries: &[Rc<Entry>]) -> Usage {
 fn used_by(event: &RunEvent) -> Usage {
     match event {
         // What a child used was used by its parent.
-        RunEvent::ChildEnded { end, .. } => end.usage,
-        RunEvent::TaskQuarantined { evidence, .. } => {
+        RunEvent::ChildEnded(ChildEnded { end, .. }) => end.usage,
+        RunEvent::TaskQuarantined(TaskQuarantined { evidence, .. }) => {
             Usage { wasted_calls: evidence.agents.len() as u64, ..Usage::default() }
         }
         _ => Usage::default(),

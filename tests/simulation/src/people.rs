@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use muster_shared::flow::{About, Goal};
 use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::event::QuestionAsked;
 use muster_shared::run::{
     EVENT_VERSION, Entry, Inherited, Input, Origin, RecordEvent, Request, RunEvent, RunState,
 };
@@ -21,7 +22,9 @@ impl World {
         for entry in batch {
             let RecordEvent::Decided(decided) = &entry.event else { continue };
             for event in &decided.events {
-                let RunEvent::QuestionAsked { id, about, question, .. } = event else { continue };
+                let RunEvent::QuestionAsked(QuestionAsked { id, about, question, .. }) = event else {
+                    continue;
+                };
                 let Some((after, text)) = products::reply(self.seed, entry.run, *id) else { continue };
                 let opinion = match about {
                     About::Conflict(_) => teams::opinion(self.seed, entry.run, question),

@@ -43,7 +43,7 @@ pub(super) fn answers(
 
 /// The small tasks for a conflict.
 pub(super) fn settling(run: &RunState, id: u32) -> impl Iterator<Item = (TaskId, &Settling)> {
-    let mine = run.settling.iter().filter(move |(_, settling)| settling.is_for(id));
+    let mine = run.conflicts.settling.iter().filter(move |(_, settling)| settling.is_for(id));
     mine.map(|(number, settling)| (TaskId::Settle(*number), settling))
 }
 

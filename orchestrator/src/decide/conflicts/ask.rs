@@ -8,7 +8,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::{self, Refined};
-use muster_shared::run::{ConflictState, RunEvent, RunState, Settling, SettlingFor};
+use muster_shared::run::event::{ConflictExamined, VerificationAdded};
+use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
@@ -38,7 +39,7 @@ pub(super) fn ask(decision: &mut DecisionBuilder<'_>, id: u32, step: ConflictSte
 
 fn conflict<'a>(decision: &'a DecisionBuilder<'_>, id: u32) -> Option<(&'a RunState, &'a ConflictState)> {
     let run = decision.open()?;
-    Some((run, run.conflicts.get(&id)?))
+    Some((run, run.conflicts.found.get(&id)?))
 }
 
 /// Has a model say whether claims that are words contradict each other.
@@ -111,7 +112,7 @@ fn verify(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let added = add(decision, run, (id, conflict));
     let is_full = added.is_none();
     match added {
-        Some((task, plan)) => decision.emit(RunEvent::VerificationAdded { id, task, plan }),
+        Some((task, plan)) => decision.emit(VerificationAdded { id, task, plan }),
         None => begin(decision, id, Some(ConflictStep::Verify), Vec::new()),
     }
     is_full
@@ -174,10 +175,10 @@ pub(super) fn begin(
     tasks: Vec<(SettlingFor, PlanTask)>,
 ) {
     let Some(run) = decision.open() else { return };
-    let first = run.settling.last_key_value().map_or(0, |(number, _)| *number).saturating_add(1);
+    let first = run.conflicts.settling.last_key_value().map_or(0, |(number, _)| *number).saturating_add(1);
     let settling = |(purpose, task)| Settling { conflict: id, purpose, task: Box::new(task) };
     let tasks: BTreeMap<u32, Settling> = (first..).zip(tasks.into_iter().map(settling)).collect();
-    decision.emit(RunEvent::ConflictExamined { id, step, tasks });
+    decision.emit(ConflictExamined { id, step, tasks });
 }
 
 pub(super) fn small(name: &str, goal: String, role: Role) -> PlanTask {

@@ -3,7 +3,8 @@
 use muster_shared::conflict::{Found, Side, Subject, detect};
 use muster_shared::flow::{Claim, Plan, TaskStatus};
 use muster_shared::ids::{Generation, TaskIndex};
-use muster_shared::run::{ConflictState, Phase, RunEvent, RunState};
+use muster_shared::run::event::ConflictFound;
+use muster_shared::run::{ConflictState, Phase, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::survey;
@@ -27,7 +28,7 @@ fn record(decision: &mut DecisionBuilder<'_>, found: Found) {
     let Some(run) = decision.open() else { return };
     let wording = wording(run);
     let same = |conflict: &ConflictState| conflict.subject(wording).as_ref() == Some(&found.subject);
-    let mut known = run.conflicts.values().filter(|conflict| same(conflict));
+    let mut known = run.conflicts.found.values().filter(|conflict| same(conflict));
     if known.any(|known| takes_part(&known.sides) == takes_part(&found.sides)) {
         return;
     }
@@ -35,13 +36,13 @@ fn record(decision: &mut DecisionBuilder<'_>, found: Found) {
     let most = usize::try_from(run.limits.conflicts.max_conflicts).unwrap_or(usize::MAX);
     let id = match open {
         Some(id) => id,
-        None if run.conflicts.len() >= most => return,
-        None => run.conflicts.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
+        None if run.conflicts.found.len() >= most => return,
+        None => run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
     };
     let until = until(run, now);
     let subject = found.in_words(wording);
     let Found { sides, certain, .. } = found;
-    decision.emit(RunEvent::ConflictFound { id, subject, sides, certain, until });
+    decision.emit(ConflictFound { id, subject, sides, certain, until });
 }
 
 /// Which generations of which tasks take part.
@@ -76,13 +77,13 @@ pub(super) fn claimed_now(run: &RunState) -> Vec<Side> {
 
 /// What a task finds that was added to settle a conflict decides it, and is no side of it.
 fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
-    let mut verifiers = run.conflicts.values().filter_map(|conflict| conflict.verified_by.as_ref());
+    let mut verifiers = run.conflicts.found.values().filter_map(|conflict| conflict.verified_by.as_ref());
     verifiers.any(|by| by == task || task.is_below(by))
 }
 
 fn is_overruled(run: &RunState, side: &Side) -> bool {
     let subject = |side: &Side| Subject::read(&side.claim.subject, wording(run));
-    run.conflicts.values().any(|conflict| {
+    run.conflicts.found.values().any(|conflict| {
         let lost = conflict.verdict().is_some_and(|verdict| verdict.losers.contains(&side.task));
         let is_it = |known: &Side| {
             known.task == side.task && known.generation == side.generation && subject(known) == subject(side)

@@ -3,7 +3,8 @@
 
 use muster_shared::conflict::{Near, Side, near};
 use muster_shared::flow::{Claim, PlanTask};
-use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, SettlingFor};
+use muster_shared::run::event::ConflictFound;
+use muster_shared::run::{REPAIRS_SINCE, RunState, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, deadline};
@@ -29,7 +30,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
         .limits
         .conflicts
         .max_conflicts
-        .saturating_sub(u32::try_from(run.conflicts.len()).unwrap_or(u32::MAX));
+        .saturating_sub(u32::try_from(run.conflicts.found.len()).unwrap_or(u32::MAX));
     let mut pairs = near(&found::track_record(run), tolerance(run), |pair| was_asked(run, pair));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
     let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
@@ -39,7 +40,7 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
         let subject = format!("{} / {}", one.claim.subject, other.claim.subject);
         let subject = subject.chars().take(Claim::MAX_TEXT).collect();
         let sides = vec![one.clone(), other.clone()];
-        decision.emit(RunEvent::ConflictFound { id: *id, subject, sides, certain: false, until });
+        decision.emit(ConflictFound { id: *id, subject, sides, certain: false, until });
     }
     let task = PlanTask {
         max_steps: Some(MOST_STEPS),
@@ -56,13 +57,13 @@ fn may_ask(run: &RunState) -> bool {
     run.event_version >= REPAIRS_SINCE
         && run.limits.conflicts.compare_near
         && looks < MOST_LOOKS
-        && run.usage.model_calls > 0
+        && run.spending.used.model_calls > 0
         && budget::affords(run, &muster_shared::ids::TaskId::Settle(u32::MAX))
 }
 
 /// The pairs of each time that a model was asked.
 fn looks(run: &RunState) -> impl Iterator<Item = &[u32]> {
-    run.settling.values().filter_map(|settling| match &settling.purpose {
+    run.conflicts.settling.values().filter_map(|settling| match &settling.purpose {
         SettlingFor::Near(pairs) => Some(pairs.as_slice()),
         SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => None,
     })
@@ -71,7 +72,7 @@ fn looks(run: &RunState) -> impl Iterator<Item = &[u32]> {
 /// Whether a model was asked about the same claims of the same tasks before, whatever it said.
 fn was_asked(run: &RunState, pair: &Near) -> bool {
     let said = |side: &Side| (side.task.clone(), side.claim.subject.clone(), side.claim.value.clone());
-    let mut before = looks(run).flatten().filter_map(|id| run.conflicts.get(id));
+    let mut before = looks(run).flatten().filter_map(|id| run.conflicts.found.get(id));
     before.any(|asked| match asked.sides.as_slice() {
         [one, other] => (said(one), said(other)) == (said(&pair.one), said(&pair.other)),
         [] | [_] | [_, _, _, ..] => false,
@@ -79,7 +80,7 @@ fn was_asked(run: &RunState, pair: &Near) -> bool {
 }
 
 fn next_id(run: &RunState) -> u32 {
-    run.conflicts.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1)
+    run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1)
 }
 
 fn goal(pairs: &[(u32, Near)]) -> String {

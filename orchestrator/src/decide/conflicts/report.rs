@@ -14,7 +14,7 @@ const MOST: usize = 50;
 
 /// What the writer is told: every conflict, and what became of it.
 pub(in crate::decide) fn brief(run: &RunState) -> Vec<ConflictBrief> {
-    let newest = run.conflicts.iter().filter(|(id, conflict)| !is_asked_again(run, **id, conflict));
+    let newest = run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, **id, conflict));
     newest.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST).collect()
 }
 
@@ -41,8 +41,11 @@ fn unexamined(run: &RunState) -> Vec<ConflictBrief> {
     let found = detect(&claimed_now(run), tolerance(run)).into_iter().filter(|found| found.certain);
     let is_marked = |subject: &Subject| {
         let wording = wording(run);
-        let mut same =
-            run.conflicts.values().filter(|conflict| conflict.subject(wording).as_ref() == Some(subject));
+        let mut same = run
+            .conflicts
+            .found
+            .values()
+            .filter(|conflict| conflict.subject(wording).as_ref() == Some(subject));
         same.any(|conflict| !is_mended(run, conflict) && of_conflict(run, conflict).is_some())
     };
     let new = found.filter(|found| !is_marked(&found.subject));
@@ -64,6 +67,7 @@ fn claimed(sides: &[Side]) -> Vec<String> {
 pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
     let open = run
         .conflicts
+        .found
         .iter()
         .filter(|(id, conflict)| !is_mended(run, conflict) && !is_asked_again(run, **id, conflict));
     let marked =
@@ -130,7 +134,7 @@ fn insists(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict, 
 /// Whether what was settled was in question again later, and that is told: once is enough.
 fn is_asked_again(run: &RunState, id: u32, conflict: &ConflictState) -> bool {
     let wording = wording(run);
-    let mut later = run.conflicts.range(id.saturating_add(1)..).map(|(_, later)| later);
+    let mut later = run.conflicts.found.range(id.saturating_add(1)..).map(|(_, later)| later);
     wording == Wording::Meant
         && conflict.verdict().is_some()
         && later.any(|later| {
@@ -152,7 +156,7 @@ pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
 
 /// What tasks that begin later are told, one line each: what holds where a result that they may see says otherwise.
 pub(in crate::decide) fn told(run: &RunState) -> Vec<String> {
-    let settled = run.conflicts.values().filter(|conflict| !is_mended(run, conflict));
+    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, conflict));
     settled
         .filter_map(|conflict| {
             let verdict = conflict.verdict()?;

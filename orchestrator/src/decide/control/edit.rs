@@ -4,7 +4,8 @@ use muster_shared::flow::{Goal, Plan};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::check::MAX_TEXT_BYTES;
 use muster_shared::plan::{goal_with_indices, reference, unknown_task};
-use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
+use muster_shared::run::event::{GoalEdited, RefinementWanted};
+use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{groups, survey};
@@ -37,11 +38,7 @@ fn of_task(
     let begun = begun_below(run, plan_of(run)?, task);
     can_be_paid_for(run, &begun)?;
     let reason = asked_by(request);
-    decision.emit(RunEvent::GoalEdited {
-        task: Some(task.clone()),
-        goal: goal.to_owned(),
-        reason: reason.clone(),
-    });
+    decision.emit(GoalEdited { task: Some(task.clone()), goal: goal.to_owned(), reason: reason.clone() });
     if !begun.is_empty() {
         begin_again(decision, &begun, &format!("the goal of {task} was changed: {reason}"));
     }
@@ -97,7 +94,7 @@ fn of_run(decision: &mut DecisionBuilder<'_>, request: &Request, goal: &str) -> 
     Goal::new(goal).check().map_err(|wrong| wrong.to_string())?;
     let reason = asked_by(request);
     stop_review(decision, &reason);
-    decision.emit(RunEvent::GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
+    decision.emit(GoalEdited { task: None, goal: goal.to_owned(), reason: reason.clone() });
     let Some(run) = decision.open() else { return Ok(()) };
     let why = format!("the goal of the run was changed: {reason}");
     match run.phase {
@@ -105,7 +102,7 @@ fn of_run(decision: &mut DecisionBuilder<'_>, request: &Request, goal: &str) -> 
         Phase::Executing | Phase::Writing => {
             stop_writing(decision, &why);
             let number = decision.open().map_or(1, survey::next_refinement);
-            decision.emit(RunEvent::RefinementWanted { number, reason: why });
+            decision.emit(RefinementWanted { number, reason: why });
         }
         Phase::Ended => {}
     }

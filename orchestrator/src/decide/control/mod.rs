@@ -8,7 +8,8 @@ mod skip;
 
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
-use muster_shared::run::{Group, Request, RunEvent, RunState, StopReason, TaskState};
+use muster_shared::run::event::{RequestRefused, RunAborted, TaskReopened};
+use muster_shared::run::{Group, Request, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
@@ -47,7 +48,7 @@ pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason:
         }
     };
     decision.effect(Effect::CancelRun { reason: reason.clone() });
-    decision.emit(RunEvent::RunAborted { why, reason, report });
+    decision.emit(RunAborted { why, reason, report });
 }
 
 /// Does what is asked, once; what cannot be done is refused.
@@ -56,12 +57,12 @@ pub(super) fn obey(
     request: &Request,
     act: impl FnOnce(&mut DecisionBuilder<'_>, &Request) -> Result<(), String>,
 ) {
-    let is_done = |run: &RunState| run.requests.contains(&request.id);
+    let is_done = |run: &RunState| run.control.requests.contains(&request.id);
     if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
     }
     if let Err(reason) = act(decision, request) {
-        decision.emit(RunEvent::RequestRefused { id: request.id, reason });
+        decision.emit(RequestRefused { id: request.id, reason });
     }
 }
 
@@ -112,9 +113,9 @@ fn stop_review(decision: &mut DecisionBuilder<'_>, reason: &str) {
 
 /// Opens a task again if it was begun.
 fn reopen(decision: &mut DecisionBuilder<'_>, task: &TaskId, reason: &str) {
-    if decision.open().and_then(|run| run.tasks.get(task)).is_some_and(TaskState::was_begun) {
+    if decision.open().and_then(|run| run.tasks.get(task)).is_some_and(|state| state.status.was_begun()) {
         interrupt(decision, task, reason);
         stop_review(decision, reason);
-        decision.emit(RunEvent::TaskReopened { task: task.clone(), reason: reason.to_owned() });
+        decision.emit(TaskReopened { task: task.clone(), reason: reason.to_owned() });
     }
 }

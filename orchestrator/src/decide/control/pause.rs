@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{Generation, TaskId};
-use muster_shared::run::{Request, RunEvent, RunState};
+use muster_shared::run::event::{RunPaused, RunResumed, TaskParked};
+use muster_shared::run::{Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
@@ -18,14 +19,14 @@ use super::asked_by;
 /// Offers nothing more, and has what is in work put down.
 pub(in crate::decide) fn pause(decision: &mut DecisionBuilder<'_>, request: &Request) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    if run.paused.is_some() {
+    if run.control.paused.is_some() {
         return Err("it is paused already: `muster resume` lets it go on".to_owned());
     }
     let reason = asked_by(request);
     let waiting = queued(run);
-    decision.emit(RunEvent::RunPaused { reason: reason.clone() });
+    decision.emit(RunPaused { reason: reason.clone() });
     for (task, generation) in waiting {
-        decision.emit(RunEvent::TaskParked { task, generation });
+        decision.emit(TaskParked { task, generation });
     }
     decision.effect(Effect::ParkRun { reason });
     Ok(())
@@ -38,23 +39,23 @@ pub(in crate::decide) fn resume(
     deadline_ms: Option<u64>,
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
-    if run.paused.is_none() {
+    if run.control.paused.is_none() {
         return Err("it is not paused".to_owned());
     }
     let deadline = deadline_ms.map(|span| decision.now().after(Duration::from_millis(span)));
-    decision.emit(RunEvent::RunResumed { reason: asked_by(request), deadline });
+    decision.emit(RunResumed { reason: asked_by(request), deadline });
     Ok(())
 }
 
 /// An agent put a task down. It is offered again as soon as the run may offer anything.
 pub(in crate::decide) fn put_down(decision: &mut DecisionBuilder<'_>, task: TaskId, generation: Generation) {
-    decision.emit(RunEvent::TaskParked { task, generation });
+    decision.emit(TaskParked { task, generation });
 }
 
 /// An agent began a task of a run that is paused: it is to put it down.
 pub(in crate::decide) fn stop_early_bird(decision: &mut DecisionBuilder<'_>, task: &TaskId) {
     let Some(run) = decision.open() else { return };
-    let (Some(paused), Some(state)) = (&run.paused, run.tasks.get(task)) else { return };
+    let (Some(paused), Some(state)) = (&run.control.paused, run.tasks.get(task)) else { return };
     let (reason, generation, agent) = (paused.reason.clone(), state.generation, state.agent.clone());
     decision.effect(Effect::ParkTask { task: task.clone(), generation, agent, reason });
 }

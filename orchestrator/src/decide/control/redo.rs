@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Plan, TaskStatus, WhenStale};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::{order, unknown_task};
-use muster_shared::run::{Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::event::TaskStale;
+use muster_shared::run::{Request, RunState, TEAMS_SINCE};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, groups};
@@ -78,7 +79,7 @@ fn out_of_date(decision: &mut DecisionBuilder<'_>, leaf: &TaskIndex, reason: &st
     let has_ended = run.planned(leaf).is_some_and(|state| state.status == TaskStatus::Completed);
     match run.limits.when_stale {
         WhenStale::Mark if has_ended => {
-            decision.emit(RunEvent::TaskStale { task: leaf.clone(), reason: reason.to_owned() });
+            decision.emit(TaskStale { task: leaf.clone(), reason: reason.to_owned() });
         }
         WhenStale::Mark | WhenStale::Redo => again(decision, leaf, reason),
     }
@@ -110,5 +111,5 @@ fn users(run: &RunState, leaves: &BTreeSet<TaskIndex>) -> BTreeSet<TaskIndex> {
 }
 
 fn was_begun(run: &RunState, leaf: &TaskIndex) -> bool {
-    run.planned(leaf).is_some_and(TaskState::was_begun)
+    run.planned(leaf).is_some_and(|state| state.status.was_begun())
 }

@@ -3,7 +3,8 @@
 use muster_shared::flow::{Plan, TaskStatus};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::unknown_task;
-use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunEvent, RunState};
+use muster_shared::run::event::TaskSkipped;
+use muster_shared::run::{Phase, REPAIRS_SINCE, Request, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::groups;
@@ -23,7 +24,7 @@ pub(in crate::decide) fn skip(
     let (reason, by_person) = (asked_by(request), run.event_version >= REPAIRS_SINCE);
     for leaf in leaves {
         interrupt(decision, &TaskId::Leaf(leaf.clone()), &reason);
-        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.clone(), by_person });
+        decision.emit(TaskSkipped { task: leaf, reason: reason.clone(), by_person });
     }
     Ok(())
 }
@@ -52,6 +53,7 @@ fn skippable(run: &RunState, plan: &Plan, task: &TaskIndex) -> Result<Vec<TaskIn
 const fn can_be_left_out(status: TaskStatus) -> bool {
     match status {
         TaskStatus::Created
+        | TaskStatus::Waiting
         | TaskStatus::Queued
         | TaskStatus::Processing
         | TaskStatus::Failed

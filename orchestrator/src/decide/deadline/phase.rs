@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
-use muster_shared::run::{Phase, RunEvent, RunState, StopReason};
+use muster_shared::run::event::{TaskAborted, WritingBegan};
+use muster_shared::run::{Phase, RunState, StopReason};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
@@ -114,13 +115,13 @@ fn conclude(decision: &mut DecisionBuilder<'_>) {
             agent,
             reason: OVER.to_owned(),
         });
-        decision.emit(RunEvent::TaskAborted { task, reason: OVER.to_owned() });
+        decision.emit(TaskAborted { task, reason: OVER.to_owned() });
     }
     for task in waiting {
-        decision.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
+        decision.emit(TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
     }
     questions::withdraw_all(decision, OVER);
-    decision.emit(RunEvent::WritingBegan);
+    decision.emit(WritingBegan {});
 }
 
 /// What is in a queue or in an agent's hands. A parent only reflects its leaves.

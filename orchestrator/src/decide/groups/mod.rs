@@ -13,7 +13,10 @@ use muster_shared::flow::{
     Temperament, View,
 };
 use muster_shared::ids::{Generation, Queue, TaskId, TaskIndex};
-use muster_shared::run::{Group, Phase, Request, RunEvent, RunState, TEAMS_SINCE, TaskState};
+use muster_shared::run::event::{
+    ChairCalled, MembersBegun, MembersDiscuss, MembersSettled, TaskAborted, TaskReopened, TaskSkipped,
+};
+use muster_shared::run::{Group, Phase, Request, RunState, TEAMS_SINCE, TaskState};
 use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
@@ -62,7 +65,7 @@ pub(super) fn begin(
             continue;
         }
         let generation = run.tasks.get(task).map_or(Generation(0), |state| state.generation).next();
-        decision.emit(RunEvent::MembersBegun { task: index.clone(), generation, pattern, members });
+        decision.emit(MembersBegun { task: index.clone(), generation, pattern, members });
     }
 }
 
@@ -130,7 +133,8 @@ pub(super) fn member_done(decision: &mut DecisionBuilder<'_>, member: &TaskIndex
 /// Settles what the members have come to an end with. Tells whether anything was decided.
 pub(super) fn settle(decision: &mut DecisionBuilder<'_>) -> bool {
     let now = decision.now();
-    let Some(run) = decision.open().filter(|run| run.phase == Phase::Executing && run.paused.is_none())
+    let Some(run) =
+        decision.open().filter(|run| run.phase == Phase::Executing && run.control.paused.is_none())
     else {
         return false;
     };
@@ -201,11 +205,11 @@ fn proceed(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
         // A chair that failed is done without.
         (Some(None), _) => end(decision, task, voted),
         (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
-            decision.emit(RunEvent::MembersDiscuss { task: task.clone(), generation, round, views: found });
+            decision.emit(MembersDiscuss { task: task.clone(), generation, round, views: found });
         }
         (None, _) => match task.member(CHAIR).filter(|_| wants_chair(run, voted.by)) {
             Some(chair) => {
-                decision.emit(RunEvent::ChairCalled { task: task.clone(), generation, chair, views: found });
+                decision.emit(ChairCalled { task: task.clone(), generation, chair, views: found });
             }
             None => end(decision, task, voted),
         },
@@ -228,7 +232,7 @@ fn generation(run: &RunState, task: &TaskIndex) -> Generation {
 fn stop_members(decision: &mut DecisionBuilder<'_>, task: &TaskIndex, reason: &str) {
     for member in members_open(decision, task) {
         interrupt(decision, &member, reason);
-        decision.emit(RunEvent::TaskAborted { task: member, reason: reason.to_owned() });
+        decision.emit(TaskAborted { task: member, reason: reason.to_owned() });
     }
 }
 
@@ -246,7 +250,7 @@ fn end(decision: &mut DecisionBuilder<'_>, task: &TaskIndex, verdict: GroupVerdi
     }
     let Some(run) = decision.open() else { return };
     let generation = generation(run, task);
-    decision.emit(RunEvent::MembersSettled { task: task.clone(), generation, verdict });
+    decision.emit(MembersSettled { task: task.clone(), generation, verdict });
     let result = decision.open().and_then(|run| survey::result_of(run, task)).cloned();
     if let Some(result) = result {
         outcome::after_result(decision, task, &result);
@@ -298,9 +302,9 @@ pub(super) fn conclude(decision: &mut DecisionBuilder<'_>, reason: &str) {
         let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
         let generation = generation(run, &task);
         match verdict::verdict(&found, tolerance(run)) {
-            Some(verdict) => decision.emit(RunEvent::MembersSettled { task, generation, verdict }),
+            Some(verdict) => decision.emit(MembersSettled { task, generation, verdict }),
             None => {
-                decision.emit(RunEvent::TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });
+                decision.emit(TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });
             }
         }
     }
@@ -319,7 +323,7 @@ pub(super) fn skip(
     }
     let reason = asked_by(request);
     interrupt(decision, &id, &reason);
-    decision.emit(RunEvent::TaskSkipped { task: member.clone(), reason, by_person: false });
+    decision.emit(TaskSkipped { task: member.clone(), reason, by_person: false });
     Ok(())
 }
 
@@ -331,12 +335,12 @@ pub(super) fn redo(
 ) -> Result<(), String> {
     let Some(run) = decision.open() else { return Ok(()) };
     let id = known(run, member)?;
-    if !run.tasks.get(&id).is_some_and(TaskState::was_begun) {
+    if !run.tasks.get(&id).is_some_and(|state| state.status.was_begun()) {
         return Err(format!("{member} has not begun: there is nothing to do again"));
     }
     let reason = asked_by(request);
     interrupt(decision, &id, &reason);
-    decision.emit(RunEvent::TaskReopened { task: id, reason });
+    decision.emit(TaskReopened { task: id, reason });
     Ok(())
 }
 

@@ -54,7 +54,7 @@ fn of_task(run: &RunState, leaf: &TaskIndex) -> String {
     let stands = match state.map_or(TaskStatus::Created, |state| state.status_in_plan()) {
         TaskStatus::Created => "is not begun",
         TaskStatus::Queued => "is offered; nobody has begun it",
-        TaskStatus::Processing => "is in work; there is no result yet",
+        TaskStatus::Waiting | TaskStatus::Processing => "is in work; there is no result yet",
         TaskStatus::Completed => "ended well and gave nothing to be told",
         TaskStatus::Failed => "failed",
         TaskStatus::Aborted => "was stopped",

@@ -6,7 +6,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 use muster_shared::plan::matching;
-use muster_shared::run::{RunEvent, RunState, Waiting};
+use muster_shared::run::event::TaskSkipped;
+use muster_shared::run::{RunState, Waiting};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
@@ -87,7 +88,7 @@ pub(in crate::decide) fn expires(run: &RunState, waiting: &Waiting) -> Option<Mi
 /// Lets tasks go on without help that did not come in time. What was to give it is left out.
 pub(in crate::decide) fn enforce(decision: &mut DecisionBuilder<'_>) {
     let now = decision.now();
-    let Some(run) = decision.open().filter(|run| run.paused.is_none()) else { return };
+    let Some(run) = decision.open().filter(|run| run.control.paused.is_none()) else { return };
     let late = run.tasks.iter().filter_map(|(task, state)| {
         let waiting = state.waiting.as_ref()?;
         let is_late = expires(run, waiting).is_some_and(|at| at <= now);
@@ -112,7 +113,7 @@ fn leave_out(decision: &mut DecisionBuilder<'_>, part: &TaskIndex) {
         run.plan.iter().flat_map(|plan| plan.leaves_of(part)).filter(open).cloned().collect();
     for leaf in leaves {
         control::interrupt(decision, &TaskId::Leaf(leaf.clone()), reason);
-        decision.emit(RunEvent::TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
+        decision.emit(TaskSkipped { task: leaf, reason: reason.to_owned(), by_person: false });
     }
 }
 

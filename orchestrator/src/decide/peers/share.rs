@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{Information, InformationShare, PeerAnswer, Plan, TaskStatus};
 use muster_shared::ids::{Attempt, TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{RunEvent, RunState};
+use muster_shared::run::RunState;
+use muster_shared::run::event::InformationShared;
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
@@ -52,7 +53,7 @@ pub(super) fn publish(
         Teller::Task(task) => (Some(task.clone()), String::new()),
         Teller::Person(name) => (None, name.to_owned()),
     };
-    decision.emit(RunEvent::InformationShared { number, from, person, key, to: to.to_vec(), text });
+    decision.emit(InformationShared { number, from, person, key, to: to.to_vec(), text });
     for task in to {
         tell(decision, &TaskId::Leaf(task.clone()), number);
     }
@@ -66,8 +67,8 @@ fn concerned(run: &RunState, from: &TaskIndex) -> Result<Vec<TaskIndex>, String>
     let after = order::dependents(plan, &BTreeSet::from([from.clone()]));
     let works_with = |leaf: &TaskIndex| {
         after.iter().any(|later| order::dependencies(plan, later).contains(leaf))
-            || run.delegated.get(leaf) == Some(from)
-            || run.delegated.get(from) == Some(leaf)
+            || run.handed_over_by(leaf) == Some(from)
+            || run.handed_over_by(from) == Some(leaf)
     };
     let leaves = plan.leaves().map(|(leaf, _)| leaf).filter(|leaf| *leaf != from && is_open(run, leaf));
     let found: Vec<TaskIndex> =

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use muster_shared::flow::{ContextAuthor, ContextRead, ContextWrite, PeerAnswer};
 use muster_shared::ids::{AgentId, TaskIndex};
 use muster_shared::plan::{order, reference, values};
-use muster_shared::run::{PEERS_SINCE, Request, RunEvent, RunState};
+use muster_shared::run::event::ContextWritten;
+use muster_shared::run::{PEERS_SINCE, Request, RunState};
 use serde_json::Value;
 
 use super::super::builder::DecisionBuilder;
@@ -61,12 +62,7 @@ fn written(
 ) -> Vec<TaskIndex> {
     let to = decision.open().map(|run| concerned(run, teller, key)).unwrap_or_default();
     let (value, name) = (value.clone(), key.to_owned());
-    decision.emit(RunEvent::ContextWritten {
-        key: name.clone(),
-        value: value.clone(),
-        version,
-        by: by.clone(),
-    });
+    decision.emit(ContextWritten { key: name.clone(), value: value.clone(), version, by: by.clone() });
     if !to.is_empty() {
         let text = format!("context.{key} is now (version {version}): {}", in_text(&value));
         share::publish(decision, teller, &to, text, Some(name.clone()));

@@ -3,7 +3,8 @@
 
 use muster_shared::flow::{About, Plan, Question};
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Phase, REPAIRS_SINCE, RunEvent, RunState};
+use muster_shared::run::event::{ErrorBudgetUsedUp, TaskSkipped};
+use muster_shared::run::{Phase, REPAIRS_SINCE, RunState};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{questions, survey};
@@ -34,7 +35,7 @@ pub(in crate::decide) fn spend(decision: &mut DecisionBuilder<'_>, task: &TaskId
     let asked = run.questions.len() < usize::try_from(run.limits.people.max_questions).unwrap_or(usize::MAX)
         && survey::somebody_is_there(run);
     let about = task.leaf().filter(|_| asked).cloned();
-    decision.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: about.is_some() });
+    decision.emit(ErrorBudgetUsedUp { failures, asked: about.is_some() });
     if let Some(index) = about {
         ask(decision, index, failures);
     }
@@ -47,7 +48,7 @@ fn is_out_of_calls(run: &RunState) -> bool {
 
 fn has_made_too_many(run: &RunState) -> bool {
     let most = run.limits.max_calls;
-    run.event_version >= REPAIRS_SINCE && most > 0 && run.usage.calls() >= most
+    run.event_version >= REPAIRS_SINCE && most > 0 && run.spending.used.calls() >= most
 }
 
 /// Whether try after try failed for want of a model that gives usable answers: the next would, too.
@@ -67,31 +68,31 @@ fn ask(decision: &mut DecisionBuilder<'_>, index: TaskIndex, failures: u32) {
 pub(in crate::decide) fn wind_up(decision: &mut DecisionBuilder<'_>) {
     if decision.open().is_some_and(is_out_of_calls) {
         let failures = decision.open().map_or(0, |run| run.responses.failures);
-        decision.emit(RunEvent::ErrorBudgetUsedUp { failures, asked: false });
+        decision.emit(ErrorBudgetUsedUp { failures, asked: false });
     }
     let Some(run) = decision.open() else { return };
-    if !run.responses.used_up || run.phase != Phase::Executing || run.paused.is_some() {
+    if !run.responses.used_up || run.phase != Phase::Executing || run.control.paused.is_some() {
         return;
     }
     let leaves = run.plan.iter().flat_map(Plan::leaves).map(|(index, _)| index);
     let open: Vec<TaskIndex> =
         leaves.filter(|index| survey::is_unoffered(run, &TaskId::Leaf((*index).clone()))).cloned().collect();
     for task in open {
-        decision.emit(RunEvent::TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
+        decision.emit(TaskSkipped { task, reason: USED_UP.to_owned(), by_person: false });
     }
 }
 
 /// A sentence for the report when the run went on with less.
 pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
     let responses = &run.responses;
-    let marked = responses.tasks.iter().filter_map(|(task, answers)| {
-        let why = answers.marked.as_ref()?;
+    let marked = run.tasks.iter().filter_map(|(task, state)| {
+        let why = state.answers.marked.as_ref()?;
         Some(format!("{task} counts only in part ({why})"))
     });
     let mut said: Vec<String> = marked.collect();
     if responses.used_up {
         let why = if has_made_too_many(run) {
-            format!("the run had made {} model calls (limits.max_calls)", run.usage.calls())
+            format!("the run had made {} model calls (limits.max_calls)", run.spending.used.calls())
         } else if no_model_answers(run) {
             format!("{} tries in a row had no answer of a model that could be used", responses.model_failures)
         } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::{FailureKind, Response};
+use muster_shared::flow::{Ending, FailureKind, Response, RunLimits};
 
 /// What was tried for a task, and what could be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,5 +83,41 @@ const fn row(failure: FailureKind) -> &'static [(Response, u32)] {
         // What was used is gone: another try would begin anew with less.
         FailureKind::BudgetUsedUp => &[],
         FailureKind::Cancelled => &[(Retry, ANY)],
+    }
+}
+
+/// What is done about a failure where no row is looked up: members of a group are tried as its pattern has it, and tasks
+/// of runs of before there was a table as often as [`tries`] says.
+pub(in crate::decide) const fn respond_by_count(ending: Ending, is_another_left: bool) -> Response {
+    match ending {
+        _ if is_another_left => Response::Retry,
+        Ending::Escalate => Response::Person,
+        Ending::Done
+        | Ending::DonePartial
+        | Ending::ModelFailed
+        | Ending::AgentFailed
+        | Ending::GaveUp
+        | Ending::Delegate
+        | Ending::Blocked
+        | Ending::Cancelled
+        | Ending::DeadlinePassed
+        | Ending::BudgetExhausted => Response::Stop,
+    }
+}
+
+/// How often a task of a run of before there was a table may be tried when it ends like this. What may be different next
+/// time is tried up to the limit; what the agent itself judged hopeless once more, told how it failed; what a person must
+/// decide not again.
+pub(in crate::decide) fn tries(ending: Ending, limits: &RunLimits) -> u32 {
+    let most = limits.max_generations.max(1);
+    match ending {
+        Ending::ModelFailed
+        | Ending::AgentFailed
+        | Ending::Cancelled
+        | Ending::Done
+        | Ending::DonePartial => most,
+        Ending::GaveUp | Ending::Delegate | Ending::Blocked | Ending::DeadlinePassed => most.min(2),
+        // What was used is gone: another try would begin anew with less.
+        Ending::Escalate | Ending::BudgetExhausted => 1,
     }
 }

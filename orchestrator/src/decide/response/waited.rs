@@ -6,7 +6,8 @@ use std::time::Duration;
 use muster_shared::flow::Plan;
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::plan::order;
-use muster_shared::run::{Phase, RunEvent, RunState};
+use muster_shared::run::event::DependencyLeft;
+use muster_shared::run::{Phase, RunState};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
@@ -16,7 +17,7 @@ use super::super::survey;
 pub(in crate::decide) fn let_go(decision: &mut DecisionBuilder<'_>) {
     let now = decision.now();
     let Some(run) = decision.open() else { return };
-    let Some(most) = limit(run).filter(|_| run.paused.is_none()) else { return };
+    let Some(most) = limit(run).filter(|_| run.control.paused.is_none()) else { return };
     let overdue: Vec<(TaskIndex, TaskIndex)> = kept_waiting(run)
         .into_iter()
         .filter(|(at, _, _)| *at <= now)
@@ -25,7 +26,7 @@ pub(in crate::decide) fn let_go(decision: &mut DecisionBuilder<'_>) {
     for (task, without) in overdue {
         let reason =
             format!("it had not ended after {} s; it is not waited for any longer", most.as_secs_f64());
-        decision.emit(RunEvent::DependencyLeft { task, without, reason });
+        decision.emit(DependencyLeft { task, without, reason });
     }
 }
 
@@ -44,13 +45,10 @@ fn limit(run: &RunState) -> Option<Duration> {
 /// Who waits for whom, and until when at most.
 fn kept_waiting(run: &RunState) -> Vec<(Millis, TaskIndex, TaskIndex)> {
     let (Some(plan), Some(most)) = (&run.plan, limit(run)) else { return Vec::new() };
-    let is_open = |index: &TaskIndex| run.planned(index).is_some_and(|state| !state.status.is_ended());
     let begun: Vec<(&TaskIndex, Millis)> = run
-        .responses
-        .begun
-        .iter()
-        .filter(|(index, _)| is_open(index))
-        .map(|(index, at)| (index, at.after(most)))
+        .leaves()
+        .filter(|(_, state)| !state.status.is_ended())
+        .filter_map(|(index, state)| Some((index, state.first_offered?.after(most))))
         .collect();
     if begun.is_empty() {
         return Vec::new();
@@ -67,17 +65,17 @@ fn of_one(
     begun: &[(&TaskIndex, Millis)],
 ) -> Vec<(Millis, TaskIndex, TaskIndex)> {
     let needed: BTreeSet<TaskIndex> = order::dependencies(plan, index);
-    let kept = begun.iter().filter(|(by, _)| needed.contains(*by) && !run.responses.goes_without(index, by));
+    let kept = begun.iter().filter(|(by, _)| needed.contains(*by) && !run.goes_without(index, by));
     kept.map(|(by, at)| (*at, index.clone(), (*by).clone())).collect()
 }
 
 /// A sentence for the report when tasks were done on partial input.
 pub(in crate::decide) fn partial_note(run: &RunState) -> Option<String> {
     let given = |index: &&TaskIndex| survey::result_of(run, index).is_some();
-    let partial = run.responses.without.iter().filter(|(index, _)| given(index));
+    let partial = run.leaves().filter(|(index, state)| !state.without.is_empty() && given(index));
     let lines: Vec<String> = partial
-        .map(|(index, without)| {
-            let names: Vec<String> = without.keys().map(TaskIndex::to_string).collect();
+        .map(|(index, state)| {
+            let names: Vec<String> = state.without.keys().map(TaskIndex::to_string).collect();
             format!("{index} was done without what {} was to give", names.join(", "))
         })
         .collect();

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     Ending, FailureKind, Outcome, Product, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult,
     Work,
 };
+use muster_shared::run::event::FailureAnswered;
 use muster_shared::run::{AgentEvent, Input, RunEvent, RunStatus};
 use serde_json::json;
 
@@ -45,7 +46,7 @@ fn told_before(offer: &TaskOffered) -> String {
 
 fn kinds(fleet: &Fleet) -> Vec<FailureKind> {
     let answered = |event: &RunEvent| match event {
-        RunEvent::FailureAnswered { failure, .. } => Some(*failure),
+        RunEvent::FailureAnswered(FailureAnswered { failure, .. }) => Some(*failure),
         _ => None,
     };
     fleet.events().into_iter().filter_map(answered).collect()

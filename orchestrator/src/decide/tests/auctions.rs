@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Awaited, Bid, Ending, PassedOver, Placement, RunLimits, TaskDraft, Wait};
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, TaskId, TaskIndex};
+use muster_shared::run::event::{BidHeld, TaskAwarded};
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started};
 
 use super::fleet::{Fleet, ID, failed, good, leaf, plan};
@@ -92,7 +93,7 @@ fn does(fleet: &mut Fleet, number: u32, task: &str, after: Duration, well: bool)
 
 fn held(fleet: &Fleet) -> Vec<(AgentId, bool)> {
     let held = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::BidHeld { agent, kept, .. } => Some((agent.clone(), *kept)),
+        RunEvent::BidHeld(BidHeld { agent, kept, .. }) => Some((agent.clone(), *kept)),
         _ => None,
     });
     held.collect()
@@ -100,7 +101,7 @@ fn held(fleet: &Fleet) -> Vec<(AgentId, bool)> {
 
 fn awards(fleet: &Fleet) -> Vec<Option<AgentId>> {
     let awards = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::TaskAwarded { to, .. } => Some(to.clone()),
+        RunEvent::TaskAwarded(TaskAwarded { to, .. }) => Some(to.clone()),
         _ => None,
     });
     awards.collect()

@@ -83,7 +83,7 @@ fn steps_come_as_it_becomes_known_what_is_to_be_done() {
 fn a_condition_that_does_not_hold_leaves_the_step_out() {
     let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| good(offer, &[]));
-    assert!(matches!(fleet.run().expansion["dig"], StepOutcome::LeftOut { .. }));
+    assert!(matches!(fleet.run().planning.expansion["dig"], StepOutcome::LeftOut { .. }));
     assert!(goals(&fleet).last().unwrap().contains("was left out"), "{:?}", goals(&fleet));
     assert_eq!(fleet.status(), RunStatus::Completed);
 }
@@ -139,7 +139,7 @@ fn what_was_planned_beforehand_is_not_refined() {
         Work::Reflect { .. } => super::fleet::reflection(Some("do more")),
         _ => good(offer, &[]),
     });
-    assert!(!fleet.events().iter().any(|event| matches!(event, RunEvent::RefinementWanted { .. })));
+    assert!(!fleet.events().iter().any(|event| matches!(event, RunEvent::RefinementWanted(_))));
     assert_eq!(fleet.status(), RunStatus::Completed);
 }
 

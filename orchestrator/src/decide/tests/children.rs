@@ -89,7 +89,7 @@ fn tell_end(fleet: &mut Fleet, child: RunId, end: ChildEnd) {
 }
 
 fn told_of_end(fleet: &Fleet) -> usize {
-    fleet.events().iter().filter(|event| matches!(event, RunEvent::ChildEnded { .. })).count()
+    fleet.events().iter().filter(|event| matches!(event, RunEvent::ChildEnded(_))).count()
 }
 
 fn observation(offer: &TaskOffered) -> (ObservationStatus, &str) {
@@ -178,16 +178,16 @@ fn the_task_goes_on_with_what_came_of_its_run() {
     ] {
         let mut fleet = waiting(RunLimits::default());
         let (id, _) = child(&fleet);
-        let before = fleet.run().usage.model_calls;
+        let before = fleet.run().spending.used.model_calls;
         tell_end(&mut fleet, id, end(status, body));
         let again = fleet.find("1");
         assert_eq!((again.generation, again.continues), (Generation(2), Some(Generation(1))));
         assert_eq!(observation(&again).0, observed, "{status:?}");
         assert!(observation(&again).1.contains(words), "{status:?}: {}", observation(&again).1);
-        assert_eq!(fleet.run().usage.model_calls, before + 3, "what it used counts");
+        assert_eq!(fleet.run().spending.used.model_calls, before + 3, "what it used counts");
         // It is told again, since nobody knows whether it was heard.
         tell_end(&mut fleet, id, end(status, body));
-        assert_eq!((told_of_end(&fleet), fleet.run().usage.model_calls), (1, before + 3));
+        assert_eq!((told_of_end(&fleet), fleet.run().spending.used.model_calls), (1, before + 3));
         finish(&mut fleet);
         assert!(!told(&fleet, id).contains(&"cancel"), "it had ended by itself");
     }
@@ -450,7 +450,7 @@ fn a_child_has_part_of_what_its_task_may_use() {
     let two = fleet.find("2");
     fleet.end(&two, good(&two, &tasks()));
     let offered: u64 = fleet.open.iter().filter_map(|offer| offer.budget.model_calls).sum();
-    assert!(fleet.run().usage.model_calls + offered + childs <= 80, "{offered} and {childs}");
+    assert!(fleet.run().spending.used.model_calls + offered + childs <= 80, "{offered} and {childs}");
     tell_end(&mut fleet, id, end(RunStatus::Completed, Some("Seven.")));
     finish(&mut fleet);
 }

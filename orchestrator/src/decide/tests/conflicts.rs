@@ -59,7 +59,7 @@ fn do_so(fleet: &mut Fleet, task: &str, outcome: Outcome) {
 }
 
 fn conflict(fleet: &Fleet, id: u32) -> &ConflictState {
-    &fleet.run().conflicts[&id]
+    &fleet.run().conflicts.found[&id]
 }
 
 fn is_settled_by(fleet: &Fleet, id: u32) -> Option<ConflictStep> {
@@ -89,7 +89,7 @@ fn a_wrong_range_of_dates_is_found_by_asking_for_methods_and_done_again() {
     let Work::Execute { failed_before: Some(told), .. } = &again.work else { panic!("{:?}", again.work) };
     assert!(told.contains("30 %") && told.contains("rows of October"), "{told}");
     do_so(&mut fleet, "2", says("30 %"));
-    assert_eq!(fleet.run().conflicts.len(), 1, "they agree now");
+    assert_eq!(fleet.run().conflicts.found.len(), 1, "they agree now");
     let body = finish(&mut fleet);
     assert!(!body.contains("contradict"), "{body}");
     let counts = fleet.run().conflict_counts();
@@ -218,7 +218,7 @@ fn who_loses_again_is_not_done_again_for_ever() {
     do_so(&mut fleet, "1", sure("30 %", 90));
     do_so(&mut fleet, "2", sure("15 %", 40));
     do_so(&mut fleet, "2", sure("15 %", 40));
-    assert_eq!(fleet.run().conflicts.len(), 2);
+    assert_eq!(fleet.run().conflicts.found.len(), 2);
     assert!(conflict(&fleet, 2).redone.is_empty());
     let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
     assert!(lessons.iter().any(|lesson| lesson.contains("30 % holds, not what 2 claims")), "{lessons:?}");
@@ -234,7 +234,7 @@ fn who_insists_where_no_more_is_settled_is_marked() {
     do_so(&mut fleet, "1", sure("30 %", 90));
     do_so(&mut fleet, "2", sure("15 %", 40));
     do_so(&mut fleet, "2", sure("15 %", 40));
-    assert_eq!(fleet.run().conflicts.len(), 1, "no more than one is settled");
+    assert_eq!(fleet.run().conflicts.found.len(), 1, "no more than one is settled");
     let body = finish(&mut fleet);
     assert!(
         body.contains(SUBJECT) && body.contains("30 % holds") && body.contains("2 claims otherwise again"),
@@ -252,7 +252,7 @@ fn who_agrees_on_what_was_found_to_be_wrong_is_marked() {
     for task in ["1", "2"] {
         do_so(&mut fleet, task, says("30 %"));
     }
-    assert_eq!(fleet.run().conflicts.len(), 1, "they are of one mind");
+    assert_eq!(fleet.run().conflicts.found.len(), 1, "they are of one mind");
     let Work::Execute { lessons, .. } = fleet.find("3").work else { panic!() };
     assert!(
         lessons.iter().any(|lesson| lesson.contains("60 % holds")),
@@ -286,7 +286,7 @@ fn contradictions_in_other_words_and_between_documents_are_found() {
     let mut fleet = begun(&[]);
     do_so(&mut fleet, "1", claiming(vec![of("chance of rain in Paris on Saturday", "30 %", "a.md")]));
     do_so(&mut fleet, "2", claiming(vec![of("probability of rain, Paris, France, Saturday", "15", "b.md")]));
-    assert_eq!(fleet.run().conflicts.len(), 1);
+    assert_eq!(fleet.run().conflicts.found.len(), 1);
     assert!(finish(&mut fleet).contains("not settled"));
 
     let mut fleet = begun(&[ConflictStep::Methods, ConflictStep::Majority]);
@@ -295,7 +295,7 @@ fn contradictions_in_other_words_and_between_documents_are_found() {
     assert_eq!(conflict(&fleet, 1).sides.len(), 2);
     let other = good(&fleet.find("2"), &tasks());
     do_so(&mut fleet, "2", other);
-    assert_eq!(fleet.run().conflicts.len(), 1, "it is found once");
+    assert_eq!(fleet.run().conflicts.found.len(), 1, "it is found once");
     let body = finish(&mut fleet);
     assert!(body.contains("limit of depth") && body.contains("not settled"), "{body}");
 }
@@ -377,7 +377,7 @@ fn a_validator_that_contradicts_makes_the_researcher_do_it_again_and_itself_afte
     do_so(&mut fleet, "1", sure("no", 80));
     assert_eq!(open(&fleet), ["2"], "what it was checked against has changed");
     do_so(&mut fleet, "2", sure("no", 95));
-    assert_eq!(fleet.run().conflicts.len(), 1);
+    assert_eq!(fleet.run().conflicts.found.len(), 1);
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn words_are_compared_by_a_model_where_that_is_wanted() {
         for (task, text) in ["1", "2"].into_iter().zip(words) {
             do_so(&mut fleet, task, says(text));
         }
-        assert_eq!(fleet.run().conflicts.len(), usize::from(wanted));
+        assert_eq!(fleet.run().conflicts.found.len(), usize::from(wanted));
         if wanted {
             let contradict = Claim { value: read_value("yes", "").unwrap(), ..claim("1", "") };
             do_so(&mut fleet, "settle-1", claiming(vec![contradict]));
@@ -424,8 +424,8 @@ fn runs_of_older_events_know_no_conflicts() {
     do_so(&mut fleet, "plan", plan(tasks()));
     do_so(&mut fleet, "1", says("30 %"));
     do_so(&mut fleet, "2", says("15 %"));
-    assert!(fleet.run().conflicts.is_empty());
-    let found = |event: &&RunEvent| matches!(event, RunEvent::ConflictFound { .. });
+    assert!(fleet.run().conflicts.found.is_empty());
+    let found = |event: &&RunEvent| matches!(event, RunEvent::ConflictFound(_));
     assert!(!fleet.events().iter().any(found));
 }
 
@@ -458,7 +458,7 @@ fn the_order_of_results_changes_no_verdict() {
         );
         assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
         let redone: Vec<&TaskIndex> =
-            fleet.run().conflicts.values().flat_map(|conflict| &conflict.redone).collect();
+            fleet.run().conflicts.found.values().flat_map(|conflict| &conflict.redone).collect();
         assert_eq!(redone, [&TaskIndex::top(2)], "{first}");
     }
 }

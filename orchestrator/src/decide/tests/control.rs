@@ -2,6 +2,7 @@
 
 use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{AgentEvent, Input, Phase, Request, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
@@ -34,7 +35,7 @@ fn edit(task: Option<&str>, goal: &str) -> impl FnOnce(Request) -> Input {
 
 fn refusals(fleet: &Fleet) -> Vec<String> {
     let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused { reason, .. } => Some(reason.clone()),
+        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
         _ => None,
     });
     refused.collect()
@@ -171,7 +172,7 @@ fn a_skipped_task_is_cut_off_and_what_depends_on_it_is_told_why() {
     assert!(lessons.iter().any(|lesson| lesson.contains("so be it")), "{lessons:?}");
     assert!(progress.contains("[~] 1 apples (skipped: so be it"), "{progress}");
     finish(&mut fleet);
-    assert!(!fleet.run().reflections.contains_key(&TaskIndex::top(1)));
+    assert!(fleet.run().reflection(&TaskIndex::top(1)).is_none());
 }
 
 #[test]
@@ -273,7 +274,7 @@ fn a_task_done_again_opens_what_used_it_its_reflection_and_the_report() {
     assert_eq!(open(&fleet), ["1"]);
     assert_eq!(status(&fleet, "2"), TaskStatus::Completed, "it used nothing of it");
     assert_eq!(status(&fleet, "3"), TaskStatus::Created);
-    assert_eq!(fleet.run().reflections.keys().collect::<Vec<_>>(), [&TaskIndex::top(2)]);
+    assert_eq!(fleet.run().reflections().map(|(index, _)| index).collect::<Vec<_>>(), [&TaskIndex::top(2)]);
     let Work::Execute { failed_before: Some(why), .. } = &fleet.find("1").work else { panic!() };
     assert!(why.contains("done again") && why.contains("so be it"), "{why}");
     do_task(&mut fleet, "1");

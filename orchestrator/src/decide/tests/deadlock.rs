@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{ObservationStatus, RunLimits, TaskDraft, TaskStatus, Wait};
 use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::event::DeadlockEnded;
 use muster_shared::run::{Input, RunEvent, RunState, RunStatus, TaskState, Waiting, deadlock};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ fn of(run: &mut RunState, number: u16) -> &mut TaskState {
 }
 
 fn let_wait(fleet: &mut Fleet, number: u16, part: u16, since: u64) {
-    of(state(fleet), number).waiting = Some(Waiting {
+    of(state(fleet), number).wait(Waiting {
         step: 1,
         wait: Wait::Task(Box::default()),
         since: Millis(since),
@@ -55,7 +56,7 @@ fn answer(fleet: &Fleet, number: u16) -> Option<(ObservationStatus, String)> {
 
 fn ended(fleet: &Fleet) -> Vec<(String, Vec<String>)> {
     let events = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::DeadlockEnded { task, circle, .. } => {
+        RunEvent::DeadlockEnded(DeadlockEnded { task, circle, .. }) => {
             Some((task.to_string(), circle.iter().map(TaskIndex::to_string).collect()))
         }
         _ => None,

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{Input, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
@@ -100,12 +101,12 @@ fn the_first_good_result_of_a_redundant_group_counts_and_the_others_stop_at_once
     let found = verdict(fleet.run());
     assert_eq!((found.counts.clone(), found.by), (index("1~b"), DecidedBy::First));
     // What the slow one says after that is counted as used and changes nothing.
-    let used = fleet.run().usage.model_calls;
+    let used = fleet.run().spending.used.model_calls;
     fleet.end(&slow, result("green"));
     assert_eq!(verdict(fleet.run()).counts, index("1~b"));
     fleet.work(|offer| good(offer, &[]));
     assert_eq!(fleet.status(), RunStatus::Completed);
-    assert!(fleet.run().usage.model_calls > used, "it was paid for");
+    assert!(fleet.run().spending.used.model_calls > used, "it was paid for");
 }
 
 #[test]
@@ -244,7 +245,7 @@ fn one_member_is_skipped_and_done_again_by_itself() {
     assert_eq!(fleet.find("1~b").generation.0, 2);
     fleet.ask(3, |request| Input::Edit { task: Some(two), goal: "pears".into(), request });
     let refused = fleet.events().into_iter().rev().find_map(|event| match event {
-        RunEvent::RequestRefused { reason, .. } => Some(reason.clone()),
+        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
         _ => None,
     });
     assert!(refused.unwrap().contains("1~b has the goal of 1"));
@@ -299,7 +300,7 @@ fn members_that_cannot_be_paid_for_are_left_out_and_the_run_comes_to_its_end() {
         );
         fleet.work(|offer| good(offer, &[]));
         assert!(fleet.status().is_ended(), "{most}: {:?}", fleet.run().tasks);
-        assert!(fleet.run().usage.model_calls <= most, "{most}");
+        assert!(fleet.run().spending.used.model_calls <= most, "{most}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::{Ending, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
+use muster_shared::run::event::TaskQuarantined;
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
 
@@ -204,7 +205,7 @@ fn the_third_death_without_a_step_between_ends_the_task() {
     assert!(buried, "{:?}", fleet.effects);
     assert_eq!(task(&fleet, &offer).status, TaskStatus::Failed);
     let evidence = fleet.events().into_iter().find_map(|event| match event {
-        RunEvent::TaskQuarantined { evidence, .. } => Some(evidence.clone()),
+        RunEvent::TaskQuarantined(TaskQuarantined { evidence, .. }) => Some(evidence.clone()),
         _ => None,
     });
     let evidence = evidence.unwrap();
@@ -323,7 +324,7 @@ fn three() -> (Fleet, Vec<TaskOffered>) {
 
 fn quarantined(fleet: &Fleet) -> Vec<TaskId> {
     let events = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::TaskQuarantined { task, .. } => Some(task.clone()),
+        RunEvent::TaskQuarantined(TaskQuarantined { task, .. }) => Some(task.clone()),
         _ => None,
     });
     events.collect()
@@ -353,7 +354,7 @@ fn what_died_with_others_is_tried_alone_before_it_is_called_deadly() {
         fleet.end(offer, result("so it is"));
         assert_eq!(task(&fleet, offer).status, TaskStatus::Completed);
     }
-    let usage = fleet.run().usage;
+    let usage = fleet.run().spending.used;
     assert_eq!(usage.wasted_calls, 3, "what was sent by those who died is counted");
 }
 

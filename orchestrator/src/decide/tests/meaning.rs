@@ -3,6 +3,7 @@
 
 use muster_shared::flow::{About, Goal, People, PlanDraft, Product, ReviewPolicy, RunLimits, Work};
 use muster_shared::ids::QuestionId;
+use muster_shared::run::event::QuestionAsked;
 use muster_shared::run::{Input, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
@@ -75,6 +76,6 @@ fn whoever_reviews_plans_sees_that_of_a_small_goal_and_the_one_that_was_brought(
         fleet
             .events()
             .iter()
-            .any(|event| matches!(event, RunEvent::QuestionAsked { about: About::Plan, .. }))
+            .any(|event| matches!(event, RunEvent::QuestionAsked(QuestionAsked { about: About::Plan, .. })))
     );
 }

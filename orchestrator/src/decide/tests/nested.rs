@@ -44,7 +44,7 @@ fn a_leaf_below_a_parent_that_cannot_start_does_not_keep_the_run_open() {
         _ => good(offer, &nested()),
     });
     assert_eq!(fleet.status(), RunStatus::Completed);
-    assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::TaskBlocked { .. })));
+    assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::TaskBlocked(_))));
 }
 
 /// What agents wrote about a generation stays in the record: were its task taken out and another put in its place, it
@@ -69,7 +69,7 @@ fn a_task_that_was_tried_before_is_not_taken_out() {
         ]),
         _ => good(offer, &tasks),
     });
-    let (_, refused) = &fleet.run().refinements[0];
+    let (_, refused) = &fleet.run().refining.done[0];
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(fleet.run().tasks[&"3".parse().unwrap()].generation, Generation(2));
     assert_eq!(fleet.status(), RunStatus::Completed);

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     PeerRequest, Peers, RunLimits, Specialty, TaskDraft, TaskOffered, TaskStatus,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
+use muster_shared::run::event::HandOverRefused;
 use muster_shared::run::{Input, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
@@ -119,7 +120,7 @@ fn help_that_leads_nowhere_is_refused_with_the_reason() {
     let avoided = &fleet.run().planned(&TaskIndex::top(5)).unwrap().avoid;
     assert_eq!(avoided.len(), 1, "the orchestrator places it anew: {avoided:?}");
     let chains = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::HandOverRefused { chain, .. } => Some(chain.clone()),
+        RunEvent::HandOverRefused(HandOverRefused { chain, .. }) => Some(chain.clone()),
         _ => None,
     });
     assert_eq!(chains.collect::<Vec<_>>(), [vec![TaskIndex::top(1), TaskIndex::top(5)]]);

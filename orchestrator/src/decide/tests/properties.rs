@@ -172,7 +172,7 @@ proptest! {
             happen(&mut fleet, n, happening, &tasks, &manners);
             keep_aside(&fleet);
         }
-        if fleet.run().paused.is_some() {
+        if fleet.run().control.paused.is_some() {
             fleet.work(|offer| behave(offer, &tasks, &manners));
             fleet.ask(1000, |request| Input::Resume { request, deadline_ms: None });
         }

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     RunLimits, TaskDraft, TaskResult, Work,
 };
 use muster_shared::ids::TaskIndex;
+use muster_shared::run::event::{QuestionAnswered, RequestRefused};
 use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
@@ -48,7 +49,7 @@ fn reject(fleet: &mut Fleet, n: u128, reason: &str) {
 
 fn refused(fleet: &Fleet) -> Vec<&str> {
     let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused { reason, .. } => Some(reason.as_str()),
+        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
         _ => None,
     });
     refused.collect()
@@ -213,7 +214,7 @@ fn an_approval_in_any_wording_is_one() {
         assert_eq!(refused(&fleet), Vec::<&str>::new(), "{said}");
         assert_eq!(fleet.open.len(), 2, "{said}: the plan is carried out");
         let recorded = fleet.events().into_iter().find_map(|event| match event {
-            RunEvent::QuestionAnswered { reply } => reply.text.clone(),
+            RunEvent::QuestionAnswered(QuestionAnswered { reply }) => reply.text.clone(),
             _ => None,
         });
         assert_eq!(recorded.as_deref(), Some("approve"), "{said}");
@@ -243,6 +244,6 @@ fn the_default_that_is_recorded_is_the_one_that_is_taken() {
     fleet.now = Millis(fleet.now.0 + 60_000);
     fleet.turn(vec![Input::Timer]);
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
-    let answered = |event: &&RunEvent| matches!(event, RunEvent::QuestionAnswered { .. });
+    let answered = |event: &&RunEvent| matches!(event, RunEvent::QuestionAnswered(_));
     assert_eq!(fleet.events().iter().filter(|event| answered(event)).count(), 0, "nobody approved it");
 }

@@ -7,6 +7,7 @@ use muster_shared::flow::{
     Ending, Finding, Outcome, Placement, Product, RunLimits, TaskOffered, TaskResult, TaskStatus,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role};
+use muster_shared::run::event::FailureAnswered;
 use muster_shared::run::{AgentEvent, AgentKey, Input, RunEvent, RunStatus, Started};
 
 use super::fleet::{Fleet, failed, good, leaf, plan, queue, result};
@@ -83,7 +84,7 @@ fn the_silence_of_somebody_who_does_not_have_the_task_changes_nothing() {
     start(&mut fleet, 1, &offer);
     silent(&mut fleet, 2, &offer);
     assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Processing);
-    let taken = fleet.events().into_iter().any(|event| matches!(event, RunEvent::TaskTakenBack { .. }));
+    let taken = fleet.events().into_iter().any(|event| matches!(event, RunEvent::TaskTakenBack(_)));
     assert!(!taken);
 }
 
@@ -139,7 +140,7 @@ fn what_comes_too_late_and_in_part_goes_to_another() {
         assert_eq!(fleet.run().tasks[&offer.task].status, TaskStatus::Completed);
         assert_eq!(fleet.run().tallies[&agent(2)].late, 1, "{ending:?}");
         let marked = fleet.events().into_iter().any(
-            |event| matches!(event, RunEvent::FailureAnswered { marked: Some(why), .. } if why.contains("time was up")),
+            |event| matches!(event, RunEvent::FailureAnswered(FailureAnswered { marked: Some(why), .. }) if why.contains("time was up")),
         );
         assert!(marked, "{ending:?}");
     }

@@ -44,7 +44,7 @@ fn without_a_budget_offers_are_not_limited() {
     let fleet = finish(RunLimits::default(), &tasks(3), 5);
     assert_eq!(fleet.status(), RunStatus::Completed);
     assert!(fleet.offered().iter().all(|offer| offer.budget.is_unlimited()));
-    assert!(fleet.run().allotted.is_empty());
+    assert!(fleet.run().spending.allotted.is_empty());
 }
 
 #[test]
@@ -59,9 +59,13 @@ fn a_task_budget_holds_for_every_offer() {
 fn enough_is_enough() {
     let fleet = finish(calls(100), &tasks(4), 3);
     assert_eq!(fleet.status(), RunStatus::Completed);
-    assert_eq!(fleet.run().usage.model_calls, 3 * (1 + 4 + 4 + 1));
+    assert_eq!(fleet.run().spending.used.model_calls, 3 * (1 + 4 + 4 + 1));
     assert!(!body(&fleet).contains("budget"), "{}", body(&fleet));
-    assert!(fleet.run().allotted.is_empty(), "all was given back: {:?}", fleet.run().allotted);
+    assert!(
+        fleet.run().spending.allotted.is_empty(),
+        "all was given back: {:?}",
+        fleet.run().spending.allotted
+    );
 }
 
 #[test]
@@ -72,7 +76,7 @@ fn what_cannot_be_paid_for_is_left_out_and_the_report_says_so() {
     fleet.work(|offer| spending(offer, &parts, if offer.task == TaskId::Write { 1 } else { 2 }));
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
     assert!(body(&fleet).contains("The budget did not suffice (10 model calls)"), "{}", body(&fleet));
-    assert!(fleet.run().usage.model_calls <= 10);
+    assert!(fleet.run().spending.used.model_calls <= 10);
     let work = fleet.offered().last().map(|offer| offer.work.clone());
     let Some(Work::Write { failed, .. }) = work else { panic!("{work:?}") };
     assert!(!failed.is_empty() || body(&fleet).contains("cut short"), "{}", body(&fleet));
@@ -85,7 +89,7 @@ fn a_plan_that_cannot_be_paid_for_stops_the_run() {
     assert!(fleet.reason().contains("before there was a plan"), "{}", fleet.reason());
     let fleet = finish(calls(4), &tasks(1), 5);
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::BudgetExhausted));
-    assert!(fleet.run().usage.model_calls <= 4);
+    assert!(fleet.run().spending.used.model_calls <= 4);
 }
 
 #[test]
@@ -126,14 +130,14 @@ fn what_a_lost_agent_was_given_counts_as_used() {
     fleet.open.retain(|open| open.task != offer.task);
     fleet.now = offer.deadline.after(std::time::Duration::from_secs(10));
     fleet.turn(vec![muster_shared::run::Input::Timer]);
-    let kept = fleet.run().allotted.iter().filter(|kept| kept.task == offer.task);
-    assert_eq!(kept.count(), 2, "the lost one's and the new one's: {:?}", fleet.run().allotted);
+    let kept = fleet.run().spending.allotted.iter().filter(|kept| kept.task == offer.task);
+    assert_eq!(kept.count(), 2, "the lost one's and the new one's: {:?}", fleet.run().spending.allotted);
 }
 
 /// All that is set aside for what may still spend it, and all that was used.
 fn committed(fleet: &Fleet) -> u64 {
-    let set_aside = fleet.run().allotted.iter().filter_map(|kept| kept.budget.model_calls);
-    fleet.run().usage.calls() + set_aside.sum::<u64>()
+    let set_aside = fleet.run().spending.allotted.iter().filter_map(|kept| kept.budget.model_calls);
+    fleet.run().spending.used.calls() + set_aside.sum::<u64>()
 }
 
 proptest! {
@@ -151,7 +155,7 @@ proptest! {
         let mut fleet = Fleet::submitted(calls(most));
         let mut at = 0;
         while !fleet.open.is_empty() {
-            prop_assert!(committed(&fleet) <= most, "{:?}", fleet.run().allotted);
+            prop_assert!(committed(&fleet) <= most, "{:?}", fleet.run().spending.allotted);
             at += 1;
             prop_assert!(at < 500, "it does not come to an end");
             let offer = fleet.open[usize::from(picks[at % picks.len()]) % fleet.open.len()].clone();
@@ -163,6 +167,6 @@ proptest! {
             fleet.end(&offer, outcome);
         }
         prop_assert!(fleet.status().is_ended());
-        prop_assert!(fleet.run().usage.calls() <= most);
+        prop_assert!(fleet.run().spending.used.calls() <= most);
     }
 }

@@ -4,6 +4,7 @@ use muster_shared::flow::{
     About, Ending, People, ReviewPolicy, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
+use muster_shared::run::event::TaskBlocked;
 use muster_shared::run::{Input, QuestionEnd, RunEvent, RunStatus, STUCK_SINCE};
 use muster_shared::time::Millis;
 
@@ -110,7 +111,7 @@ fn nobody_in_time_ends_the_task_and_the_run_goes_on_without_it() {
     fleet.work(|offer| good(offer, &tasks()));
     assert!(fleet.status().is_ended());
     let blocked = fleet.events().into_iter().any(|event| match event {
-        RunEvent::TaskBlocked { task, reason } => {
+        RunEvent::TaskBlocked(TaskBlocked { task, reason }) => {
             *task == TaskIndex::top(1) && reason.contains("nobody said")
         }
         _ => false,

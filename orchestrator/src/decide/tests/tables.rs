@@ -4,6 +4,7 @@ use muster_shared::flow::{
     Ending, Goal, Product, RefineOperation, RunLimits, TaskDraft, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{Generation, Role, TaskId, TaskIndex};
+use muster_shared::run::event::PlanAdopted;
 use muster_shared::run::{AgentEvent, Input, Phase, RunEvent, RunStatus, StopReason};
 use muster_shared::time::Millis;
 
@@ -103,7 +104,7 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     assert_eq!(inputs, ["apples is so", "pears is so"]);
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!(fleet.status(), RunStatus::Completed);
-    assert_eq!(fleet.run().reflections.len(), 3);
+    assert_eq!(fleet.run().reflections().count(), 3);
     assert_eq!(fleet.run().report.as_ref().unwrap().title, "Report");
     let last = fleet.offered().last().copied().cloned().unwrap();
     let Work::Write { results, failed, .. } = last.work else { panic!("{:?}", last.work) };
@@ -212,12 +213,12 @@ fn a_bad_plan_is_asked_for_again_with_the_reasons_and_then_repaired() {
     let offer = fleet.find("plan");
     assert_eq!(offer.generation, Generation(2));
     let Work::Plan { refused, .. } = &offer.work else { panic!() };
-    assert_eq!(refused.len(), fleet.run().refused_plans[0].len());
+    assert_eq!(refused.len(), fleet.run().planning.refused[0].len());
     assert!(!refused.is_empty());
     fleet.start(&offer);
     fleet.end(&offer, plan(circular));
     let adopted = fleet.events().into_iter().find_map(|event| match event {
-        RunEvent::PlanAdopted { repairs, .. } => Some(repairs.clone()),
+        RunEvent::PlanAdopted(PlanAdopted { repairs, .. }) => Some(repairs.clone()),
         _ => None,
     });
     assert!(!adopted.unwrap().is_empty(), "it says what was repaired");
@@ -234,7 +235,7 @@ fn a_plan_without_tasks_is_asked_for_once_more_and_then_one_task_does_the_whole(
     });
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
     assert_eq!(fleet.run().plan.as_ref().unwrap().tasks.len(), 1);
-    assert_eq!(fleet.run().refused_plans.len(), 1);
+    assert_eq!(fleet.run().planning.refused.len(), 1);
 }
 
 /// As it was before plans without tasks were mended, which is what replays of such runs decide.
@@ -301,7 +302,7 @@ fn wishes_for_a_refinement_are_collected_and_dependent_leaves_wait_for_it() {
     let add = RefineOperation::Add { after: TaskIndex::top(2), tasks: vec![leaf("plums", &[])] };
     let wrong = RefineOperation::Delete { task: TaskIndex::top(1), reason: String::new() };
     fleet.end(&offer, refinement(vec![add, wrong]));
-    let (changes, refused) = &fleet.run().refinements[0];
+    let (changes, refused) = &fleet.run().refining.done[0];
     assert!(changes.iter().any(|change| change.contains("plums")), "{changes:?}");
     assert_eq!(refused.len(), 1, "what has ended stays");
     fleet.work(|offer| good(offer, &tasks()));
@@ -326,7 +327,7 @@ fn refinements_are_limited() {
     });
     assert_eq!(fleet.status(), RunStatus::Completed);
     assert_eq!(refinements, 2);
-    assert_eq!(fleet.run().wanted.len(), 2);
+    assert_eq!(fleet.run().refining.wanted.len(), 2);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     Work,
 };
 use muster_shared::plan::tools::STANDARD;
+use muster_shared::run::event::PlanAdopted;
 use muster_shared::run::{RunEvent, RunStatus};
 
 use super::fleet::{Fleet, ID, advising, good, leaf, plan, refinement};
@@ -37,7 +38,7 @@ fn a_plan_with_tools_that_nobody_has_is_asked_for_again_and_then_mended() {
     assert_eq!(fleet.events().iter().filter(|event| event.name() == "plan_refused").count(), 1);
     assert_eq!(tools_of(&fleet, "1"), ["calculator", "corpus.*"]);
     assert_eq!((tools_of(&fleet, "2"), tools_of(&fleet, "3")), (Vec::new(), Vec::new()));
-    let RunEvent::PlanAdopted { repairs, .. } =
+    let RunEvent::PlanAdopted(PlanAdopted { repairs, .. }) =
         fleet.events().into_iter().find(|event| event.name() == "plan_adopted").unwrap()
     else {
         panic!()
@@ -76,7 +77,7 @@ fn operations_that_bring_such_a_tool_are_refused_and_the_others_are_done() {
         _ => good(offer, &[leaf("one", &[]), leaf("two", &["one"])]),
     });
     assert_eq!(fleet.status(), RunStatus::Completed);
-    let (changes, refused) = &fleet.run().refinements[0];
+    let (changes, refused) = &fleet.run().refining.done[0];
     assert!(changes.iter().any(|change| change.contains("four")), "{changes:?}");
     assert_eq!(refused.len(), 1);
     assert!(refused[0].reason.contains("telepathy"), "{refused:?}");
@@ -125,7 +126,7 @@ fn a_planner_names_the_blueprint_that_does_a_task_as_long_as_runs_may_stand_as_d
         });
         assert_eq!(fleet.status(), RunStatus::Completed, "{name}: {}", fleet.reason());
         assert_eq!(offered.unwrap().as_deref(), left, "{depth} {name}");
-        assert_eq!(fleet.run().refused_plans.len(), refusals, "{depth} {name}");
+        assert_eq!(fleet.run().planning.refused.len(), refusals, "{depth} {name}");
         replay(ID, &fleet.record).unwrap();
     }
 }

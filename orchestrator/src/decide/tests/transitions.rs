@@ -66,6 +66,7 @@ const ALL: [(&str, &[&str]); 4] = [
             "created > queued",
             "created > skipped",
             "created > split",
+            "created > waiting",
             "failed > created",
             "failed > skipped",
             "failed > split",
@@ -86,6 +87,9 @@ const ALL: [(&str, &[&str]); 4] = [
             "queued > skipped",
             "queued > split",
             "skipped > created",
+            "waiting > created",
+            "waiting > skipped",
+            "waiting > split",
         ],
     ),
     (
@@ -95,6 +99,7 @@ const ALL: [(&str, &[&str]); 4] = [
             "completed > created",
             "created > aborted",
             "created > queued",
+            "created > waiting",
             "failed > created",
             "processing > aborted",
             "processing > completed",
@@ -108,6 +113,8 @@ const ALL: [(&str, &[&str]); 4] = [
             "queued > failed",
             "queued > processing",
             "queued > queued",
+            "waiting > aborted",
+            "waiting > created",
         ],
     ),
 ];
@@ -178,6 +185,7 @@ impl Stand {
                 TaskStatus::Queued => generation > older,
                 TaskStatus::Processing => attempt > tried,
                 TaskStatus::Created
+                | TaskStatus::Waiting
                 | TaskStatus::Completed
                 | TaskStatus::Failed
                 | TaskStatus::Aborted

@@ -2,6 +2,7 @@
 
 use muster_shared::flow::{RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{AgentId, Generation};
+use muster_shared::run::event::TaskFailed;
 use muster_shared::run::{
     AgentEvent, AgentKey, EventKind, Input, RecordEvent, RunEvent, RunStatus, Unreadable, gaps,
 };
@@ -94,8 +95,7 @@ fn a_task_whose_agents_write_nothing_else_ends() {
         offer = next;
         fleet.start(&offer);
     }
-    let failed =
-        |event: &&&RunEvent| matches!(event, RunEvent::TaskFailed { task, .. } if *task == offer.task);
+    let failed = |event: &&&RunEvent| matches!(event, RunEvent::TaskFailed(TaskFailed { task, .. }) if *task == offer.task);
     assert_eq!(fleet.events().iter().filter(failed).count(), 1);
     fleet.work(|offer| good(offer, &[leaf("apples", &[])]));
     assert!(fleet.status().is_ended());

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     PeerRequest, RunLimits, TaskDraft, Work,
 };
 use muster_shared::ids::TaskIndex;
+use muster_shared::run::event::{InformationShared, PlanAdopted, PlanRefused, RequestRefused};
 use muster_shared::run::{Input, RunEvent, RunStatus};
 use serde_json::{Value, json};
 
@@ -49,7 +50,7 @@ fn read(key: &str, prefix: bool) -> PeerRequest {
 /// What a planner is told when its plan was refused.
 fn refusals(fleet: &Fleet) -> Vec<String> {
     let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::PlanRefused { reasons } => Some(reasons.clone()),
+        RunEvent::PlanRefused(PlanRefused { reasons }) => Some(reasons.clone()),
         _ => None,
     });
     refused.flatten().collect()
@@ -78,7 +79,7 @@ fn a_plan_that_uses_what_nobody_writes_is_refused_and_then_does_without() {
     let goal = &adopted.tasks[&TaskIndex::top(2)].goal;
     assert_eq!(goal, "look within (context.limit is not there yet: you are told when it is written) hops");
     let repairs = fleet.events().into_iter().find_map(|event| match event {
-        RunEvent::PlanAdopted { repairs, .. } => Some(repairs.clone()),
+        RunEvent::PlanAdopted(PlanAdopted { repairs, .. }) => Some(repairs.clone()),
         _ => None,
     });
     assert!(repairs.unwrap().iter().any(|note| note.contains("2 look does without {{context.limit}}")));
@@ -114,7 +115,7 @@ fn nobody_edits_a_goal_to_use_what_nobody_writes() {
         let (task, goal) = (Some(TaskIndex::top(task)), goal.to_owned());
         fleet.ask(n, |request| Input::Edit { task, goal, request });
         fleet.events().into_iter().rev().find_map(|event| match event {
-            RunEvent::RequestRefused { reason, .. } => Some(reason.clone()),
+            RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
             _ => None,
         })
     };
@@ -173,7 +174,9 @@ fn what_cannot_be_written_is_refused_with_the_reason() {
 /// Whom the newest of all that was told is for.
 fn told(fleet: &Fleet) -> Vec<String> {
     let mut events = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::InformationShared { to, .. } => Some(to.iter().map(TaskIndex::to_string).collect()),
+        RunEvent::InformationShared(InformationShared { to, .. }) => {
+            Some(to.iter().map(TaskIndex::to_string).collect())
+        }
         _ => None,
     });
     events.next_back().unwrap_or_default()
@@ -255,7 +258,7 @@ fn people_write_too_and_goals_have_what_there_is_when_they_are_offered() {
     fleet.ask(1, |request| Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request });
     assert_eq!(fleet.run().peers.context["limit"].by, ContextAuthor::Person("ann".into()));
     fleet.ask(2, |request| Input::SetContext { key, value, version: 0, request });
-    let refused = fleet.events().into_iter().filter(|event| matches!(event, RunEvent::RequestRefused { .. }));
+    let refused = fleet.events().into_iter().filter(|event| matches!(event, RunEvent::RequestRefused(_)));
     assert_eq!(refused.count(), 1, "the second saw no version 1");
     let one = fleet.find("1");
     fleet.end(&one, result("so"));

@@ -5,6 +5,7 @@ use muster_shared::flow::{
     TaskOffered, TaskStatus, Wait, Work,
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
+use muster_shared::run::event::RequestRefused;
 use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
@@ -46,7 +47,7 @@ fn reply(fleet: &mut Fleet, n: u128, id: u32, text: &str) {
 
 fn refused(fleet: &Fleet) -> Vec<&str> {
     let refused = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::RequestRefused { reason, .. } => Some(reason.as_str()),
+        RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.as_str()),
         _ => None,
     });
     refused.collect()
@@ -69,7 +70,7 @@ fn a_task_that_waits_holds_no_slot_and_goes_on_with_the_answer() {
     let one = fleet.find("1");
     wait(&mut fleet, &one, Wait::Answer(question()));
     let waiting = fleet.run().planned(&TaskIndex::top(1)).unwrap();
-    assert_eq!((waiting.status, waiting.waiting.as_ref().unwrap().step), (TaskStatus::Created, 1));
+    assert_eq!((waiting.status, waiting.waiting.as_ref().unwrap().step), (TaskStatus::Waiting, 1));
     assert_eq!(in_work(fleet.run()).values().sum::<u32>(), 1, "only the other task is in work");
     assert_eq!(next_deadline(fleet.run()), Some(Millis(fleet.now.0 + 60_000)));
 

@@ -2,6 +2,7 @@
 
 use muster_shared::flow::{Goal, Outcome, Product, Report, RunLimits, TaskOffered, Work};
 use muster_shared::ids::Role;
+use muster_shared::run::event::WordsUncovered;
 use muster_shared::run::{Checked, Input, RunEvent, RunStatus};
 
 use super::fleet::{Fleet, ID, done, good, leaf, queue};
@@ -20,7 +21,7 @@ fn answering(body: &'static str) -> impl FnMut(&TaskOffered) -> Outcome {
 
 fn uncovered(fleet: &Fleet) -> Vec<Vec<String>> {
     let events = fleet.events().into_iter().filter_map(|event| match event {
-        RunEvent::WordsUncovered { by: Checked::Report, words } => Some(words.clone()),
+        RunEvent::WordsUncovered(WordsUncovered { by: Checked::Report, words }) => Some(words.clone()),
         _ => None,
     });
     events.collect()

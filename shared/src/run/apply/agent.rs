@@ -4,7 +4,6 @@ use super::super::event::{AgentEvent, AgentKey, EventKind, Input};
 use super::super::state::{RunState, Seen};
 use crate::flow::Step;
 use crate::ids::{Generation, Seq};
-use uuid::Uuid;
 
 /// Drops the events of agents that a decision named. What an outcome among them used counts, whether or not
 /// the decision made anything of it: it was paid for.
@@ -38,7 +37,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Reject { .. } => {}
         }
         if let Some(request) = input.request() {
-            note_request(state, request);
+            state.control.note_request(request);
         }
     }
 }
@@ -71,18 +70,6 @@ pub(super) fn apply_agent(run: &mut RunState, seq: Seq, key: &AgentKey, event: &
             }
         }
         AgentEvent::Step(_) => {}
-    }
-}
-
-/// How many requests are remembered: a command that is given out twice comes back within minutes.
-const MOST_REQUESTS: usize = 256;
-
-fn note_request(state: &mut RunState, request: Uuid) {
-    if !state.requests.contains(&request) {
-        if state.requests.len() >= MOST_REQUESTS {
-            state.requests.pop_front();
-        }
-        state.requests.push_back(request);
     }
 }
 
@@ -127,28 +114,24 @@ fn note_step(seen: &mut Seen, step: &Step) {
 }
 
 /// Counts what an outcome, or a task that was put down, says was used, in place of what was set aside for it.
-pub(super) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
+pub(in crate::run) fn count_usage(run: &mut RunState, key: &AgentKey, event: &AgentEvent) {
     match event {
         AgentEvent::Outcome(outcome) => {
-            run.usage += outcome.usage;
-            no_longer_set_aside(run, key);
+            run.spending.used += outcome.usage;
+            run.spending.free(&key.task, key.generation);
         }
         AgentEvent::Released(released) => {
             if released.parked {
-                run.usage += released.usage;
-                no_longer_set_aside(run, key);
+                run.spending.used += released.usage;
+                run.spending.free(&key.task, key.generation);
             }
         }
         // What was used nobody can tell; its agent is done with it all the same.
         AgentEvent::Unreadable(unreadable) => {
             if matches!(unreadable.kind, EventKind::Outcome | EventKind::Released) {
-                no_longer_set_aside(run, key);
+                run.spending.free(&key.task, key.generation);
             }
         }
         AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
     }
-}
-
-fn no_longer_set_aside(run: &mut RunState, key: &AgentKey) {
-    run.allotted.retain(|set_aside| (&set_aside.task, set_aside.generation) != (&key.task, key.generation));
 }

@@ -58,6 +58,24 @@ pub enum ApplyError {
         /// What happened.
         event: &'static str,
     },
+    /// An auction that is not there, or is over.
+    #[error("{event} is about an auction of task {task}, which is not the one that is due")]
+    NoSuchAuction {
+        /// The task.
+        task: TaskIndex,
+        /// What happened.
+        event: &'static str,
+    },
+    /// A run that was not begun for a task of this one, or whose end is known.
+    #[error("{event} is about run {child}, which run {run} does not wait for")]
+    NoSuchChild {
+        /// The run.
+        run: RunId,
+        /// The other run.
+        child: RunId,
+        /// What happened.
+        event: &'static str,
+    },
     /// A pause of a run that is paused, or the end of one that is not.
     #[error("{event} cannot happen while the run is {}paused", if *paused { "" } else { "not " })]
     WrongPause {

@@ -4,21 +4,14 @@
 //! calls [`apply_event`], [`apply_offer`] and [`close_inputs`] while it is being made, so that what it sees is what
 //! folding its own record entries gives later; [`note_decided`] completes that once it is written.
 
-mod agent;
-mod auction;
-mod conflict;
-mod control;
-mod drafts;
+pub(in crate::run) mod agent;
 mod error;
 mod event;
 mod groups;
-mod loss;
 mod offer;
-mod plan;
-mod planning;
-mod responses;
-mod task;
-mod wait;
+pub(in crate::run) mod phase;
+pub(in crate::run) mod plan;
+pub(in crate::run) mod task;
 
 use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
 use super::state::RunState;
@@ -29,7 +22,7 @@ pub use agent::close_inputs;
 pub use error::ApplyError;
 pub use event::apply_event;
 pub use offer::apply_offer;
-pub use planning::failed_plan;
+pub use plan::failed_plan;
 
 use agent::apply_agent;
 

@@ -1,11 +1,11 @@
 //! The offer of a task.
 
-use super::super::state::{Allotment, RunState, RunStatus};
+use super::super::spending::Allotment;
+use super::super::state::{RunState, RunStatus};
 use super::error::ApplyError;
 use super::plan::derive_parents;
-use super::responses;
 use super::task::illegal;
-use crate::flow::{TaskOffered, TaskStatus};
+use crate::flow::{TaskOffered, TaskStatus, Work};
 use crate::ids::{Attempt, Queue, TaskId};
 use crate::time::Millis;
 
@@ -25,7 +25,7 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         TaskId::Leaf(index) if index.is_member() => state.members_in_work().any(|member| member == index),
         TaskId::Leaf(index) => state.plan.as_ref().is_some_and(|plan| plan.is_leaf(index)),
         TaskId::Reflect(index) => state.plan.as_ref().is_some_and(|plan| plan.tasks.contains_key(index)),
-        TaskId::Settle(number) => state.settling.contains_key(number),
+        TaskId::Settle(number) => state.conflicts.settling.contains_key(number),
         TaskId::DraftReview(number) => state.drafts.open().is_some_and(|(open, _)| open == *number),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
     };
@@ -35,7 +35,8 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
     let task = state.tasks.entry(offer.task.clone()).or_default();
     match task.status {
         TaskStatus::Created | TaskStatus::Queued => {}
-        from @ (TaskStatus::Processing
+        from @ (TaskStatus::Waiting
+        | TaskStatus::Processing
         | TaskStatus::Completed
         | TaskStatus::Failed
         | TaskStatus::Aborted
@@ -81,16 +82,28 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         }
     }
     if never_begun {
-        state.allotted.retain(|kept| (&kept.task, kept.generation) != (&offer.task, before));
+        state.spending.free(&offer.task, before);
     }
     if !state.limits.budget.is_unlimited() {
         let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
-        state.allotted.push(Allotment { task, generation, budget });
+        state.spending.allotted.push(Allotment { task, generation, budget });
     }
-    responses::offered(state, offer, now);
+    note_begun(state, offer, now);
     if state.status == RunStatus::Created {
         state.status = RunStatus::Processing;
     }
     derive_parents(state);
     Ok(())
+}
+
+/// Notes when a leaf was begun, and what it goes without in the end.
+fn note_begun(state: &mut RunState, offer: &TaskOffered, now: Millis) {
+    let TaskId::Leaf(index) = &offer.task else { return };
+    let counts_time = state.limits.responses.blocked_after_ms > 0;
+    let Some(task) = state.planned_mut(index) else { return };
+    if counts_time {
+        task.first_offered.get_or_insert(now);
+    }
+    let Work::Execute { left_out, .. } = &offer.work else { return };
+    task.without.retain(|needed, _| left_out.iter().any(|(index, _, _)| index == needed));
 }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use super::super::event::FailedPlan;
 use super::super::state::RunState;
+use super::super::task_state::TaskState;
 use super::error::ApplyError;
 use super::task::move_to;
 use crate::flow::{Plan, PlanTask, TaskStatus};
 use crate::ids::{TaskId, TaskIndex};
 use crate::plan::order;
+use crate::plan::progress::{self, Detail};
 
 /// Takes over a plan: new tasks appear, tasks that were not begun may go, leaves may be split.
-pub(super) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), ApplyError> {
+pub(in crate::run) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), ApplyError> {
     let before = state.plan.take().unwrap_or_default();
     for index in before.tasks.keys() {
         let id = TaskId::Leaf(index.clone());
@@ -24,7 +27,6 @@ pub(super) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), Apply
             let task = state.tasks.entry(id.clone()).or_default();
             move_to(task, &id, TaskStatus::Split)?;
             task.agent = None;
-            task.waiting = None;
             task.answered = None;
         }
     }
@@ -35,8 +37,27 @@ pub(super) fn change_plan(state: &mut RunState, plan: &Plan) -> Result<(), Apply
     Ok(())
 }
 
+/// Takes over a plan that has one task more.
+///
+/// # Errors
+/// When the task is not new, or nobody could do it.
+pub(in crate::run) fn add_task<'a>(
+    state: &'a mut RunState,
+    event: &'static str,
+    task: &TaskIndex,
+    plan: &Plan,
+) -> Result<&'a mut TaskState, ApplyError> {
+    let unknown = || ApplyError::UnknownTask { task: TaskId::Leaf(task.clone()), event };
+    let is_new = state.plan.as_ref().is_some_and(|plan| !plan.tasks.contains_key(task));
+    if !is_new || !plan.is_leaf(task) {
+        return Err(unknown());
+    }
+    change_plan(state, plan)?;
+    state.planned_mut(task).ok_or_else(unknown)
+}
+
 /// Adds tasks to the plan; those that are there stay as they are.
-pub(super) fn grow_plan(state: &mut RunState, tasks: &BTreeMap<TaskIndex, PlanTask>) {
+pub(in crate::run) fn grow_plan(state: &mut RunState, tasks: &BTreeMap<TaskIndex, PlanTask>) {
     let plan = state.plan.get_or_insert_default();
     for (index, task) in tasks {
         plan.tasks.entry(index.clone()).or_insert_with(|| task.clone());
@@ -55,4 +76,12 @@ pub(super) fn derive_parents(state: &mut RunState) {
             task.status = order::status_of(plan, &statuses, index);
         }
     }
+}
+
+/// The plan as it stands, as one that failed.
+#[must_use]
+pub fn failed_plan(state: &RunState) -> FailedPlan {
+    let lines = progress::lines(state, Detail::Decided).into_iter();
+    let tasks = lines.map(|line| line.to_string()).collect();
+    FailedPlan { tasks, reasons: state.planning.reasons_to_replan().to_vec() }
 }

@@ -1,7 +1,8 @@
 //! The transitions of one task.
 
 use super::super::event::{AgentEvent, AgentKey};
-use super::super::state::{RunState, TaskState};
+use super::super::state::RunState;
+use super::super::task_state::{TaskState, Waiting};
 use super::agent::count_usage;
 use super::error::ApplyError;
 use crate::flow::{Ending, Outcome, TaskStatus};
@@ -9,16 +10,28 @@ use crate::ids::{AgentId, Generation, Seq, TaskId};
 use crate::run::REPAIRS_SINCE;
 use crate::time::Millis;
 
-pub(super) fn end_generation<'a>(
+/// How one generation of a task ends.
+pub(in crate::run) struct GenerationEnd<'a> {
+    pub(in crate::run) task: &'a TaskId,
+    pub(in crate::run) generation: Generation,
+    pub(in crate::run) to: TaskStatus,
+    /// Where its outcome stands, if there is one.
+    pub(in crate::run) outcome: Option<Seq>,
+    pub(in crate::run) now: Millis,
+}
+
+/// Ends a generation of a task: its outcome is kept, and what its agent did is counted.
+///
+/// # Errors
+/// When it is not the newest, cannot go over to that state, or no such outcome is there.
+pub(in crate::run) fn end_generation<'a>(
     state: &'a mut RunState,
     event: &'static str,
-    task: &TaskId,
-    generation: Generation,
-    to: TaskStatus,
-    (outcome, now): (Option<Seq>, Millis),
+    end: &GenerationEnd<'_>,
 ) -> Result<&'a mut TaskState, ApplyError> {
+    let GenerationEnd { task, generation, to, now, .. } = *end;
     at_generation(state, task, generation, event)?;
-    let outcome = outcome.map(|seq| take_end(state, task, generation, (seq, to))).transpose()?;
+    let outcome = end.outcome.map(|seq| take_end(state, end, seq)).transpose()?;
     let (author, outcome) = outcome.unzip();
     let found = at_generation(state, task, generation, event)?;
     let (held_by, deadline) = (found.agent.clone(), found.deadline);
@@ -43,24 +56,25 @@ pub(super) fn end_generation<'a>(
     Ok(found)
 }
 
-/// Takes a task from an agent that fell silent. Another goes on after its last step.
-pub(super) fn taken_back(
-    state: &mut RunState,
-    event: &'static str,
-    task: &TaskId,
-    generation: Generation,
-    (reason, now): (&str, Millis),
-) -> Result<(), ApplyError> {
-    let before = at_generation(state, task, generation, event)?;
-    let (agent, continues) = (before.agent.clone(), before.continues.or(Some(generation)));
-    let found = end_generation(state, event, task, generation, TaskStatus::Created, (None, now))?;
-    found.continues = continues;
-    found.failures = found.failures.saturating_add(1);
-    found.reasons.push(reason.to_owned());
-    if let Some(agent) = agent {
-        found.avoid_idle(agent, "it fell silent with it");
+/// Counts leaves that fail one after the other.
+pub(in crate::run) fn count_in_a_row(state: &mut RunState, task: &TaskId, well: bool) {
+    if task.as_leaf().is_some_and(|index| !index.is_member()) {
+        let row = &mut state.planning.failures_in_a_row;
+        *row = if well { 0 } else { row.saturating_add(1) };
     }
-    Ok(())
+}
+
+/// What a task waits for.
+///
+/// # Errors
+/// When it does not wait.
+pub(in crate::run) fn waiting<'a>(
+    state: &'a mut RunState,
+    task: &TaskId,
+    event: &'static str,
+) -> Result<&'a mut Waiting, ApplyError> {
+    let found = state.tasks.get_mut(task).and_then(|found| found.waiting.as_mut());
+    found.ok_or_else(|| ApplyError::NotWaiting { task: task.clone(), event })
 }
 
 /// Counts how a task ended with an agent. One that did not say was still at it when its time was up; what was called
@@ -98,7 +112,7 @@ fn count_end(
     }
 }
 
-pub(super) fn end_without_outcome<'a>(
+pub(in crate::run) fn end_without_outcome<'a>(
     state: &'a mut RunState,
     event: &'static str,
     task: &TaskId,
@@ -108,14 +122,13 @@ pub(super) fn end_without_outcome<'a>(
     let found = executable(state, task, event)?;
     move_to(found, task, to)?;
     found.agent = None;
-    found.waiting = None;
     found.answered = None;
     found.reasons.push(reason.to_owned());
     Ok(found)
 }
 
 /// The task that an event is about: offered before, at the generation that the event names, and no parent.
-pub(super) fn at_generation<'a>(
+pub(in crate::run) fn at_generation<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     generation: Generation,
@@ -129,7 +142,7 @@ pub(super) fn at_generation<'a>(
     }
 }
 
-pub(super) fn executable<'a>(
+pub(in crate::run) fn executable<'a>(
     state: &'a mut RunState,
     task: &TaskId,
     event: &'static str,
@@ -149,8 +162,13 @@ pub(super) fn executable<'a>(
     }
 }
 
-pub(super) fn move_to(state: &mut TaskState, task: &TaskId, to: TaskStatus) -> Result<(), ApplyError> {
+pub(in crate::run) fn move_to(
+    state: &mut TaskState,
+    task: &TaskId,
+    to: TaskStatus,
+) -> Result<(), ApplyError> {
     if may_become(state.status, to) {
+        state.end_wait();
         state.status = to;
         Ok(())
     } else {
@@ -158,19 +176,21 @@ pub(super) fn move_to(state: &mut TaskState, task: &TaskId, to: TaskStatus) -> R
     }
 }
 
-/// The transitions of a task. `Queued` is reached by offers and by the loss of an agent only, which
-/// have rules of their own.
+/// The transitions of a task. `Queued` is reached by offers and by the loss of an agent only, `Waiting`
+/// by what a task asks for: both have rules of their own.
 const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
     match from {
-        TaskStatus::Created => match to {
+        TaskStatus::Created | TaskStatus::Waiting => match to {
             TaskStatus::Failed
             | TaskStatus::Aborted
             | TaskStatus::Skipped
             | TaskStatus::Blocked
             | TaskStatus::Split => true,
-            TaskStatus::Created | TaskStatus::Queued | TaskStatus::Processing | TaskStatus::Completed => {
-                false
-            }
+            TaskStatus::Created
+            | TaskStatus::Waiting
+            | TaskStatus::Queued
+            | TaskStatus::Processing
+            | TaskStatus::Completed => false,
         },
         TaskStatus::Queued | TaskStatus::Processing => match to {
             // Processing again: another agent took over within the generation.
@@ -181,11 +201,12 @@ const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
             | TaskStatus::Aborted
             | TaskStatus::Skipped
             | TaskStatus::Split => true,
-            TaskStatus::Queued | TaskStatus::Blocked => false,
+            TaskStatus::Queued | TaskStatus::Waiting | TaskStatus::Blocked => false,
         },
         TaskStatus::Failed => match to {
             TaskStatus::Skipped | TaskStatus::Split => true,
             TaskStatus::Created
+            | TaskStatus::Waiting
             | TaskStatus::Queued
             | TaskStatus::Processing
             | TaskStatus::Completed
@@ -197,6 +218,7 @@ const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
         TaskStatus::Aborted | TaskStatus::Blocked => match to {
             TaskStatus::Skipped => true,
             TaskStatus::Created
+            | TaskStatus::Waiting
             | TaskStatus::Queued
             | TaskStatus::Processing
             | TaskStatus::Completed
@@ -209,23 +231,22 @@ const fn may_become(from: TaskStatus, to: TaskStatus) -> bool {
     }
 }
 
-pub(super) fn illegal(task: &TaskId, from: TaskStatus, to: TaskStatus) -> ApplyError {
+pub(in crate::run) fn illegal(task: &TaskId, from: TaskStatus, to: TaskStatus) -> ApplyError {
     ApplyError::IllegalTransition { task: task.clone(), from, to }
 }
 
 /// What ended the generation: its outcome, or an entry that was none and counts as the failure of its agent.
 fn take_end(
     state: &mut RunState,
-    task: &TaskId,
-    generation: Generation,
-    (seq, to): (Seq, TaskStatus),
+    end: &GenerationEnd<'_>,
+    seq: Seq,
 ) -> Result<(AgentId, Outcome), ApplyError> {
-    let missing = || ApplyError::NoOutcome { task: task.clone(), generation, seq };
+    let missing = || ApplyError::NoOutcome { task: end.task.clone(), generation: end.generation, seq };
     // What one build cannot read another may: then it is an entry like others, and ends nothing well.
     let fits = |(key, event): &&(AgentKey, AgentEvent)| {
-        key.task == *task
-            && key.generation == generation
-            && (to != TaskStatus::Completed || matches!(event, AgentEvent::Outcome(_)))
+        key.task == *end.task
+            && key.generation == end.generation
+            && (end.to != TaskStatus::Completed || matches!(event, AgentEvent::Outcome(_)))
     };
     if state.pending.get(&seq).filter(fits).is_none() {
         return Err(missing());

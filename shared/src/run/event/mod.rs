@@ -1,14 +1,62 @@
 //! Events: what stands in the record.
+//!
+//! Each kind of event of a decision stands in the file of its topic with all that there is to say of it: what it holds,
+//! what it is called, which task it is about, what it changes, and how it is told to people. A new kind needs its payload
+//! there and a line in [`RunEvent`].
 
 mod agent_event;
+mod auctions;
+mod beginning;
+mod children;
+mod conflicts;
+mod control;
+mod end;
+mod ending;
 mod facts;
+mod failures;
+mod groups;
+mod holding;
 mod input;
-mod name;
+mod learning;
+mod payload;
+mod peers;
+mod planning;
+mod questions;
 mod record;
+mod report;
 mod run_event;
+mod waits;
 
 pub use agent_event::{AgentEvent, AgentKey, EventKind, Released, Started, ToolStarted, Unreadable};
+pub use auctions::{AuctionOpened, BidHeld, TaskAwarded};
+pub use beginning::{LessonsRecalled, RunCreated, RunForked};
+pub use children::{ChildAsked, ChildBegun, ChildEnded};
+pub use conflicts::{ConflictExamined, ConflictFound, ConflictResolved, VerificationAdded};
+pub use control::{GoalEdited, RequestRefused, RunPaused, RunResumed};
+pub use end::{RunAborted, RunCompleted, RunFailed};
+pub use ending::{
+    TaskAborted, TaskBlocked, TaskCompleted, TaskFailed, TaskQuarantined, TaskReopened, TaskRetried,
+    TaskSkipped, TaskStale,
+};
 pub use facts::{Checked, Evidence, FailedPlan, StopReason};
+pub use failures::{DependencyLeft, ErrorBudgetUsedUp, FailureAnswered};
+pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
+pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
 pub use input::{Input, Request};
+pub use learning::{PlanRefined, RefinementWanted, Reflected, ReplanWanted, Replanned, RunGivenUp};
+pub use payload::Words;
+pub use peers::{ContextWritten, InformationShared};
+pub use planning::{
+    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefused, PlanningSkipped, StepsExpanded,
+    WordsUncovered,
+};
+pub use questions::{QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
 pub use record::{Decided, Entry, RecordEvent};
+pub use report::{DraftReviewBegun, DraftReviewMissed, DraftReviewed, WritingBegan};
 pub use run_event::RunEvent;
+pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

@@ -94,6 +94,6 @@ impl Decided {
     #[must_use]
     pub fn tells_secret(&self) -> bool {
         self.inputs.iter().any(|input| matches!(input, Input::Goal { .. } | Input::Fork { .. }))
-            || self.events.iter().any(|event| matches!(event, RunEvent::RunCreated { .. }))
+            || self.events.iter().any(|event| matches!(event, RunEvent::RunCreated(_)))
     }
 }

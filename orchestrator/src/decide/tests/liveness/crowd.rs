@@ -404,7 +404,7 @@ impl Crowd {
         let TaskId::Leaf(index) = task else { return false };
         let planned = &run.plan.as_ref().unwrap().tasks[&index.planned()];
         // Members begin as a group, and whoever won an auction may be waited for.
-        if groups::is_for_members(run, task) || run.auctions.contains_key(index) {
+        if groups::is_for_members(run, task) || run.auction(index).is_some() {
             return false;
         }
         let there: Vec<(&AgentId, &Worker)> =

@@ -1,0 +1,210 @@
+//! Results that contradict each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::payload::{Payload, Words};
+use crate::conflict::Side;
+use crate::flow::{ConflictStep, Plan};
+use crate::ids::{TaskId, TaskIndex};
+use crate::run::apply::ApplyError;
+use crate::run::apply::phase::require;
+use crate::run::apply::plan::add_task;
+use crate::run::conflicts::{ConflictEnd, ConflictState, Settling, SettlingFor};
+use crate::run::state::{Phase, RunState};
+use crate::run::task_state::TaskState;
+use crate::time::Millis;
+
+/// Results contradict each other, or another one takes part where they do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ConflictFound {
+    /// Which conflict of the run, from 1; that of an open one when another result takes part in it.
+    pub id: u32,
+    /// What they are about.
+    pub subject: String,
+    /// Who claims what of it.
+    pub sides: Vec<Side>,
+    /// Whether a rule says that they contradict each other; else a model has to compare them first.
+    pub certain: bool,
+    /// When the time to settle it is up.
+    pub until: Millis,
+}
+
+impl Payload for ConflictFound {
+    const NAME: &'static str = "conflict_found";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let sides: Vec<String> = self.sides.iter().map(Side::in_full).collect();
+        let what = if self.certain { "contradict each other" } else { "may contradict each other" };
+        let (subject, sides) = (words.brief(&self.subject), words.lines("", &sides));
+        format!("conflict {}: results {what} on {subject}{sides}", self.id)
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Executing], Self::NAME)?;
+        if run.conflicts.found.contains_key(&self.id) {
+            let known = open(run, Self::NAME, self.id)?;
+            known.sides.clone_from(&self.sides);
+            known.certain |= self.certain;
+            return Ok(());
+        }
+        let newest = run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id);
+        if self.id != newest.saturating_add(1) {
+            return Err(ApplyError::NoSuchConflict { id: self.id, event: Self::NAME });
+        }
+        run.conflicts.found.insert(self.id, self.begun(now));
+        Ok(())
+    }
+}
+
+impl ConflictFound {
+    fn begun(&self, now: Millis) -> ConflictState {
+        ConflictState {
+            subject: self.subject.clone(),
+            sides: self.sides.clone(),
+            certain: self.certain,
+            found_at: now,
+            until: self.until,
+            steps: BTreeSet::new(),
+            verified_by: None,
+            end: None,
+            redone: Vec::new(),
+        }
+    }
+}
+
+/// Somebody is asked about a conflict: the sides for their methods, or a judge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ConflictExamined {
+    /// The conflict.
+    pub id: u32,
+    /// The step of the policy; nothing when it is to be found out whether there is a contradiction at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<ConflictStep>,
+    /// The small tasks that ask, by their number in the run; none when nobody can be asked.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "crate::number_keys::read"
+    )]
+    pub tasks: BTreeMap<u32, Settling>,
+}
+
+impl Payload for ConflictExamined {
+    const NAME: &'static str = "conflict_examined";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        let asked = self
+            .tasks
+            .iter()
+            .map(|(number, task)| format!("\n  settle-{number}: {}", asked_for(&task.purpose)));
+        let asked: String =
+            if self.tasks.is_empty() { "\n  nobody can be asked".to_owned() } else { asked.collect() };
+        let step = self.step.map_or_else(|| "compared".to_owned(), |step| step.to_string());
+        format!("conflict {} is looked into: {step}{asked}", self.id)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        open(run, Self::NAME, self.id)?.steps.extend(self.step);
+        for (number, settling) in &self.tasks {
+            if run.conflicts.settling.insert(*number, settling.clone()).is_some() {
+                return Err(ApplyError::NoSuchConflict { id: self.id, event: Self::NAME });
+            }
+            run.tasks.insert(TaskId::Settle(*number), TaskState::new());
+        }
+        Ok(())
+    }
+}
+
+/// What a small task is to say.
+fn asked_for(purpose: &SettlingFor) -> String {
+    match purpose {
+        SettlingFor::Compare => "whether there is a contradiction".to_owned(),
+        SettlingFor::Method(task) => format!("how {task} came to its value"),
+        SettlingFor::Near(all) => {
+            format!("whether claims in other words contradict each other ({})", all.len())
+        }
+        SettlingFor::Arbiter => "which side is right".to_owned(),
+    }
+}
+
+/// The plan has a task more, which finds out what holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct VerificationAdded {
+    /// The conflict.
+    pub id: u32,
+    /// The task.
+    pub task: TaskIndex,
+    /// The plan as it stands now.
+    pub plan: Plan,
+}
+
+impl Payload for VerificationAdded {
+    const NAME: &'static str = "verification_added";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        format!("conflict {}: {} is to find out what holds", self.id, self.task)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        open(run, Self::NAME, self.id)?;
+        add_task(run, Self::NAME, &self.task, &self.plan)?;
+        let conflict = open(run, Self::NAME, self.id)?;
+        conflict.steps.insert(ConflictStep::Verify);
+        conflict.verified_by = Some(self.task.clone());
+        Ok(())
+    }
+}
+
+/// A conflict ended: settled, or not, or it is none any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ConflictResolved {
+    /// The conflict.
+    pub id: u32,
+    /// How.
+    pub end: ConflictEnd,
+    /// The tasks that are done again because they lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redone: Vec<TaskIndex>,
+}
+
+impl Payload for ConflictResolved {
+    const NAME: &'static str = "conflict_resolved";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("conflict {}: {}", self.id, words.brief(&self.end.in_full(&self.redone)))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let conflict = open(run, Self::NAME, self.id)?;
+        conflict.end = Some(self.end.clone());
+        conflict.redone.clone_from(&self.redone);
+        Ok(())
+    }
+}
+
+fn open<'a>(
+    run: &'a mut RunState,
+    event: &'static str,
+    id: u32,
+) -> Result<&'a mut ConflictState, ApplyError> {
+    let found = run.conflicts.found.get_mut(&id).filter(|conflict| conflict.is_open());
+    found.ok_or(ApplyError::NoSuchConflict { id, event })
+}

@@ -1,0 +1,313 @@
+//! How tasks end, and are opened again.
+
+use serde::{Deserialize, Serialize};
+
+use super::Evidence;
+use super::payload::{Payload, Words};
+use crate::flow::{TaskStatus, Usage};
+use crate::ids::{Generation, Seq, TaskId, TaskIndex};
+use crate::run::REPAIRS_SINCE;
+use crate::run::apply::ApplyError;
+use crate::run::apply::phase::back_to_executing;
+use crate::run::apply::task::{
+    GenerationEnd, count_in_a_row, end_generation, end_without_outcome, executable, illegal,
+};
+use crate::run::state::RunState;
+use crate::time::Millis;
+
+/// A task ended well.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskCompleted {
+    /// The task.
+    pub task: TaskId,
+    /// Its generation.
+    pub generation: Generation,
+    /// Where its outcome stands.
+    pub outcome: Seq,
+}
+
+impl Payload for TaskCompleted {
+    const NAME: &'static str = "task_completed";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        format!("{} completed", self.task)
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Completed);
+        let end = GenerationEnd { task, generation, to, outcome: Some(self.outcome), now };
+        end_generation(run, Self::NAME, &end)?.stale = None;
+        run.responses.model_failures = 0;
+        count_in_a_row(run, task, true);
+        Ok(())
+    }
+}
+
+/// A try of a task failed; it will be offered again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskRetried {
+    /// The task.
+    pub task: TaskId,
+    /// The generation that failed.
+    pub generation: Generation,
+    /// Where its outcome stands, if there is one.
+    pub outcome: Option<Seq>,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for TaskRetried {
+    const NAME: &'static str = "task_retried";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} to be tried again: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
+        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
+        let found = end_generation(run, Self::NAME, &end)?;
+        found.failures = found.failures.saturating_add(1);
+        found.reasons.push(self.reason.clone());
+        Ok(())
+    }
+}
+
+/// A task failed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskFailed {
+    /// The task.
+    pub task: TaskId,
+    /// Its generation.
+    pub generation: Generation,
+    /// Where its outcome stands, if there is one.
+    pub outcome: Option<Seq>,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for TaskFailed {
+    const NAME: &'static str = "task_failed";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} failed: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
+        let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
+        let found = end_generation(run, Self::NAME, &end)?;
+        found.failures = found.failures.saturating_add(1);
+        found.reasons.push(self.reason.clone());
+        count_in_a_row(run, task, false);
+        Ok(())
+    }
+}
+
+/// A task that agents kept dying of is given to nobody any more: it failed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskQuarantined {
+    /// The task.
+    pub task: TaskId,
+    /// Its generation.
+    pub generation: Generation,
+    /// What speaks against it.
+    pub evidence: Evidence,
+}
+
+impl Payload for TaskQuarantined {
+    const NAME: &'static str = "task_quarantined";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} is in quarantine: {}", self.task, words.brief(&self.evidence.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        count_unanswered(run, &self.task);
+        let (task, generation, to) = (&self.task, self.generation, TaskStatus::Failed);
+        let end = GenerationEnd { task, generation, to, outcome: None, now };
+        end_generation(run, Self::NAME, &end)?.reasons.push(self.evidence.reason.clone());
+        count_in_a_row(run, task, false);
+        Ok(())
+    }
+}
+
+/// Agents died of the task, and nobody goes on with it who could count what they had sent: a call each.
+fn count_unanswered(run: &mut RunState, task: &TaskId) {
+    if run.event_version < REPAIRS_SINCE {
+        return;
+    }
+    let deaths = run.tasks.get(task).map_or(0, |task| task.deaths.len());
+    let calls = u64::try_from(deaths).unwrap_or(u64::MAX);
+    run.spending.used += Usage { wasted_calls: calls, ..Usage::default() };
+}
+
+/// A task cannot start because one it needs gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskBlocked {
+    /// The task.
+    pub task: TaskIndex,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for TaskBlocked {
+    const NAME: &'static str = "task_blocked";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} blocked: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let task = TaskId::Leaf(self.task.clone());
+        end_without_outcome(run, Self::NAME, &task, TaskStatus::Blocked, &self.reason).map(drop)
+    }
+}
+
+/// A task was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskAborted {
+    /// The task.
+    pub task: TaskId,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for TaskAborted {
+    const NAME: &'static str = "task_aborted";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} stopped: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        end_without_outcome(run, Self::NAME, &self.task, TaskStatus::Aborted, &self.reason).map(drop)
+    }
+}
+
+/// A task was left out by decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskSkipped {
+    /// The task.
+    pub task: TaskIndex,
+    /// Why.
+    pub reason: String,
+    /// Whether a person said so. By rule it is left out for want of something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_person: bool,
+}
+
+impl Payload for TaskSkipped {
+    const NAME: &'static str = "task_skipped";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} skipped: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let task = TaskId::Leaf(self.task.clone());
+        let found = end_without_outcome(run, Self::NAME, &task, TaskStatus::Skipped, &self.reason)?;
+        found.skipped_by_person = self.by_person;
+        Ok(())
+    }
+}
+
+/// A task that was begun, or had ended, is to be done again from its beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskReopened {
+    /// The task.
+    pub task: TaskId,
+    /// Why; whoever does it is told.
+    pub reason: String,
+}
+
+impl Payload for TaskReopened {
+    const NAME: &'static str = "task_reopened";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} is done again: {}", self.task, words.brief(&self.reason))
+    }
+
+    /// What was being written is no longer what is to be written.
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let found = executable(run, &self.task, Self::NAME)?;
+        if !found.status.was_begun() {
+            return Err(illegal(&self.task, found.status, TaskStatus::Created));
+        }
+        found.begin_anew();
+        found.forget_answers();
+        found.answered = None;
+        found.stale = None;
+        found.reasons.push(self.reason.clone());
+        if let TaskId::Reflect(index) = &self.task
+            && let Some(leaf) = run.planned_mut(index)
+        {
+            leaf.reflection = None;
+        }
+        back_to_executing(run, now);
+        Ok(())
+    }
+}
+
+/// What a task gave was made from a result that has changed since. It stays, and the report says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskStale {
+    /// The task.
+    pub task: TaskIndex,
+    /// What changed.
+    pub reason: String,
+}
+
+impl Payload for TaskStale {
+    const NAME: &'static str = "task_stale";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} rests on what has changed: {}", self.task, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let task = TaskId::Leaf(self.task.clone());
+        let found = executable(run, &task, Self::NAME)?;
+        if found.status != TaskStatus::Completed {
+            return Err(illegal(&task, found.status, TaskStatus::Completed));
+        }
+        found.stale = Some(self.reason.clone());
+        Ok(())
+    }
+}

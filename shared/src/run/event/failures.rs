@@ -1,0 +1,130 @@
+//! What is done about failures.
+
+use serde::{Deserialize, Serialize};
+
+use super::payload::{Payload, Words};
+use crate::flow::{FailureKind, Response};
+use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::run::REPAIRS_SINCE;
+use crate::run::apply::ApplyError;
+use crate::run::apply::task::executable;
+use crate::run::state::RunState;
+use crate::time::Millis;
+
+/// How a failed try of a task is answered. What follows from it comes next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FailureAnswered {
+    /// The task.
+    pub task: TaskId,
+    /// The generation that failed.
+    pub generation: Generation,
+    /// What kind of failure it was.
+    pub failure: FailureKind,
+    /// What is done about it.
+    pub response: Response,
+    /// The model that tries it next, if another does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What is to be said of the part that there is, if that is taken for the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<String>,
+    /// The tool that failed, if it is tried without that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<String>,
+}
+
+impl Payload for FailureAnswered {
+    const NAME: &'static str = "failure_answered";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let which = self.model.as_ref().or(self.withheld.as_ref());
+        let which = which.map(|which| format!(": {}", words.brief(which))).unwrap_or_default();
+        format!("{}: {}; {}{which}", self.task, self.failure.in_words(), self.response)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let answers = &mut executable(run, &self.task, Self::NAME)?.answers;
+        let given = answers.given.entry(self.response).or_default();
+        *given = given.saturating_add(1);
+        answers.last = Some(self.failure);
+        if self.model.is_some() {
+            answers.model.clone_from(&self.model);
+        }
+        if self.marked.is_some() {
+            answers.marked.clone_from(&self.marked);
+        }
+        answers.withheld.extend(self.withheld.clone());
+        run.responses.failures = run.responses.failures.saturating_add(1);
+        if run.event_version >= REPAIRS_SINCE && self.failure.is_of_the_model() {
+            run.responses.model_failures = run.responses.model_failures.saturating_add(1);
+        }
+        Ok(())
+    }
+}
+
+/// The run had as many failures as it may have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ErrorBudgetUsedUp {
+    /// How many.
+    pub failures: u32,
+    /// Whether a person is asked whether to go on. Else nothing more is begun, and the report is written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
+}
+
+impl Payload for ErrorBudgetUsedUp {
+    const NAME: &'static str = "error_budget_used_up";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        let then = if self.asked { "a person is asked" } else { "nothing more is begun" };
+        format!("error budget used up after {} failures: {then}", self.failures)
+    }
+
+    /// Where a person is asked, it begins anew if they let the run go on.
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        if self.asked {
+            run.responses.failures = 0;
+            run.responses.model_failures = 0;
+        } else {
+            run.responses.used_up = true;
+        }
+        Ok(())
+    }
+}
+
+/// A task does not wait any longer for what another is to give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DependencyLeft {
+    /// The task.
+    pub task: TaskIndex,
+    /// The one that kept it waiting.
+    pub without: TaskIndex,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for DependencyLeft {
+    const NAME: &'static str = "dependency_left";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} goes on without {}: {}", self.task, self.without, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let found = executable(run, &TaskId::Leaf(self.task.clone()), Self::NAME)?;
+        found.without.insert(self.without.clone(), self.reason.clone());
+        Ok(())
+    }
+}

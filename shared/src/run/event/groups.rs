@@ -1,0 +1,231 @@
+//! Tasks that several members do.
+
+use serde::{Deserialize, Serialize};
+
+use super::payload::{Payload, Words, list};
+use crate::flow::{GroupVerdict, Outcome, Pattern, Product, TaskStatus, View};
+use crate::ids::{Generation, TaskId, TaskIndex};
+use crate::run::apply::ApplyError;
+use crate::run::apply::phase::require;
+use crate::run::apply::task::{at_generation, count_in_a_row, executable, illegal, move_to};
+use crate::run::group::Group;
+use crate::run::state::{Phase, RunState};
+use crate::run::task_state::TaskState;
+use crate::time::Millis;
+
+/// Several members do a task, each as a task of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MembersBegun {
+    /// The task.
+    pub task: TaskIndex,
+    /// Its generation.
+    pub generation: Generation,
+    /// How it is given out.
+    pub pattern: Pattern,
+    /// The members.
+    pub members: Vec<TaskIndex>,
+}
+
+impl Payload for MembersBegun {
+    const NAME: &'static str = "members_begun";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        format!("{} is done by {} ({})", self.task, list(&self.members), self.pattern)
+    }
+
+    /// The task is in work, and each member a task of its own that is to be offered.
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Executing], Self::NAME)?;
+        let id = TaskId::Leaf(self.task.clone());
+        let found = executable(run, &id, Self::NAME)?;
+        if found.status != TaskStatus::Created {
+            return Err(illegal(&id, found.status, TaskStatus::Processing));
+        }
+        let wanted = found.generation.next();
+        if self.generation != wanted {
+            return Err(ApplyError::WrongGeneration { task: id, wanted, found: self.generation });
+        }
+        found.begin_with_members(self.generation, now);
+        for member in &self.members {
+            admit(run, Self::NAME, &self.task, member)?;
+        }
+        let (pattern, members, since) = (self.pattern, self.members.clone(), now);
+        let group =
+            Group { pattern, members, since, round: 0, views: Vec::new(), chair: None, verdict: None };
+        run.groups.insert(self.task.clone(), group);
+        Ok(())
+    }
+}
+
+/// A member begins anew. Its generations go on: what is about earlier ones stays closed.
+fn admit(
+    run: &mut RunState,
+    event: &'static str,
+    task: &TaskIndex,
+    member: &TaskIndex,
+) -> Result<(), ApplyError> {
+    let id = TaskId::Leaf(member.clone());
+    if !member.is_member() || !member.is_same_place(task) {
+        return Err(ApplyError::UnknownTask { task: id, event });
+    }
+    let found = run.tasks.entry(id).or_default();
+    let (generation, attempt) = (found.generation, found.attempt);
+    *found = TaskState { generation, attempt, ..TaskState::new() };
+    Ok(())
+}
+
+/// The group of a task that its members have in work, at this generation.
+fn in_work<'a>(
+    run: &'a mut RunState,
+    event: &'static str,
+    task: &TaskIndex,
+    generation: Generation,
+) -> Result<&'a mut Group, ApplyError> {
+    let id = TaskId::Leaf(task.clone());
+    let status = at_generation(run, &id, generation, event)?.status;
+    let is_in_work = run.group_in_work(task).is_some();
+    let group = run.groups.get_mut(task).filter(|_| is_in_work);
+    group.ok_or_else(|| illegal(&id, status, TaskStatus::Completed))
+}
+
+/// The members of a task are to think again, knowing what the others found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MembersDiscuss {
+    /// The task.
+    pub task: TaskIndex,
+    /// Its generation.
+    pub generation: Generation,
+    /// Which round, from 1.
+    pub round: u8,
+    /// What each of them found so far.
+    pub views: Vec<View>,
+}
+
+impl Payload for MembersDiscuss {
+    const NAME: &'static str = "members_discuss";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{}: round {} of discussion{}", self.task, self.round, words.lines("", &told(&self.views)))
+    }
+
+    /// Members that gave a result are to think again, knowing what the others found.
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        in_work(run, Self::NAME, &self.task, self.generation)?;
+        for view in &self.views {
+            let id = TaskId::Leaf(view.member.clone());
+            let found = executable(run, &id, Self::NAME)?;
+            if found.status != TaskStatus::Completed {
+                return Err(illegal(&id, found.status, TaskStatus::Created));
+            }
+            found.status = TaskStatus::Created;
+            found.failures = 0;
+        }
+        let group = in_work(run, Self::NAME, &self.task, self.generation)?;
+        group.round = self.round;
+        group.views.clone_from(&self.views);
+        group.since = now;
+        Ok(())
+    }
+}
+
+fn told(views: &[View]) -> Vec<String> {
+    views.iter().map(View::to_string).collect()
+}
+
+/// One more member of a committee reads what the others found, and gives the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ChairCalled {
+    /// The task.
+    pub task: TaskIndex,
+    /// Its generation.
+    pub generation: Generation,
+    /// The chair.
+    pub chair: TaskIndex,
+    /// What the members found.
+    pub views: Vec<View>,
+}
+
+impl Payload for ChairCalled {
+    const NAME: &'static str = "chair_called";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let said = words.lines("", &told(&self.views));
+        format!("{}: {} is to give the verdict{said}", self.task, self.chair)
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        in_work(run, Self::NAME, &self.task, self.generation)?;
+        admit(run, Self::NAME, &self.task, &self.chair)?;
+        let group = in_work(run, Self::NAME, &self.task, self.generation)?;
+        group.chair = Some(self.chair.clone());
+        group.views.clone_from(&self.views);
+        group.since = now;
+        Ok(())
+    }
+}
+
+/// A task that members did ended with the result of one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MembersSettled {
+    /// The task.
+    pub task: TaskIndex,
+    /// Its generation.
+    pub generation: Generation,
+    /// Which result counts, what decided, and who sees it differently.
+    pub verdict: GroupVerdict,
+}
+
+impl Payload for MembersSettled {
+    const NAME: &'static str = "members_settled";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let GroupVerdict { counts, by, dissent, .. } = &self.verdict;
+        let dissent: Vec<String> = dissent.iter().map(ToString::to_string).collect();
+        let others = words.lines("dissent: ", &dissent);
+        format!("{} completed with the result of {counts} ({}){others}", self.task, by.in_words())
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        in_work(run, Self::NAME, &self.task, self.generation)?;
+        let counts = TaskId::Leaf(self.verdict.counts.clone());
+        let outcome = executable(run, &counts, Self::NAME)?.outcome.clone();
+        let outcome = outcome.ok_or(ApplyError::UnknownTask { task: counts, event: Self::NAME })?;
+        let id = TaskId::Leaf(self.task.clone());
+        let found = at_generation(run, &id, self.generation, Self::NAME)?;
+        move_to(found, &id, TaskStatus::Completed)?;
+        found.outcome = Some(marked(outcome, &self.verdict));
+        found.stale = None;
+        count_in_a_row(run, &id, true);
+        if let Some(group) = run.groups.get_mut(&self.task) {
+            group.verdict = Some(self.verdict.clone());
+        }
+        Ok(())
+    }
+}
+
+/// The outcome as that of the task. Whoever uses its result reads who sees it differently; what was used stands with
+/// the members.
+fn marked(outcome: Outcome, verdict: &GroupVerdict) -> Outcome {
+    let mut outcome = Outcome { last_step: None, ..outcome };
+    if let (Some(Product::Result(result)), Some(dissent)) = (&mut outcome.product, verdict.dissent_in_words())
+    {
+        result.conclusion = format!("{} ({dissent})", result.conclusion.trim_end());
+    }
+    outcome
+}

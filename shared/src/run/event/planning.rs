@@ -1,0 +1,267 @@
+//! How a run comes to its plan.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Checked;
+use super::payload::{Payload, Words, list, plural};
+use crate::blueprint::StepOutcome;
+use crate::flow::{Plan, PlanTask};
+use crate::ids::{TaskId, TaskIndex};
+use crate::run::apply::ApplyError;
+use crate::run::apply::phase::{enter, require};
+use crate::run::apply::plan::{change_plan, grow_plan};
+use crate::run::planning::{Iterated, PlanStage};
+use crate::run::state::{Phase, RunState};
+use crate::time::Millis;
+
+/// The planner's plan was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanRefused {
+    /// Why, one line each.
+    pub reasons: Vec<String>,
+}
+
+impl Payload for PlanRefused {
+    const NAME: &'static str = "plan_refused";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("plan refused: {}", words.brief(&self.reasons.join("; ")))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        if !run.planning.is_replanning() {
+            require(run, &[Phase::Planning], Self::NAME)?;
+        }
+        run.planning.refused.push(self.reasons.clone());
+        Ok(())
+    }
+}
+
+/// No planner is asked: the goal is small, the person brought a plan, or wants none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanningSkipped {
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for PlanningSkipped {
+    const NAME: &'static str = "planning_skipped";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("no planner is asked: {}", words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Planning], Self::NAME)?;
+        run.planning.skipped = Some(self.reason.clone());
+        Ok(())
+    }
+}
+
+/// The planner's plan is in order, and is to be improved from lessons of earlier runs before it is carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanDrafted {
+    /// The plan.
+    pub plan: Plan,
+    /// What was repaired in the draft, one line each.
+    pub repairs: Vec<String>,
+}
+
+impl Payload for PlanDrafted {
+    const NAME: &'static str = "plan_drafted";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!(
+            "plan of {} drafted, to be improved from earlier runs{}",
+            plural(self.plan.tasks.len(), "task"),
+            words.lines("repaired: ", &self.repairs)
+        )
+    }
+
+    /// The draft is kept until it has been improved, and the planner is asked once more.
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Planning], Self::NAME)?;
+        run.planning.stage = PlanStage::Improving(self.plan.clone());
+        ask_again(run);
+        Ok(())
+    }
+}
+
+/// Has the planner asked once more.
+pub(super) fn ask_again(run: &mut RunState) {
+    run.planning.refused_before = run.planning.refused.len();
+    run.tasks.entry(TaskId::Plan).or_default().begin_anew();
+}
+
+/// The plan was improved from lessons of earlier runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanIterated {
+    /// The lessons.
+    pub lessons: Vec<String>,
+    /// What was changed, one line each; empty when nothing had to be.
+    pub changes: Vec<String>,
+}
+
+impl Payload for PlanIterated {
+    const NAME: &'static str = "plan_iterated";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let (taught, changed) = (words.lines("lesson: ", &self.lessons), words.lines("+ ", &self.changes));
+        format!("plan improved from earlier runs{taught}{changed}")
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Planning], Self::NAME)?;
+        let (lessons, changes) = (self.lessons.clone(), self.changes.clone());
+        run.planning.iterated = Some(Iterated { lessons, changes });
+        Ok(())
+    }
+}
+
+/// There is a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanAdopted {
+    /// The plan.
+    pub plan: Plan,
+    /// What was repaired in the draft, one line each.
+    pub repairs: Vec<String>,
+}
+
+impl Payload for PlanAdopted {
+    const NAME: &'static str = "plan_adopted";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let tasks = plural(self.plan.tasks.len(), "task");
+        format!("plan adopted: {tasks}{}", words.lines("repaired: ", &self.repairs))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Planning], Self::NAME)?;
+        run.planning.stage = PlanStage::Adopted;
+        change_plan(run, &self.plan)?;
+        enter(run, Phase::Executing, now);
+        Ok(())
+    }
+}
+
+/// A person gave the plan as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanEdited {
+    /// The plan.
+    pub plan: Plan,
+    /// Who changed it, and why.
+    pub reason: String,
+}
+
+impl Payload for PlanEdited {
+    const NAME: &'static str = "plan_edited";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("plan edited ({}): {}", words.brief(&self.reason), plural(self.plan.tasks.len(), "task"))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Executing], Self::NAME)?;
+        change_plan(run, &self.plan)
+    }
+}
+
+/// It was decided of steps of the run's blueprint what becomes of them, and the plan grew by their tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StepsExpanded {
+    /// What became of each step.
+    pub step_outcomes: BTreeMap<String, StepOutcome>,
+    /// The tasks that came with it.
+    pub tasks: BTreeMap<TaskIndex, PlanTask>,
+}
+
+impl Payload for StepsExpanded {
+    const NAME: &'static str = "steps_expanded";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Plan)
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let lines: Vec<String> =
+            self.step_outcomes.iter().map(|(step, outcome)| became_of(step, outcome)).collect();
+        let tasks = plural(self.tasks.len(), "task");
+        format!("blueprint expanded by {tasks}{}", words.lines("", &lines))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        require(run, &[Phase::Executing], Self::NAME)?;
+        grow_plan(run, &self.tasks);
+        run.planning.expansion.extend(self.step_outcomes.clone());
+        Ok(())
+    }
+}
+
+/// What became of a step of a blueprint, in a line.
+fn became_of(step: &str, outcome: &StepOutcome) -> String {
+    match outcome {
+        StepOutcome::Placed { tasks, fallback, note, .. } => {
+            let fallback =
+                if fallback.is_empty() { String::new() } else { format!(", instead {}", list(fallback)) };
+            let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
+            format!("{step}: {}{fallback}{note}", list(tasks))
+        }
+        StepOutcome::LeftOut { reason } => format!("{step}: left out, {reason}"),
+    }
+}
+
+/// The plan, or the report, was held against the person's own words, and does not speak of all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WordsUncovered {
+    /// What was checked.
+    pub by: Checked,
+    /// The parts of the goal that it does not speak of, in the person's words.
+    pub words: Vec<String>,
+}
+
+impl Payload for WordsUncovered {
+    const NAME: &'static str = "words_uncovered";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let who = match self.by {
+            Checked::Plan => "no task speaks of",
+            Checked::Report => "the report does not speak of",
+        };
+        format!("{who}: {}", words.brief(&self.words.join("; ")))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        run.planning.uncovered.push((self.by, self.words.clone()));
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! What people are asked, and what becomes of that.
+
+use serde::{Deserialize, Serialize};
+
+use super::payload::{Payload, Words};
+use crate::flow::{About, OnTimeout, Question, Reply};
+use crate::ids::{QuestionId, TaskId};
+use crate::run::apply::ApplyError;
+use crate::run::questions::{QuestionEnd, QuestionState};
+use crate::run::state::RunState;
+use crate::time::Millis;
+
+/// Somebody is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionAsked {
+    /// The question's number in this run.
+    pub id: QuestionId,
+    /// What its answer is for.
+    pub about: About,
+    /// The question.
+    pub question: Question,
+    /// When the time for the answer is up.
+    pub expires: Millis,
+    /// What follows then.
+    pub on_timeout: OnTimeout,
+}
+
+impl Payload for QuestionAsked {
+    const NAME: &'static str = "question_asked";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("question {} about {}: {}", self.id, self.about, words.brief(&self.question.text))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let wanted = run.questions.last_key_value().map_or(QuestionId(0), |(id, _)| *id).next();
+        if self.id != wanted {
+            return Err(ApplyError::WrongQuestion { run: run.id, id: self.id, event: Self::NAME });
+        }
+        let asked = QuestionState {
+            about: self.about.clone(),
+            question: self.question.clone(),
+            asked_at: now,
+            asked_of: self.question.to.clone(),
+            passed_on: 0,
+            expires: self.expires,
+            on_timeout: self.on_timeout,
+            end: None,
+        };
+        run.questions.insert(self.id, asked);
+        Ok(())
+    }
+}
+
+/// A question was answered, or its time is up and its default is taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionAnswered {
+    /// The answer.
+    pub reply: Reply,
+}
+
+impl Payload for QuestionAnswered {
+    const NAME: &'static str = "question_answered";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let id = self.reply.question;
+        let text = self.reply.text.as_deref().map(|text| words.brief(text));
+        match (&self.reply.by, text) {
+            (Some(by), text) => {
+                format!("question {id} answered by {}: {}", words.name(by), text.unwrap_or_default())
+            }
+            (None, Some(text)) => {
+                format!("question {id} was not answered in time; its default is taken: {text}")
+            }
+            (None, None) => format!("question {id} was not answered in time"),
+        }
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        end(run, Self::NAME, self.reply.question, QuestionEnd::Answered(self.reply.clone()), now)
+    }
+}
+
+/// Nobody answered in time: somebody else is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionPassedOn {
+    /// The question.
+    pub id: QuestionId,
+    /// Who is asked now.
+    pub to: String,
+    /// When the time for the answer is up.
+    pub expires: Millis,
+}
+
+impl Payload for QuestionPassedOn {
+    const NAME: &'static str = "question_passed_on";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        format!("question {} goes to {}: nobody answered", self.id, self.to)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let open = open(run, Self::NAME, self.id)?;
+        open.asked_of = Some(self.to.clone());
+        open.passed_on = open.passed_on.saturating_add(1);
+        open.expires = self.expires;
+        Ok(())
+    }
+}
+
+/// Nobody needs the answer any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionWithdrawn {
+    /// The question.
+    pub id: QuestionId,
+    /// Why.
+    pub reason: String,
+}
+
+impl Payload for QuestionWithdrawn {
+    const NAME: &'static str = "question_withdrawn";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("question {} is withdrawn: {}", self.id, words.brief(&self.reason))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        end(run, Self::NAME, self.id, QuestionEnd::Withdrawn(self.reason.clone()), now)
+    }
+}
+
+/// Time during which the whole run waited for an answer is not counted against its phase.
+fn end(
+    run: &mut RunState,
+    event: &'static str,
+    id: QuestionId,
+    end: QuestionEnd,
+    now: Millis,
+) -> Result<(), ApplyError> {
+    let was_held = run.is_held();
+    let open = open(run, event, id)?;
+    open.end = Some(end);
+    let since = open.asked_at;
+    if was_held && !run.is_held() {
+        run.phase_since = run.phase_since.after(now.since(since.max(run.phase_since)));
+    }
+    Ok(())
+}
+
+fn open<'a>(
+    run: &'a mut RunState,
+    event: &'static str,
+    id: QuestionId,
+) -> Result<&'a mut QuestionState, ApplyError> {
+    let of = run.id;
+    let found = run.questions.get_mut(&id).filter(|question| question.is_open());
+    found.ok_or(ApplyError::WrongQuestion { run: of, id, event })
+}

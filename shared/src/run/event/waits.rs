@@ -1,0 +1,193 @@
+//! Tasks that wait, and what comes of that.
+
+use serde::{Deserialize, Serialize};
+
+use super::payload::{Payload, Words};
+use crate::flow::{Answered, ContextRead, Observation, PeerAnswer, PeerRequest, Plan, TaskStatus, Wait};
+use crate::ids::{AgentId, Generation, TaskId, TaskIndex};
+use crate::run::apply::ApplyError;
+use crate::run::apply::plan::add_task;
+use crate::run::apply::task::{at_generation, executable, waiting};
+use crate::run::state::RunState;
+use crate::run::task_state::Waiting;
+use crate::time::Millis;
+
+/// A task was put down until what it waits for is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskWaits {
+    /// The task.
+    pub task: TaskId,
+    /// The generation that was put down.
+    pub generation: Generation,
+    /// The step that is begun.
+    pub step: u32,
+    /// What is waited for.
+    pub wait: Wait,
+}
+
+impl Payload for TaskWaits {
+    const NAME: &'static str = "task_waits";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} waits for {}", self.task, words.brief(&self.wait.in_words()))
+    }
+
+    fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let found = at_generation(run, &self.task, self.generation, Self::NAME)?;
+        // What is not of a step is of the task as a whole, which nobody goes on with from where it stood.
+        if found.status != TaskStatus::Created || (found.continues.is_none() && self.step > 0) {
+            return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
+        }
+        found.answered = None;
+        let (step, wait) = (self.step, self.wait.clone());
+        found.wait(Waiting { step, wait, since: now, for_run: None, for_task: None });
+        if let Wait::Peer(request) = &self.wait {
+            count_request(run, &self.task, request);
+        }
+        Ok(())
+    }
+}
+
+fn count_request(run: &mut RunState, task: &TaskId, request: &PeerRequest) {
+    run.peers.requests = run.peers.requests.saturating_add(1);
+    if let (PeerRequest::ContextRead(ContextRead { key, prefix }), TaskId::Leaf(task)) = (request, task) {
+        let asked = if *prefix { format!("{key}*") } else { key.clone() };
+        run.peers.asked.entry(task.clone()).or_default().insert(asked);
+    }
+}
+
+/// What a task waited for is there: its next generation goes on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskAnswered {
+    /// The task.
+    pub task: TaskId,
+    /// The step that was begun.
+    pub step: u32,
+    /// Its observation.
+    pub observation: Observation,
+    /// The same for programs, when peers were asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<PeerAnswer>>,
+}
+
+impl Payload for TaskAnswered {
+    const NAME: &'static str = "task_answered";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} goes on: {}", self.task, words.brief(&self.observation.content))
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let found = executable(run, &self.task, Self::NAME)?;
+        if found.end_wait().is_none_or(|waiting| waiting.step != self.step) {
+            return Err(ApplyError::NotWaiting { task: self.task.clone(), event: Self::NAME });
+        }
+        let (step, observation, answer) = (self.step, self.observation.clone(), self.answer.clone());
+        found.answered = Some(Box::new(Answered { step, observation, answer }));
+        Ok(())
+    }
+}
+
+/// A task handed over part of its work: the plan has a task more, and the one that asked for it waits for its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskDelegated {
+    /// The task that waits.
+    pub task: TaskIndex,
+    /// The task that was added.
+    pub to: TaskIndex,
+    /// The plan as it stands now.
+    pub plan: Plan,
+}
+
+impl Payload for TaskDelegated {
+    const NAME: &'static str = "task_delegated";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        format!("{} hands work over to the new task {}", self.task, self.to)
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        add_task(run, Self::NAME, &self.to, &self.plan)?.handed_over_by = Some(self.task.clone());
+        let task = TaskId::Leaf(self.task.clone());
+        waiting(run, &task, Self::NAME)?.for_task = Some(self.to.clone());
+        Ok(())
+    }
+}
+
+/// Handing work over would have gone in a circle, or too far. The task goes on by itself, with another agent if there
+/// is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HandOverRefused {
+    /// The task that wanted to hand work over.
+    pub task: TaskIndex,
+    /// How the work came to it: whoever handed it over first comes first, the task itself last.
+    pub chain: Vec<TaskIndex>,
+    /// Who worked on the task, and should rather not have it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// Why, with the chain in words.
+    pub reason: String,
+}
+
+impl Payload for HandOverRefused {
+    const NAME: &'static str = "hand_over_refused";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(TaskId::Leaf(self.task.clone()))
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        let by = self.agent.as_ref().map(|agent| format!(" ({agent})")).unwrap_or_default();
+        format!("{}{by} may not hand work over: {}", self.task, words.brief(&self.reason))
+    }
+
+    /// Who goes round in circles should rather not have the task again.
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let task = TaskId::Leaf(self.task.clone());
+        waiting(run, &task, Self::NAME)?;
+        if let Some(agent) = &self.agent {
+            executable(run, &task, Self::NAME)?.avoid(agent.clone(), "it handed work over in a circle");
+        }
+        Ok(())
+    }
+}
+
+/// Tasks waited for each other, or for what cannot come. One of them goes on without.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DeadlockEnded {
+    /// The task that goes on.
+    pub task: TaskId,
+    /// Who waits for whom, in order: the last one for the first. Empty where they do not wait in a circle.
+    pub circle: Vec<TaskIndex>,
+    /// Why it cannot come.
+    pub reason: String,
+}
+
+impl Payload for DeadlockEnded {
+    const NAME: &'static str = "deadlock_ended";
+
+    fn task(&self) -> Option<TaskId> {
+        Some(self.task.clone())
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("{} goes on without what it waited for: {}", self.task, words.brief(&self.reason))
+    }
+
+    /// What comes next ends its wait.
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        waiting(run, &self.task, Self::NAME).map(drop)
+    }
+}

@@ -1,0 +1,63 @@
+//! What people are asked about a run, and what they answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::RunState;
+use crate::flow::{About, OnTimeout, Question, Reply};
+use crate::ids::QuestionId;
+use crate::time::Millis;
+
+/// A question of the run, answered or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionState {
+    /// What its answer is for.
+    pub about: About,
+    /// The question.
+    pub question: Question,
+    /// When it was asked.
+    pub asked_at: Millis,
+    /// Who is asked now; whoever looks after the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_of: Option<String>,
+    /// How many people were asked before who did not answer.
+    #[serde(default)]
+    pub passed_on: u32,
+    /// When the time for the answer is up.
+    pub expires: Millis,
+    /// What follows then.
+    pub on_timeout: OnTimeout,
+    /// How it ended; nothing while it waits for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<QuestionEnd>,
+}
+
+/// How a question ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// It was answered, or its default was taken.
+    Answered(Reply),
+    /// Nobody needed the answer any more; why.
+    Withdrawn(String),
+}
+
+impl QuestionState {
+    /// Whether it waits for an answer.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+}
+
+impl RunState {
+    /// The questions that wait for an answer.
+    pub fn open_questions(&self) -> impl Iterator<Item = (QuestionId, &QuestionState)> {
+        self.questions.iter().filter(|(_, state)| state.is_open()).map(|(id, state)| (*id, state))
+    }
+
+    /// Whether nothing more is offered until somebody has answered.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.open_questions().any(|(_, state)| state.about.holds_the_run())
+    }
+}

@@ -36,7 +36,7 @@ impl App {
     /// Reads the settings and finds the folder.
     pub(crate) fn open(global: &Global) -> Result<Self, miette::Report> {
         let folder = std::env::current_dir().map_err(|e| {
-            Failure::usage(format!("cannot tell the current folder: {e}"))
+            Failure::usage(format!("cannot find the current folder: {e}"))
                 .help("change to a folder that exists")
         })?;
         let variables = variables();
@@ -110,8 +110,9 @@ impl App {
 
 /// There is no fleet to talk to.
 pub(crate) fn no_fleet() -> Failure {
-    Failure::bus("no fleet is up here, and no NATS server is set")
-        .help("start one with `muster up`, or set bus.url (MUSTER_BUS_URL, --url) to the server of a fleet that runs elsewhere")
+    Failure::bus("no fleet is running here and no NATS server is configured").help(
+        "start one with `muster up`, or set bus.url (MUSTER_BUS_URL, --url) to the server of a running fleet",
+    )
 }
 
 /// A failure of the bus, with the exit code for it.
@@ -134,7 +135,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::Unsupported { .. }
         | BusError::Other { .. } => Exit::BusUnreachable,
     };
-    Failure::new(exit, error.to_string()).help("`muster doctor` checks the whole way to the bus")
+    Failure::new(exit, error.to_string()).help("`muster doctor` checks the connection to the bus")
 }
 
 /// A name for this process on the bus.

@@ -29,7 +29,7 @@ pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use look::{
     ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
-pub(crate) use orders::{EditArgs, OrderArgs, ResumeArgs, TaskArgs};
+pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
 use read::parse_assignment;
@@ -38,12 +38,12 @@ pub(crate) use run::{DraftReviewChoice, ForkArgs, PlanningChoice, RunArgs};
 const EXIT_CODES: &str = "\
 Exit codes:
   0  completed
-  1  the run failed, or what was asked could not be done
-  2  wrong usage, settings or input
+  1  the run or the command failed
+  2  invalid arguments, settings or input
   3  the bus cannot be reached or used
-  4  the run was stopped (cancelled, its deadline passed, or its budget was used up)
-  5  refused: there is too much to do now; ask again later
-  6  completed in part: a task failed, was left out or was done in part; the report says which";
+  4  the run was stopped (cancelled, deadline passed, or budget exhausted)
+  5  refused: the fleet is overloaded; try again later
+  6  completed in part: a task failed, was skipped or was done in part; the report says which";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,11 +52,11 @@ Examples:
   muster run \"…\"; muster trace last   # in another
   muster doctor                       # when something does not work";
 
-/// Fleets of LLM agents as ordinary processes on a NATS bus.
+/// Run fleets of LLM agents as processes on a NATS bus.
 ///
-/// Give it a goal: a planner splits it into tasks, workers and researchers do them wherever they run, a
-/// reflector draws lessons, a refiner changes the plan, a writer delivers the answer. Every role is a process of
-/// its own; everything they do is in the record and can be read back.
+/// Give it a goal: a planner splits it into tasks, workers and researchers do them, a reflector evaluates results, a
+/// refiner changes the plan, a writer writes the report. Every agent is a process of its own. Every step is in the
+/// event log of the run and can be replayed.
 #[derive(Debug, Parser)]
 #[command(name = "muster", version, after_help = EXIT_CODES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 #[command(arg_required_else_help = true, propagate_version = true, max_term_width = 100)]
@@ -70,25 +70,25 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Settings file, instead of the nearest muster.toml upward from here.
+    /// Settings file; default: the nearest muster.toml, upward from the current folder.
     #[arg(long, global = true, value_name = "FILE", env = "MUSTER_CONFIG", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// A team file: who the fleet is made of, and the settings that hold for it.
+    /// Team file: the members of the fleet and its settings.
     #[arg(long, global = true, value_name = "FILE", env = "MUSTER_FLEET", value_hint = ValueHint::FilePath)]
     pub(crate) fleet: Option<PathBuf>,
-    /// The NATS server to use, instead of the one in the settings or a local fleet's own.
+    /// NATS server; default: the one in the settings, or the local fleet's.
     #[arg(long, global = true, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
-    /// Sets one setting, such as limits.max_steps=20. May be repeated; see `muster config`.
+    /// Override a setting, such as limits.max_steps=20; repeatable. `muster config` lists all settings.
     #[arg(long = "set", global = true, value_name = "KEY=VALUE", value_parser = parse_assignment)]
     pub(crate) set: Vec<(String, String)>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Ask a goal and wait for the report.
+    /// Run a goal and wait for the report.
     Run(RunArgs),
-    /// Bring up a local fleet and watch over it.
+    /// Start a local fleet and supervise it.
     Up(UpArgs),
     /// Stop the local fleet.
     Down(DownArgs),
@@ -96,75 +96,59 @@ pub(crate) enum Command {
     Ps(JsonArgs),
     /// List runs, newest first.
     Runs(RunsArgs),
-    /// Draw the plan of a run as a graph, coloured by state.
+    /// Print the plan of a run as a graph, coloured by task state.
     Graph(GraphArgs),
     /// Show a run: its plan, results, reflections, refinements, usage and report.
     Show(ShowArgs),
-    /// List the files that a run's tasks made, or copy them here.
+    /// List or copy the files that the tasks of a run wrote.
     Artifacts(ArtifactsArgs),
-    /// Show everything that happened in a run, in order.
+    /// Show the event log of a run.
     Trace(TraceArgs),
-    /// Show exactly what a model was sent for a step.
+    /// Show the exact prompt of a step.
     Prompt(PromptArgs),
-    /// Make every decision of a run again from its record, and compare.
+    /// Replay the decisions of a run from its log and compare them.
     Replay(ReplayArgs),
-    /// Begin a run from where another one stood.
+    /// Start a run from an earlier state of another run.
     Fork(ForkArgs),
-    /// Watch the traffic of the fleet, decoded.
+    /// Watch the decoded messages of the fleet.
     Tap(TapArgs),
-    /// Stop a run.
-    Cancel(OrderArgs),
-    /// Have a run put down what it does, until it is resumed.
-    Pause(OrderArgs),
-    /// Let a run that is paused go on.
-    Resume(ResumeArgs),
-    /// Leave a task out, with all below it; what depends on it goes on without it.
-    Skip(TaskArgs),
-    /// Have a task done again, and whatever used its result.
-    Redo(TaskArgs),
-    /// Change the goal of a run or of a task.
-    Edit(EditArgs),
-    /// Show what the tasks of a run know in common, or write a value of it.
-    Context(ContextArgs),
     /// List the questions that wait for a person.
     Questions(QuestionsArgs),
-    /// Answer a question of a run.
-    Answer(AnswerArgs),
-    /// Approve what a run asks about: its plan, perhaps edited, or whether to go on.
-    Approve(ApproveArgs),
-    /// Reject what a run asks about; its plan is changed by what you say.
-    Reject(RejectArgs),
-    /// Look after what could not be processed: messages nobody understood, tasks that agents kept dying of.
+    /// Show the shared context of a run, or write a value to it.
+    Context(ContextArgs),
+    #[command(flatten)]
+    Steer(SteerCommand),
+    /// Manage dead letters: unreadable messages and quarantined tasks.
     Dead(DeadArgs),
-    /// Look after blueprints: plans written beforehand, with parameters.
+    /// Manage blueprints: plan templates with parameters.
     Blueprint(BlueprintArgs),
-    /// Be an agent of a role, until told to stop.
+    /// Run an agent.
     Agent(AgentArgs),
-    /// Check an agent of any language against the protocol, and say what it does wrong.
+    /// Check that an agent keeps the protocol.
     Conform(ConformArgs),
-    /// Be an orchestrator, until told to stop.
+    /// Run an orchestrator.
     Orchestrator,
-    /// Print the schemas of everything that travels on the bus.
+    /// Print the schemas of all messages on the bus.
     Schema(SchemaArgs),
-    /// Torment a fleet of its own and measure what comes of it.
+    /// Run chaos tests and benchmarks on a private fleet.
     #[cfg(feature = "bench")]
     Bench(BenchArgs),
-    /// Check the installation and say how to mend what is wrong.
+    /// Check the installation and explain how to fix problems.
     Doctor(JsonArgs),
-    /// Show the settings in force and where each comes from.
+    /// Show the effective settings and the source of each.
     Config(ConfigArgs),
-    /// Print a completion script for a shell.
+    /// Print a shell completion script.
     #[command(
         after_help = "Example:\n  muster completions bash > ~/.local/share/bash-completion/completions/muster"
     )]
     Completions {
-        /// The shell.
+        /// Shell.
         shell: Shell,
     },
-    /// Print the manual page (roff), for one command or for the whole.
+    /// Print the manual page (roff) of muster or of one command.
     #[command(after_help = "Example:\n  muster man | man -l -")]
     Man {
-        /// A command, such as `run`.
+        /// Command, such as `run`; default: muster itself.
         command: Option<String>,
     },
 }

@@ -296,7 +296,7 @@ fn without_a_fleet_commands_say_how_to_get_one() {
     for arguments in [&["ps"][..], &["runs"], &["show"], &["tap"], &["agent", "worker"]] {
         muster(folder.path()).args(arguments).assert().code(3).stderr(contains("muster up"));
     }
-    muster(folder.path()).arg("down").assert().success().stderr(contains("no fleet is up"));
+    muster(folder.path()).arg("down").assert().success().stderr(contains("no fleet is running"));
 }
 
 #[test]

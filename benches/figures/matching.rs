@@ -32,23 +32,8 @@ pub(crate) fn measure() -> Vec<Figure> {
         named = 0;
         let began = Instant::now();
         for (at, (task, needs)) in tasks.iter().zip(&needs).enumerate() {
-            let placement = roster.place(&Wanted {
-                run,
-                task,
-                role: &roles[at % roles.len()],
-                needs,
-                tools: &[],
-                substance: None,
-                awarded: None,
-                named: None,
-                by_name: false,
-                alone: false,
-                avoid: Vec::new(),
-                knows: Vec::new(),
-                corpus: None,
-                given: &given,
-                stands: None,
-            });
+            let placement = roster
+                .place(&Wanted { needs, ..Wanted::of_role(run, task, &roles[at % roles.len()], &given) });
             if let Some(Queue::Agent(agent)) = placement.map(|placement| placement.to) {
                 let count = taken.entry(agent.clone()).or_default();
                 *count += 1;

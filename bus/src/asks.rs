@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::backend::{self, Message};
+use crate::backend::{INBOX, Incoming, Message};
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 use crate::kv::{Bucket, KvEntry};
@@ -24,9 +24,6 @@ const BUCKET: Bucket = Bucket(ASKED);
 
 /// The group of all who answer.
 const ANSWERERS: &str = "orchestrators";
-
-/// Where answers may go: to what clients make for them, and never to a subject that says something by itself.
-const INBOX: &str = "_INBOX.";
 
 /// Requests to the fleet.
 #[derive(Clone)]
@@ -109,8 +106,9 @@ pub struct Asked {
 
 impl Asked {
     /// Nothing where an answer would do harm.
-    fn read(core: &Arc<Core>, asked: backend::ReceivedRequest) -> Option<Self> {
-        let backend::ReceivedRequest { message, reply } = asked;
+    fn read(core: &Arc<Core>, asked: Incoming) -> Option<Self> {
+        let Incoming { message, reply } = asked;
+        let reply = reply?;
         if !reply.starts_with(INBOX) {
             tracing::warn!(reply, "a request is not answered: its reply subject does not begin with {INBOX}");
             return None;

@@ -37,12 +37,15 @@ pub(crate) struct Message {
     pub(crate) payload: Bytes,
 }
 
-/// A message that waits for an answer.
+/// Where answers may go: to what clients make for them, and never to a subject that says something by itself.
+pub(crate) const INBOX: &str = "_INBOX.";
+
+/// A message as it came in.
 #[derive(Debug, Clone)]
-pub(crate) struct ReceivedRequest {
+pub(crate) struct Incoming {
     pub(crate) message: Message,
-    /// Where the answer goes.
-    pub(crate) reply: String,
+    /// Where an answer goes, if the sender waits for one.
+    pub(crate) reply: Option<String>,
 }
 
 /// A message that a stream holds.
@@ -248,10 +251,11 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Messages on a subject (wildcards allowed), from now on.
     async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError>;
     /// The same on a connection of its own, so that a flood elsewhere does not delay it.
-    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError>;
-    /// Requests on a subject from now on, each to one of all who serve it under the same name.
-    async fn serve(&self, subject: &str, name: &str)
-    -> Result<BoxStream<'static, ReceivedRequest>, BusError>;
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Incoming>, BusError>;
+    /// Messages on a subject from now on, each to one of all who serve it under the same name.
+    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Incoming>, BusError>;
+    /// Publishes a message and waits for the first answer; an error at once where nobody listens.
+    async fn request(&self, message: Message, patience: Duration) -> Result<Message, BusError>;
     /// What the server says of connections, by its system account; nothing when that is not set.
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError>;
     /// Says the same in the server's name; only where there is no server.

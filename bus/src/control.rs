@@ -1,13 +1,15 @@
 //! Control: messages that interrupt at once. May be lost; a durable command or the record says the same for good.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::AgentId;
 use muster_shared::wire::{Body, ControlMessage, Encoding, OwnerMessage};
+use uuid::Uuid;
 
-use crate::backend::Message;
+use crate::backend::{INBOX, Incoming, Message};
 use crate::bus::Core;
 use crate::error::BusError;
 use crate::seal::{About, open_inline};
@@ -40,24 +42,41 @@ impl Control {
     /// # Errors
     /// When the role is no name, or the bus fails.
     pub async fn send(&self, to: &ControlTarget, message: &ControlMessage) -> Result<(), BusError> {
+        let sealed = self.seal(to, message).await?;
+        self.core.backend.publish(sealed).await
+    }
+
+    /// Sends a message to one process and waits for its answer, by NATS request and reply.
+    ///
+    /// # Errors
+    /// When nobody listens, nobody answers within `patience`, the answer cannot be read, or the bus fails.
+    pub async fn request(
+        &self,
+        to: &AgentId,
+        message: &ControlMessage,
+        patience: Duration,
+    ) -> Result<ControlMessage, BusError> {
+        let sealed = self.seal(&ControlTarget::Agent(to.clone()), message).await?;
+        let answer = self.core.backend.request(sealed, patience).await?;
+        match open_inline(&answer).map(|envelope| envelope.body) {
+            Ok(Body::Control(answer)) => Ok(answer),
+            Ok(other) => Err(BusError::Codec {
+                reason: format!("an answer of kind {:?} is no control message", other.kind()),
+            }),
+            Err(reason) => Err(BusError::Codec { reason }),
+        }
+    }
+
+    async fn seal(&self, to: &ControlTarget, message: &ControlMessage) -> Result<Message, BusError> {
         let (subject, receiver) = match to {
             ControlTarget::All => (Subject::ControlAll, None),
             ControlTarget::Role(role) => (Subject::ControlRole(checked(role)?), None),
             ControlTarget::Agent(agent) => (Subject::ControlAgent(agent.clone()), Some(agent.clone())),
         };
-        let about = match message {
-            ControlMessage::CancelRun { run, .. } | ControlMessage::ParkRun { run, .. } => About::run(*run),
-            ControlMessage::CancelTask { run, task, .. }
-            | ControlMessage::ParkTask { run, task, .. }
-            | ControlMessage::Inform { run, task, .. } => About::task(*run, task),
-            ControlMessage::Owners(message) => about_owners(message),
-            ControlMessage::Shutdown => About::default(),
-        };
+        let about = About { receiver, ..about(message) };
         let body = Body::Control(message.clone());
-        let about = About { receiver, ..about };
         // Small and rare: programs that read JSON only must be able to obey too.
-        let sealed = self.core.seal(subject.to_string(), body, about, Encoding::Json).await?;
-        self.core.backend.publish(sealed).await
+        Ok(self.core.seal(subject.to_string(), body, about, Encoding::Json).await?)
     }
 
     /// What is sent to an agent, to its role, or to all, from now on. On a connection of its own, so that it gets
@@ -70,36 +89,91 @@ impl Control {
         agent: &AgentId,
         role: &str,
     ) -> Result<BoxStream<'static, ControlMessage>, BusError> {
+        Ok(self.serve(agent, role).await?.map(|received| received.message).boxed())
+    }
+
+    /// The same for whoever answers those messages that are requests.
+    ///
+    /// # Errors
+    /// When the role is no name, or the bus fails.
+    pub async fn serve(
+        &self,
+        agent: &AgentId,
+        role: &str,
+    ) -> Result<BoxStream<'static, ReceivedControl>, BusError> {
         let subjects = [
             Subject::ControlAll.to_string(),
             Subject::ControlRole(checked(role)?).to_string(),
             Subject::ControlAgent(agent.clone()).to_string(),
         ];
         let messages = self.core.backend.subscribe_apart(&subjects).await?;
-        Ok(messages.filter_map(|message| async move { control_in(&message) }).boxed())
+        let core = Arc::clone(&self.core);
+        let read = move |incoming| {
+            let received = ReceivedControl::read(&core, incoming);
+            async move { received }
+        };
+        Ok(messages.filter_map(read).boxed())
     }
 }
 
-fn about_owners(message: &OwnerMessage) -> About {
+/// A control message that came in.
+pub struct ReceivedControl {
+    core: Arc<Core>,
+    /// What is said.
+    pub message: ControlMessage,
+    /// The message's own id, for the answer.
+    id: Uuid,
+    reply: Option<String>,
+}
+
+impl ReceivedControl {
+    /// What cannot be read is not worth keeping: the sender's durable command says the same.
+    fn read(core: &Arc<Core>, incoming: Incoming) -> Option<Self> {
+        let Incoming { message, reply } = incoming;
+        match open_inline(&message).map(|envelope| (envelope.id, envelope.body)) {
+            Ok((id, Body::Control(control))) => {
+                let reply = reply.filter(|reply| reply.starts_with(INBOX));
+                Some(Self { core: Arc::clone(core), message: control, id, reply })
+            }
+            Ok((_, other)) => {
+                tracing::warn!(subject = %message.subject, kind = ?other.kind(), "not a control message");
+                None
+            }
+            Err(reason) => {
+                tracing::warn!(subject = %message.subject, reason, "a control message cannot be read");
+                None
+            }
+        }
+    }
+
+    /// Answers it, if its sender waits for an answer.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn answer(&self, answer: &ControlMessage) -> Result<(), BusError> {
+        let Some(reply) = &self.reply else { return Ok(()) };
+        let about = About { correlation: Some(self.id), ..about(answer) };
+        let body = Body::Control(answer.clone());
+        let sealed = self.core.seal(reply.clone(), body, about, Encoding::Json).await?;
+        self.core.backend.publish(sealed).await
+    }
+}
+
+impl std::fmt::Debug for ReceivedControl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReceivedControl").field("message", &self.message).finish_non_exhaustive()
+    }
+}
+
+fn about(message: &ControlMessage) -> About {
     match message {
-        OwnerMessage::Order { command, .. } => About::run(command.run()),
-        OwnerMessage::Due { run } => About::run(*run),
-        OwnerMessage::Answer { id, .. } => About { correlation: Some(*id), ..About::default() },
-    }
-}
-
-/// What cannot be read is not worth keeping: the sender's durable command says the same.
-fn control_in(message: &Message) -> Option<ControlMessage> {
-    match open_inline(message).map(|envelope| envelope.body) {
-        Ok(Body::Control(control)) => Some(control),
-        Ok(other) => {
-            tracing::warn!(subject = %message.subject, kind = ?other.kind(), "not a control message");
-            None
-        }
-        Err(reason) => {
-            tracing::warn!(subject = %message.subject, reason, "a control message cannot be read");
-            None
-        }
+        ControlMessage::CancelRun { run, .. } | ControlMessage::ParkRun { run, .. } => About::run(*run),
+        ControlMessage::CancelTask { run, task, .. }
+        | ControlMessage::ParkTask { run, task, .. }
+        | ControlMessage::Inform { run, task, .. } => About::task(*run, task),
+        ControlMessage::Owners(OwnerMessage::Order { command }) => About::run(command.run()),
+        ControlMessage::Owners(OwnerMessage::Due { run }) => About::run(*run),
+        ControlMessage::Owners(OwnerMessage::Answer { .. }) | ControlMessage::Shutdown => About::default(),
     }
 }
 

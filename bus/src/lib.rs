@@ -40,7 +40,7 @@ pub use auctions::Auctions;
 pub use backend::{Appended, QueueSettings};
 pub use bus::{Bus, ServerInfo};
 pub use context::SharedContext;
-pub use control::{Control, ControlTarget};
+pub use control::{Control, ControlTarget, ReceivedControl};
 pub use dead::{DeadLetter, DeadLetters, Origin};
 pub use error::{AppendError, BusError};
 pub use files::{FileList, Files, WriteError};

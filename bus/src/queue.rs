@@ -324,10 +324,10 @@ pub struct TakenCommand {
 }
 
 impl TakenCommand {
-    /// What tells the command from others like it, the same whenever it is given out.
+    /// The command with an id that tells it from others like it, the same whenever it is given out, and with who asks.
     #[must_use]
-    pub fn id(&self) -> Uuid {
-        self.command.id().unwrap_or(self.id)
+    pub fn identified(&self) -> Command {
+        self.command.clone().sent(self.id, &self.sender)
     }
 
     /// For how much longer it is of use, if it says when it is of none any more. `now` goes by the broker's stamps, as

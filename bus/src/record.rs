@@ -518,7 +518,7 @@ fn entry_of(stored: &Stored, envelope: Envelope) -> Result<Entry, String> {
         }
         (Subject::Event(_, key, kind), body) => {
             let found = body.kind();
-            let event = agent_event(body).filter(|event| event.kind() == kind);
+            let event = body.into_agent_event().filter(|event| event.kind() == kind);
             let event = event.ok_or_else(|| format!("the subject promises {kind}, the body is {found:?}"))?;
             RecordEvent::Agent(key, event)
         }
@@ -540,28 +540,4 @@ pub(crate) fn check_offer(
         return Ok(());
     }
     Err("the offer is not the one its subject names".into())
-}
-
-fn agent_event(body: Body) -> Option<AgentEvent> {
-    match body {
-        Body::Started(started) => Some(AgentEvent::Started(started)),
-        Body::ToolStarted(started) => Some(AgentEvent::ToolStarted(started)),
-        Body::Step(step) => Some(AgentEvent::Step(step)),
-        Body::Released(released) => Some(AgentEvent::Released(released)),
-        Body::Outcome(outcome) => Some(AgentEvent::Outcome(outcome)),
-        Body::Decided(_)
-        | Body::Offered(_)
-        | Body::Command(_)
-        | Body::Heartbeat(_)
-        | Body::Profile(_)
-        | Body::Live(_)
-        | Body::Control(_)
-        | Body::Context(_)
-        | Body::Call(_)
-        | Body::Bid(_)
-        | Body::Ask(_)
-        | Body::Accepted(_)
-        | Body::Error(_)
-        | Body::Stored(_) => None,
-    }
 }

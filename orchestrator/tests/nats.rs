@@ -13,30 +13,13 @@ use muster_shared::flow::{Goal, PlanDraft, TaskDraft, TaskOffered};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{RunState, RunStatus, StopReason};
 use muster_shared::secret::Redactor;
-use muster_support::foreign::Stranger;
+use muster_support::foreign::{Stranger, UNREADABLE};
 use support::{Fleet, Orchestrator, good, leaf};
 use tempfile::TempDir;
 
 fn tasks() -> Vec<TaskDraft> {
     vec![leaf("apples", &[]), leaf("pears", &[]), leaf("the sum", &["1", "2"])]
 }
-
-/// What foreign agents got wrong: the kind of entry, what it said, and the field to be named.
-const UNREADABLE: [(&str, &str, &str); 5] = [
-    ("outcome", r#"{"body":{"type":"outcome","content":{"ending":"success"}}}"#, "ending"),
-    (
-        "outcome",
-        r#"{"body":{"type":"outcome","content":{"ending":"done","usage":{"steps":2.5}}}}"#,
-        "body.content.usage.steps",
-    ),
-    (
-        "outcome",
-        r#"{"body":{"type":"outcome","content":{"ending":"done","product":{"conclusion":"x"}}}}"#,
-        "body.content.product",
-    ),
-    ("started", r#"{"body":{"type":"started","content":{"attempt":1}}}"#, "ack"),
-    ("outcome", "I am done.", "not valid"),
-];
 
 /// Who has begun a task of a run.
 async fn at_work(fleet: &Fleet, run: RunId, task: &TaskId) -> AgentId {

@@ -11,7 +11,7 @@ pub(crate) struct JsonArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SchemaArgs {
-    /// Which form.
+    /// Schema format.
     #[arg(long, value_enum, default_value_t = SchemaForm::JsonSchema)]
     pub(crate) form: SchemaForm,
     /// Same as --form asyncapi.
@@ -27,7 +27,7 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaForm {
     /// JSON Schema of the envelope.
     JsonSchema,
-    /// AsyncAPI: subjects and what travels on them.
+    /// AsyncAPI: subjects and their messages.
     Asyncapi,
 }
 
@@ -40,7 +40,7 @@ impl SchemaArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConfigArgs {
-    /// Only settings whose name begins so, such as `limits`.
+    /// Only settings with this prefix, such as `limits`.
     pub(crate) prefix: Option<String>,
     /// Show every setting, instead of those that most people begin with and those that were set.
     #[arg(long)]

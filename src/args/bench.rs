@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// What is measured.
+/// Run chaos tests and benchmarks on a private fleet.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
@@ -11,46 +11,45 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Bench {
-    /// Many short runs while processes are killed and frozen at random: nothing may be lost, doubled or repeated.
+    /// Run many short runs while killing and freezing random processes; check that no work is lost or done twice.
     Chaos {
-        /// How many runs.
+        /// Number of runs.
         #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         runs: u32,
-        /// Over how many fleets of different shapes the runs are spread.
+        /// Number of differently shaped fleets to spread the runs over.
         #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         shapes: u32,
-        /// The number of the first shape, to try one again.
+        /// Number of the first shape; use it to repeat one.
         #[arg(long, default_value_t = 0, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..1_000))]
         first: u32,
-        /// Leave the folders of fleets in which some run was slow or went wrong, or nothing was written for 5 s: records,
-        /// logs and `muster ps`.
+        /// Keep the folder (records, logs, `muster ps`) of each fleet with a slow or failed run, or without a write for 5 s.
         #[arg(long)]
         keep: bool,
-        /// Runs at once.
+        /// Number of concurrent runs.
         #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=64))]
         at_once: u32,
-        /// Servers of the bus: one, or three that keep three copies and of which one at a time is killed.
+        /// NATS servers: 1, or a cluster of 3 with three replicas, of which one at a time is killed.
         #[arg(long, value_enum, default_value = "1")]
         servers: Servers,
-        /// What the choice of victims begins with.
+        /// Seed of the random faults.
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// One task of very many steps: what a step costs at the end, by what it costs at the beginning.
+    /// Measure how the cost of a step grows over a long task.
     Steps {
-        /// How many steps.
+        /// Number of steps.
         #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(200..=5_000))]
         steps: u32,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// How long it takes to go on after the kill of an agent, an orchestrator and the server.
+    /// Measure the recovery time after killing an agent, an orchestrator and the server.
     Recovery {
-        /// How many runs go on meanwhile, for each of the three.
+        /// Number of concurrent runs for each of the three.
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         runs: u32,
         /// Print JSON.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-/// Look after blueprints: plans written beforehand, with parameters.
+/// Manage blueprints: plan templates with parameters.
 ///
-/// A blueprint is a TOML file `NAME.toml` in one of the folders of `agent.blueprints` (`blueprints` beside the fleet
-/// when nothing is set), or one that comes with Muster.
+/// A blueprint is a TOML file `NAME.toml` in a folder of `agent.blueprints` (default: `blueprints` beside the fleet), or
+/// one that is built in.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -23,13 +23,13 @@ pub(crate) struct BlueprintArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum BlueprintAction {
-    /// List the blueprints that can be called by name.
+    /// List blueprints.
     List(BlueprintListArgs),
-    /// Say what is wrong with a blueprint, with line and column.
+    /// Check a blueprint; errors name line and column.
     Check(BlueprintNameArgs),
     /// Print a blueprint.
     Show(BlueprintNameArgs),
-    /// Make a blueprint of the plan of a run that completed.
+    /// Save the plan of a completed run as a blueprint.
     Save(BlueprintSaveArgs),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct BlueprintListArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BlueprintNameArgs {
-    /// The name of a blueprint, or a file.
+    /// Blueprint name or file.
     #[arg(value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) blueprint: String,
     /// Print JSON.
@@ -52,11 +52,11 @@ pub(crate) struct BlueprintNameArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BlueprintSaveArgs {
-    /// The run: its id, the end of it that is shown, or `last`.
+    /// Run id, the last digits of it, or `last`.
     pub(crate) run: String,
-    /// What the blueprint is to be called.
+    /// Name of the new blueprint.
     pub(crate) name: String,
-    /// The file to write; NAME.toml in the first folder of `agent.blueprints` when absent.
+    /// File to write; default: NAME.toml in the first folder of `agent.blueprints`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Print JSON.

@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-/// Look after what could not be processed: messages nobody understood, tasks that agents kept dying of.
+/// Manage dead letters: unreadable messages and quarantined tasks.
 ///
-/// What cannot be processed is kept as it came, with the reason, for `bus.dead_age`.
+/// A dead letter keeps the original message and the reason for `bus.dead_age`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeadArgs {
     #[command(subcommand)]
@@ -15,17 +15,17 @@ pub(crate) struct DeadArgs {
 pub(crate) enum DeadAction {
     /// List the newest dead letters, oldest first.
     List(DeadListArgs),
-    /// Show one with all that is known of it.
+    /// Show a dead letter.
     Show(DeadLetterArgs),
-    /// Try it once more where it came from: a command is sent again, a task is offered anew.
+    /// Retry a dead letter: resend the command, or offer the task again.
     Retry(DeadLetterArgs),
-    /// Throw it away.
+    /// Delete a dead letter.
     Drop(DeadLetterArgs),
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeadListArgs {
-    /// How many.
+    /// Maximum number of letters.
     #[arg(long, short = 'n', default_value_t = 50)]
     pub(crate) limit: usize,
     /// Print JSON.
@@ -35,7 +35,7 @@ pub(crate) struct DeadListArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DeadLetterArgs {
-    /// The letter's number, as `muster dead list` shows it.
+    /// Number of the letter, as `muster dead list` shows it.
     #[arg(value_name = "SEQ")]
     pub(crate) seq: u64,
     /// Print JSON.

@@ -8,11 +8,11 @@ use muster_shared::ids::{AgentId, Role};
 
 use super::read::{parse_role, parse_scale, parse_span};
 
-/// Bring up a local fleet and watch over it.
+/// Start a local fleet and supervise it.
 ///
-/// Starts a NATS server when no URL is set (its store is kept under .muster/nats), an orchestrator, and a
-/// process for each role. What dies is started again, later each time; what dies too often is given up, and
-/// that is said. Logs of each process are in .muster/log.
+/// Starts a NATS server unless a URL is set (data in .muster/nats), an orchestrator, and a process for each role. Restarts
+/// processes that die, with increasing delays; reports those that die too often and stops restarting them. Logs are in
+/// .muster/log.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,46 +21,46 @@ Examples:
   muster up --scale fact_checker=2
   muster up --detach; muster run \"…\"; muster down")]
 pub(crate) struct UpArgs {
-    /// Processes of a role or specialist (0 for none), such as worker=4. May be repeated.
+    /// Number of processes of a role or specialist, such as worker=4; 0 for none; repeatable.
     #[arg(long, value_name = "ROLE=N", value_parser = parse_scale)]
     pub(crate) scale: Vec<(String, u16)>,
-    /// Go on in the background once the fleet is up, that is, once every process has joined and takes work.
+    /// Run in the background; returns once every process has joined and takes tasks.
     #[arg(short, long)]
     pub(crate) detach: bool,
-    /// Print changes only as JSON, one object a line.
+    /// Print status changes as JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Set for the process that goes on in the background.
+    /// Set for the background process.
     #[arg(long, hide = true)]
     pub(crate) in_background: bool,
-    /// Set for the fleet of a run: it ends when no run uses it any more.
+    /// Set for the fleet of a run: it stops when no run uses it any more.
     #[arg(long, hide = true)]
     pub(crate) while_used: bool,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DownArgs {
-    /// Print what was stopped as JSON.
+    /// Print the stopped processes as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Be an agent of a role, until told to stop.
+/// Run an agent.
 ///
-/// Joins the fleet of the settings' URL, or the local fleet of this folder, and takes tasks at once.
-/// SIGTERM and Ctrl-C end it in good order: what it holds is handed over.
+/// Joins the fleet at the URL of the settings, or the local fleet of this folder, and takes tasks.
+/// SIGTERM and Ctrl-C stop it gracefully: it hands over its tasks.
 ///
-/// A file NAME.agent.md defines a specialist: a role of your own, with instructions, tools, limits and a contract.
-/// Planners learn of it as soon as it has joined.
+/// A file NAME.agent.md defines a specialist: a custom role with instructions, tools, limits and a contract.
+/// Planners can use it as soon as it has joined.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  muster agent worker\n  muster --url nats://10.0.0.5:4222 agent researcher\n  muster agent deploy/examples/fact-checker.agent.md\n  muster agent --check mine.agent.md"
 )]
 pub(crate) struct AgentArgs {
-    /// planner, researcher, worker, reflector, refiner or writer; or a file that defines a specialist.
+    /// Role (planner, researcher, worker, reflector, refiner or writer) or specialist file.
     #[arg(value_name = "ROLE|FILE", value_parser = parse_kind, value_hint = ValueHint::FilePath)]
     pub(crate) kind: AgentKind,
-    /// Only check the file: say what it defines, or what is wrong and where.
+    /// Only check the specialist file and print what it defines.
     #[arg(long)]
     pub(crate) check: bool,
     /// With --check: print JSON.
@@ -86,39 +86,38 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
     parse_role(text).map(AgentKind::BuiltIn).map_err(unknown)
 }
 
-/// Check an agent of any language against the protocol, and say what it does wrong.
+/// Check that an agent keeps the protocol.
 ///
-/// The agent is given four tasks: one like any other, one that somebody else began, one that is closed already, and one
-/// that is cancelled. What it writes is watched. With a command after `--`, a bus of its own is brought up and the command
-/// started, with its address in NATS_URL; else the agent is looked for in the fleet, and the tasks stay in its record.
-/// Takes as long as the tasks and one heartbeat do.
-/// docs/agents.md has the protocol.
+/// Gives the agent four tasks: a normal one, one that another agent started, one that is closed, and one that is
+/// cancelled; then checks the messages of the agent. With a command after `--`, starts a private bus and the command, with
+/// the address in NATS_URL; otherwise tests an agent of the running fleet, and the tasks stay in its log.
+/// docs/agents.md describes the protocol.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json\n\nExit codes:\n  0  it keeps the protocol, as far as was seen\n  1  it breaks the protocol, or is not there: each fault is named, with how to mend it\n  2  wrong usage, or the command cannot be started\n  3  the bus cannot be reached or used"
+    after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json\n\nExit codes:\n  0  no violation was found\n  1  the agent violates the protocol or is not there: each violation is listed, with how to fix it\n  2  invalid arguments, or the command cannot be started\n  3  the bus cannot be reached or used"
 )]
 pub(crate) struct ConformArgs {
-    /// The agent, by its id; any that is there when left out.
+    /// Agent id; default: any agent.
     pub(crate) agent: Option<AgentId>,
-    /// An agent of this role.
+    /// Test an agent of this role.
     #[arg(long, value_name = "ROLE", conflicts_with = "agent")]
     pub(crate) role: Option<String>,
-    /// Time for each of the tasks.
+    /// Time limit of each task.
     #[arg(long, value_name = "TIME", value_parser = parse_span, default_value = "30s")]
     pub(crate) limit: Duration,
-    /// What the agent is asked to do.
+    /// Goal of the tasks.
     #[arg(long, value_name = "GOAL", conflicts_with = "task")]
     pub(crate) goal: Option<String>,
-    /// The task it is given, as one of a plan file is written: name, goal, expected_output, needs (.json, .toml, .yaml).
+    /// File with the task, written as in a plan file: name, goal, expected_output, needs (.json, .toml or .yaml).
     #[arg(long, value_name = "FILE")]
     pub(crate) task: Option<PathBuf>,
-    /// Fail too when something was not seen.
+    /// Fail as well when a check could not be made.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The command that starts the agent.
+    /// Command that starts the agent.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

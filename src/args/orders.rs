@@ -2,21 +2,60 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use muster_shared::ids::TaskIndex;
 
+use super::people::{AnswerArgs, ApproveArgs, RejectArgs};
 use super::read::parse_span;
 use crate::place::Place;
+
+/// The commands that steer a run.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum SteerCommand {
+    /// Cancel a run.
+    Cancel(OrderArgs),
+    /// Pause a run.
+    Pause(OrderArgs),
+    /// Resume a paused run.
+    Resume(ResumeArgs),
+    /// Skip a task and its subtasks; dependent tasks run without its result.
+    Skip(TaskArgs),
+    /// Run a task again, with all tasks that used its result.
+    Redo(TaskArgs),
+    /// Edit the goal of a run or of a task.
+    Edit(EditArgs),
+    /// Answer a question of a run.
+    Answer(AnswerArgs),
+    /// Approve the plan of a run, or that it continues.
+    Approve(ApproveArgs),
+    /// Reject the plan of a run and say what to change.
+    Reject(RejectArgs),
+}
+
+impl SteerCommand {
+    /// The run, the reason, and how the answer is waited for and printed.
+    pub(crate) const fn order(&self) -> &OrderArgs {
+        match self {
+            Self::Cancel(order) | Self::Pause(order) => order,
+            Self::Resume(args) => &args.order,
+            Self::Skip(args) | Self::Redo(args) => &args.order,
+            Self::Edit(args) => &args.order,
+            Self::Answer(args) => &args.order,
+            Self::Approve(args) => &args.order,
+            Self::Reject(args) => &args.order,
+        }
+    }
+}
 
 /// What is asked of a run, and how long its record is watched for the answer.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OrderArgs {
-    /// The run: its id, the end of it that is shown, or `last`; `last/1-2` is the run that task 1-2 has of its own.
+    /// Run id, the last digits of it, or `last`; `last/1-2` is the child run of task 1-2.
     pub(crate) run: String,
-    /// Why. It is recorded, and whoever works on it is told.
+    /// Reason; kept in the log and passed on to the agents concerned.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) reason: String,
-    /// How long to wait until it is on record; after that it is kept all the same.
+    /// Time to wait until the request is in the log of the run. It stays queued after that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_span)]
     pub(crate) wait: Duration,
     /// Print JSON.
@@ -24,16 +63,16 @@ pub(crate) struct OrderArgs {
     pub(crate) json: bool,
 }
 
-/// Let a run that is paused go on.
+/// Resume a paused run.
 ///
-/// What was in hand goes on after its last step, with new time. The deadline of the run went on during the pause;
-/// --deadline sets a later one.
+/// Tasks continue after their last step, with a new time limit. The deadline of the run is not extended by the pause;
+/// --deadline sets a new one.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  muster resume last --deadline 30m")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// Time for the run from now on, such as 90s, 10m or 1h30m.
+    /// New deadline of the run, counted from now, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) deadline: Option<Duration>,
 }
@@ -45,13 +84,13 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct TaskArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The task, such as 1-2; `muster show` lists them. 1-2/1-1 is the task 1-1 of the run that 1-2 has of its own.
+    /// Task, such as 1-2; `muster show` lists them. 1-2/1-1 is task 1-1 in the child run of 1-2.
     pub(crate) task: Place<TaskIndex>,
 }
 
-/// Change the goal of a run or of a task.
+/// Edit the goal of a run or of a task.
 ///
-/// A task that was begun is done again, with whatever used its result. For a new goal of the run, its plan is refined.
+/// A task that has started is run again, with all tasks that used its result. A new goal of the run refines its plan.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  muster edit last 1-2 --goal \"Look at 2024 only\"\n  muster edit last --editor"
@@ -59,12 +98,12 @@ pub(crate) struct TaskArgs {
 pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The task whose goal it is; without one, the goal of the run. 1-2/1-1 is in the run that 1-2 has of its own.
+    /// Task whose goal to edit; default: the run. 1-2/1-1 is task 1-1 in the child run of 1-2.
     pub(crate) task: Option<Place<TaskIndex>>,
-    /// The goal as it is to be.
+    /// New goal.
     #[arg(long, value_name = "TEXT", required_unless_present = "editor", conflicts_with = "editor")]
     pub(crate) goal: Option<String>,
-    /// Change the goal in $VISUAL or $EDITOR.
+    /// Edit the goal in $VISUAL or $EDITOR.
     #[arg(long)]
     pub(crate) editor: bool,
 }

@@ -12,16 +12,16 @@ use crate::place::Place;
 
 /// List the questions that wait for a person.
 ///
-/// Those of the runs within a run are listed with its own. Each says what is taken for the answer when nobody gives one, and when that will be.
+/// Includes the questions of child runs. Each shows the default answer and when it takes effect.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  muster questions\n  muster questions last --all")]
 pub(crate) struct QuestionsArgs {
-    /// Of one run only: its id, the end of it that is shown, or `last`.
+    /// Only of this run: run id, the last digits of it, or `last`.
     pub(crate) run: Option<String>,
-    /// Also those that were answered.
+    /// Include answered questions.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Look at so many of the newest runs.
+    /// Number of newest runs to search.
     #[arg(short = 'n', long, default_value_t = 100, value_name = "N")]
     pub(crate) limit: usize,
     /// Print JSON.
@@ -37,38 +37,37 @@ pub(crate) struct QuestionsArgs {
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// The question, by its number in the run; `muster questions` lists them. 1-2/1 is question 1 of the run that task
-    /// 1-2 has of its own.
+    /// Question number; `muster questions` lists them. 1-2/1 is question 1 of the child run of task 1-2.
     pub(crate) question: Place<QuestionId>,
-    /// The answer.
+    /// Answer.
     #[arg(required_unless_present = "choice", conflicts_with = "choice")]
     pub(crate) text: Option<String>,
-    /// One of the choices, by its number.
+    /// Number of the choice to answer with.
     #[arg(long, value_name = "N")]
     pub(crate) choice: Option<usize>,
 }
 
-/// Show what the tasks of a run know in common, or write a value of it.
+/// Show the shared context of a run, or write a value to it.
 ///
-/// Each value has a version. Whoever writes one names the version that they saw (0 for a new one); a write that comes too
-/// late is refused with what there is.
+/// Each value has a version. A write names the version it replaces (0 for a new key) and is refused when the value has
+/// changed since.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   muster context last
   muster context last limit --json
-  muster context last --write limit=20          # a new value
-  muster context last --write limit=25 --seen 1 # a value that has version 1")]
+  muster context last --write limit=20          # create a value
+  muster context last --write limit=25 --seen 1 # replace version 1")]
 pub(crate) struct ContextArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// Only this key; all that begin with it when it ends with `*`.
+    /// Only this key; a trailing `*` matches a prefix.
     #[arg(conflicts_with = "write")]
     pub(crate) key: Option<String>,
-    /// Write this value: JSON, else a text.
+    /// Value to write: JSON, else plain text.
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_value)]
     pub(crate) write: Option<(String, Value)>,
-    /// The version that you saw.
+    /// Version that the write replaces.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "write")]
     pub(crate) seen: u32,
 }
@@ -80,10 +79,10 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, Value), String> {
     Ok((key.trim().to_owned(), value))
 }
 
-/// Approve what a run asks about: its plan, or whether to go on.
+/// Approve the plan of a run, or that it continues.
 ///
-/// A plan may be edited first, as TOML: in an editor, or given in a file. One that cannot be carried out is refused with
-/// the reasons, and the run waits on.
+/// The plan can be edited first, as TOML: in an editor or from a file. An invalid plan is refused with the reasons, and the
+/// run keeps waiting.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  muster approve last\n  muster approve last --edit\n  muster approve last --show > plan.toml; muster approve last --plan plan.toml"
@@ -91,26 +90,26 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, Value), String> {
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// Change the plan in $VISUAL or $EDITOR first.
+    /// Edit the plan in $VISUAL or $EDITOR first.
     #[arg(long, conflicts_with_all = ["plan", "show"])]
     pub(crate) edit: bool,
-    /// The plan as it is to be: a file of TOML, as --show prints it, or of JSON.
+    /// File with the edited plan: TOML, as --show prints it, or JSON.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "show")]
     pub(crate) plan: Option<PathBuf>,
-    /// Print the plan as TOML and approve nothing.
+    /// Print the plan as TOML without approving it.
     #[arg(long)]
     pub(crate) show: bool,
 }
 
-/// Reject what a run asks about, and say what is to be different.
+/// Reject the plan of a run and say what to change.
 ///
-/// The plan is changed by that, and asked about again. `muster cancel` stops the run instead.
+/// The plan is changed accordingly and waits for approval again. `muster cancel` stops the run instead.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  muster reject last \"Leave out the history, and compare prices\"")]
 pub(crate) struct RejectArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,
-    /// What is to be different.
+    /// What to change.
     pub(crate) feedback: String,
 }
 
@@ -120,6 +119,6 @@ pub(crate) fn parse_review(text: &str) -> Result<ReviewPolicy, String> {
         "auto" => Ok(ReviewPolicy::Auto),
         "ask" => Ok(ReviewPolicy::Ask),
         "ask-if-risky" => Ok(ReviewPolicy::AskIfRisky),
-        other => Err(format!("{other:?} is no policy of review: use auto, ask or ask-if-risky")),
+        other => Err(format!("{other:?} is not a review policy: use auto, ask or ask-if-risky")),
     }
 }

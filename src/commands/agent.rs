@@ -49,7 +49,7 @@ async fn work(app: &App, kind: AgentKind, definition: Option<Definition>) -> Res
             None => Box::pin(run_agent(bus, role.clone(), settings, redactor, stop)).await,
         };
         worked.map_err(|error| {
-            Failure::failed(format!("the {role} cannot go on: {error}"))
+            Failure::failed(format!("the {role} stopped: {error}"))
                 .help("`muster doctor` checks the bus and the models")
         })
     };
@@ -67,7 +67,7 @@ fn settings(app: &App) -> AgentSettings {
 
 fn not_a_file(path: &Path) -> Failure {
     Failure::usage(format!("{} defines no specialist", path.display()))
-        .help("name a role that comes with Muster, or a file NAME.agent.md")
+        .help("name a built-in role or a file NAME.agent.md")
 }
 
 /// Says what a file defines.
@@ -77,7 +77,7 @@ fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Fail
             AgentKind::BuiltIn(role) => role.clone(),
             AgentKind::File(path) => return Err(not_a_file(path)),
         };
-        return Err(Failure::usage(format!("{role} comes with Muster; there is no file to check"))
+        return Err(Failure::usage(format!("{role} is a built-in role: there is no file to check"))
             .help("`muster agent --check NAME.agent.md` checks a file"));
     };
     if args.json {

@@ -68,7 +68,7 @@ async fn copy(
         let path = WorkspacePath::parse(&file.path)
             .map_err(|error| Failure::failed(format!("a file of the run cannot be copied: {error}")))?;
         let Some(bytes) = reading.bus.files().read(run, path.as_str()).await.map_err(bus_failure)? else {
-            return Err(Failure::failed(format!("{path} was taken away meanwhile"))
+            return Err(Failure::failed(format!("{path} was removed in the meantime"))
                 .help("list the files again with `muster artifacts`"));
         };
         let target = args.output.join(path.as_str());
@@ -100,8 +100,8 @@ fn write(folder: &Path, target: &Path, bytes: &[u8], force: bool) -> Result<(), 
     let deepest = parent.ancestors().find(|above| above.exists()).unwrap_or(folder);
     let is_outside = |path: &Path| real(path).map(|path| !path.starts_with(&inside));
     if is_outside(deepest).map_err(|error| cannot(&error))? {
-        return Err(Failure::failed(format!("{} leads out of {}", target.display(), folder.display()))
-            .help("a link is in the way: remove it, or choose another folder with -o"));
+        return Err(Failure::failed(format!("{} points outside {}", target.display(), folder.display()))
+            .help("a symbolic link is in the way: remove it, or choose another folder with -o"));
     }
     std::fs::create_dir_all(parent).map_err(|error| cannot(&error))?;
     if force {

@@ -77,7 +77,7 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
     let (program, server) = programs(app)?;
     let steps = usize::try_from(steps).unwrap_or(usize::MAX);
     let work = move || growth::measure(&program, Some(&server), steps, ENDS);
-    let failed = |error: String| Failure::failed(format!("the long task broke off: {error}"));
+    let failed = |error: String| Failure::failed(format!("the steps benchmark failed: {error}"));
     let grown = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
     let grown = grown.map_err(|error| failed(error.to_string()))?;
     if json {
@@ -134,6 +134,6 @@ async fn undergo(ordeal: Ordeal) -> Result<ChaosResult, Failure> {
     };
     let verdict = tokio::task::spawn_blocking(move || ordeal.undergo(&stop, tell)).await;
     watch.abort();
-    let failed = |error: String| Failure::failed(format!("the ordeal broke off: {error}"));
+    let failed = |error: String| Failure::failed(format!("the chaos test failed: {error}"));
     verdict.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::ContextEntry;
-use muster_shared::wire::Command;
+use muster_shared::run::RequestAction;
 use serde_json::{Value, json};
 
-use super::order::Target;
 use super::select;
+use super::steer::Target;
 use crate::app::App;
 use crate::args::ContextArgs;
 use crate::exit::{Exit, Failure};
@@ -24,8 +24,8 @@ pub(super) async fn context(app: &App, args: &ContextArgs) -> Result<Exit, Failu
     };
     let value = redacted(app, value);
     let target = Target::find(app, &args.order.run).await?;
-    let (run, version, reason) = (target.run, args.seen, args.order.reason.clone());
-    target.order(&args.order, Command::SetContext { run, key, value, version, reason, id: None }).await
+    let action = RequestAction::SetContext { key, value, version: args.seen };
+    target.ask(&args.order, action, args.order.reason.clone()).await
 }
 
 /// The value without secrets. What is no JSON any more without them is kept as a text.

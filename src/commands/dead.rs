@@ -6,9 +6,9 @@ use muster_bus::{Bus, DeadLetter, Origin};
 use muster_shared::ids::{RunId, Seq, TaskId};
 use serde_json::{Value, json};
 
-use super::redo;
+use super::steer;
 use crate::app::{App, bus_failure};
-use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, TaskArgs};
+use crate::args::{DeadAction, DeadLetterArgs, DeadListArgs, OrderArgs, SteerCommand, TaskArgs};
 use crate::exit::{Exit, Failure};
 use crate::place::Place;
 use crate::{output, render};
@@ -60,11 +60,11 @@ async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Fail
             Ok(exit)
         }
         Origin::Elsewhere => Err(Failure::usage(format!(
-            "dead letter {} came on {}, which nothing is sent to again",
+            "dead letter {} came on {}, which cannot be retried",
             args.seq,
             render::figures::one_line(&letter.subject, 80)
         ))
-        .help("`muster dead drop` throws it away")),
+        .help("`muster dead drop` deletes it")),
     }
 }
 
@@ -72,16 +72,17 @@ async fn retry(app: &App, bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Fail
 async fn offer_anew(app: &App, args: &DeadLetterArgs, run: RunId, task: &TaskId) -> Result<Exit, Failure> {
     let TaskId::Leaf(index) = task else {
         return Err(Failure::usage(format!(
-            "{task} cannot be done again by itself: it follows from the tasks of the plan"
+            "{task} cannot be run again on its own: it depends on the tasks of the plan"
         ))
         .help(format!(
-            "have one of those done again with `muster redo`; `muster show {}` lists them",
+            "run one of those again with `muster redo`; `muster show {}` lists them",
             run.short()
         )));
     };
     let reason = format!("dead letter {} is tried again", args.seq);
     let order = OrderArgs { run: run.to_string(), reason, wait: WAIT, json: args.json };
-    redo::redo(app, &TaskArgs { order, task: Place::of(index.clone()) }).await
+    let task = TaskArgs { order, task: Place::of(index.clone()) };
+    steer::steer(app, &SteerCommand::Redo(task)).await
 }
 
 async fn discard(bus: &Bus, args: &DeadLetterArgs) -> Result<Exit, Failure> {
@@ -103,6 +104,6 @@ async fn find(bus: &Bus, seq: u64) -> Result<DeadLetter, Failure> {
     let found = bus.dead().get(Seq(seq)).await.map_err(bus_failure)?;
     found.ok_or_else(|| {
         Failure::usage(format!("there is no dead letter {seq}"))
-            .help("`muster dead list` shows those there are, with their numbers")
+            .help("`muster dead list` lists the dead letters with their numbers")
     })
 }

@@ -131,7 +131,7 @@ fn is_recent(version: &str) -> bool {
 async fn bus(app: &App) -> Vec<Check> {
     let Some(url) = app.url() else {
         let mut checks =
-            vec![Check::ok("bus", "no fleet is up here; `muster run` and `muster up` start one")];
+            vec![Check::ok("bus", "no fleet is running here; `muster run` and `muster up` start one")];
         checks.extend(super::integrity::check_at_rest(app).await);
         return checks;
     };

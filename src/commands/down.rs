@@ -12,7 +12,7 @@ use crate::output;
 /// Asks the supervisor to end, and ends what is left over when it is gone.
 pub(super) async fn down(app: &App, args: &DownArgs) -> Result<Exit, Failure> {
     let Some(state) = app.fleet.read() else {
-        output::note(&format!("no fleet is up in {}", app.fleet.path().display()));
+        output::note(&format!("no fleet is running in {}", app.fleet.path().display()));
         if args.json {
             output::json(&json!({ "stopped": [] }))?;
         }

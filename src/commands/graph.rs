@@ -18,7 +18,7 @@ pub(super) async fn graph(app: &App, args: &GraphArgs) -> Result<Exit, Failure> 
     let state = found?;
     let Some(plan) = &state.plan else {
         return Err(Failure::failed(format!("run {} has no plan yet", state.id.short()))
-            .help("`muster show` tells how far it is"));
+            .help("`muster show` shows its progress"));
     };
     let text = match args.format {
         GraphForm::Mermaid => graph::mermaid(plan, &state),

@@ -1,43 +1,34 @@
-//! The commands, one file each.
+//! The commands: one file each, and one for those that steer a run.
 
 mod agent;
-mod answer;
-mod approve;
 mod artifacts;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
-mod cancel;
 mod config;
 mod conform;
 mod context;
 mod dead;
 mod doctor;
 mod down;
-mod edit;
 mod fork;
 mod graph;
 mod integrity;
 mod manual;
 mod models;
 mod orchestrator;
-mod order;
-mod pause;
 mod plan_file;
 mod prompt;
 mod ps;
 mod questions;
-mod redo;
-mod reject;
 mod rejoin;
 mod replay;
-mod resume;
 mod run;
 mod runs;
 mod schema;
 mod select;
 mod show;
-mod skip;
+mod steer;
 mod tap;
 mod trace;
 mod up;
@@ -57,43 +48,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         other => other,
     };
     let app = App::open(&global)?;
-    let speaker = match &command {
-        Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
-        #[cfg(feature = "bench")]
-        Command::Bench(_) => Speaker::Command,
-        Command::Run(_)
-        | Command::Down(_)
-        | Command::Ps(_)
-        | Command::Runs(_)
-        | Command::Show(_)
-        | Command::Artifacts(_)
-        | Command::Graph(_)
-        | Command::Trace(_)
-        | Command::Prompt(_)
-        | Command::Replay(_)
-        | Command::Fork(_)
-        | Command::Tap(_)
-        | Command::Cancel(_)
-        | Command::Pause(_)
-        | Command::Resume(_)
-        | Command::Skip(_)
-        | Command::Redo(_)
-        | Command::Edit(_)
-        | Command::Context(_)
-        | Command::Questions(_)
-        | Command::Answer(_)
-        | Command::Approve(_)
-        | Command::Reject(_)
-        | Command::Dead(_)
-        | Command::Blueprint(_)
-        | Command::Doctor(_)
-        | Command::Config(_)
-        | Command::Conform(_)
-        | Command::Schema(_)
-        | Command::Completions { .. }
-        | Command::Man { .. } => Speaker::Command,
-    };
-    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
+    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker(&command))?;
     for warning in &app.loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -111,17 +66,9 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Graph(args) => graph::graph(&app, &args).await?,
         Command::Replay(args) => replay::replay(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
-        Command::Cancel(args) => cancel::cancel(&app, &args).await?,
-        Command::Pause(args) => pause::pause(&app, &args).await?,
-        Command::Resume(args) => resume::resume(&app, &args).await?,
-        Command::Skip(args) => skip::skip(&app, &args).await?,
-        Command::Redo(args) => redo::redo(&app, &args).await?,
-        Command::Edit(args) => edit::edit(&app, &args).await?,
-        Command::Context(args) => context::context(&app, &args).await?,
         Command::Questions(args) => questions::questions(&app, &args).await?,
-        Command::Answer(args) => answer::answer(&app, &args).await?,
-        Command::Approve(args) => approve::approve(&app, &args).await?,
-        Command::Reject(args) => reject::reject(&app, &args).await?,
+        Command::Context(args) => context::context(&app, &args).await?,
+        Command::Steer(command) => steer::steer(&app, &command).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Agent(args) => agent::agent(&app, args).await?,
@@ -134,4 +81,36 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
     };
     Ok(exit)
+}
+
+/// Who writes the log: a process of the fleet, or a command at a terminal.
+const fn speaker(command: &Command) -> Speaker {
+    match command {
+        Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
+        #[cfg(feature = "bench")]
+        Command::Bench(_) => Speaker::Command,
+        Command::Run(_)
+        | Command::Down(_)
+        | Command::Ps(_)
+        | Command::Runs(_)
+        | Command::Show(_)
+        | Command::Artifacts(_)
+        | Command::Graph(_)
+        | Command::Trace(_)
+        | Command::Prompt(_)
+        | Command::Replay(_)
+        | Command::Fork(_)
+        | Command::Tap(_)
+        | Command::Questions(_)
+        | Command::Context(_)
+        | Command::Steer(_)
+        | Command::Dead(_)
+        | Command::Blueprint(_)
+        | Command::Doctor(_)
+        | Command::Config(_)
+        | Command::Conform(_)
+        | Command::Schema(_)
+        | Command::Completions { .. }
+        | Command::Man { .. } => Speaker::Command,
+    }
 }

@@ -10,7 +10,7 @@ use crate::signals::StopSignals;
 pub(super) async fn orchestrator(app: &App) -> Result<Exit, Failure> {
     if let Some(wrong) = app.settings().orchestrator.domains.iter().find(|name| !is_domain(name)) {
         let wrong = GoalError::NoDomain { name: wrong.chars().take(MAX_DOMAIN_BYTES).collect() };
-        return Err(Failure::usage(wrong.to_string()).help("mend `orchestrator.domains` in the settings"));
+        return Err(Failure::usage(wrong.to_string()).help("fix `orchestrator.domains` in the settings"));
     }
     let stop = StopSignals::listen()?.into_token();
     let url = app.url().ok_or_else(no_fleet)?;

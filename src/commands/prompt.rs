@@ -59,7 +59,7 @@ fn missing(entries: &[Entry], sent: &[SentRequest], args: &PromptArgs) -> Failur
         let mut steps: Vec<String> = sent.iter().map(|sent| sent.step.to_string()).collect();
         steps.dedup();
         let what = args.step.map_or_else(|| "such a request".to_owned(), |step| format!("step {step}"));
-        return Failure::usage(format!("the record has no request for {what} of task {task}")).help(format!(
+        return Failure::usage(format!("the record has no prompt for {what} of task {task}")).help(format!(
             "there are requests for steps {}",
             render::figures::one_line(&steps.join(", "), 200)
         ));

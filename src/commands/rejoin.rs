@@ -31,7 +31,7 @@ pub(super) async fn or_rejoin<T>(
 fn begin_anew(url: &str) -> Failure {
     output::note(&format!("the fleet is up again, at {url}; joining it there"));
     let failed = |error: std::io::Error| {
-        Failure::bus(format!("the fleet is at {url} now, and this process cannot begin anew: {error}"))
+        Failure::bus(format!("the fleet is at {url} now, and this process cannot restart itself: {error}"))
             .help("start it again")
     };
     match std::env::current_exe() {

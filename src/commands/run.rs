@@ -84,7 +84,7 @@ pub(super) async fn wait_for(
 
 /// The person stopped us before there was a run to stop.
 fn stopped_before(what: &str) -> Failure {
-    Failure::new(Exit::Stopped, format!("stopped before {what}: no run was begun"))
+    Failure::new(Exit::Stopped, format!("stopped before {what}: no run was started"))
 }
 
 async fn ask(
@@ -188,11 +188,8 @@ async fn follow(bus: &Bus, earlier: &str, goal: &mut Goal) -> Result<(), Failure
     let run = select::run(bus, earlier).await?;
     let state = select::fold(run, &select::entries(bus, run).await?)?;
     if !state.status.is_ended() {
-        return Err(Failure::usage(format!(
-            "run {} has not ended: there is no answer to follow yet",
-            run.short()
-        ))
-        .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
+        return Err(Failure::usage(format!("run {} has not ended: it cannot be continued yet", run.short()))
+            .help(format!("wait for it (`muster trace {} --follow`), or cancel it", run.short())));
     }
     goal.conversation = conversation::follow(&state.goal.conversation, turn(&state));
     if goal.corpus.is_none() {
@@ -246,7 +243,7 @@ async fn submit(bus: &Bus, run: RunId, goal: Goal) -> Result<RunId, Failure> {
             Err(error @ BusError::TimedOut { .. }) => {
                 let id = run.as_uuid();
                 return Err(bus_failure(error).help(format!(
-                    "whether the goal arrived is not known: ask again with --run-id {id}, and it is one run in any case"
+                    "the goal may have arrived: try again with --run-id {id}; that never starts a second run"
                 )));
             }
             Err(error) => return Err(bus_failure(error)),

@@ -91,7 +91,7 @@ fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
     let short = state.id.short();
     match &state.plan {
         None => Err(Failure::usage(format!("run {short} has no plan yet"))
-            .help(format!("`muster show {short}` tells how far it is"))),
+            .help(format!("`muster show {short}` shows its progress"))),
         Some(plan) if !plan.tasks.contains_key(index) => {
             Err(Failure::usage(unknown_task(plan, index))
                 .help(format!("`muster show {short}` lists the tasks")))

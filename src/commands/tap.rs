@@ -55,7 +55,7 @@ fn print(app: &App, args: &TapArgs, tapped: &Tapped) -> Result<(), Failure> {
 }
 
 fn lost(why: &str) -> Failure {
-    Failure::bus(why).help("`muster up` brings a fleet up, and `muster tap` watches it again; `muster doctor` checks the way to the bus")
+    Failure::bus(why).help("`muster up` starts a fleet that `muster tap` can watch; `muster doctor` checks the connection to the bus")
 }
 
 fn message(tapped: &Tapped) -> Value {

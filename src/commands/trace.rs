@@ -107,7 +107,7 @@ async fn follow(app: &App, args: &TraceArgs, printer: &mut Printer<'_>) -> Resul
 fn lost(run: RunId, why: &str) -> Failure {
     let short = run.short();
     Failure::bus(format!("{why}, and run {short} has not ended")).help(format!(
-        "`muster up` brings the fleet back; `muster trace {short} --follow` follows the run again"
+        "`muster up` restarts the fleet; `muster trace {short} --follow` follows the run again"
     ))
 }
 

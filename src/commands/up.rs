@@ -84,7 +84,7 @@ async fn bring_up(app: &App, args: UpArgs) -> Result<Exit, Failure> {
     fleet.stop().await;
     drop(gate);
     if ended_by_itself {
-        return Err(Failure::failed(format!("the fleet has ended: {} died too often", given_up.join(", ")))
+        return Err(Failure::failed(format!("the fleet stopped: {} died too often", given_up.join(", ")))
             .help(format!("see why in {}", app.fleet.path().join("log").display())));
     }
     Ok(Exit::Completed)
@@ -128,7 +128,7 @@ fn change_json(name: &str, change: &MemberChange) -> Value {
 async fn detach(app: &App, args: &UpArgs) -> Result<Exit, Failure> {
     if let Some(state) = app.fleet.live() {
         return Err(Failure::failed(format!(
-            "a fleet is up already (process {}, {})",
+            "a fleet is already running (process {}, {})",
             state.supervisor.pid, state.url
         ))
         .help("use it as it is, or stop it with `muster down`"));

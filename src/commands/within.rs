@@ -31,7 +31,7 @@ fn newest(state: &RunState, task: &TaskIndex) -> Result<RunId, Failure> {
     let newest = of_it.max_by_key(|(_, child)| (child.generation, child.asked_at)).map(|(run, _)| *run);
     awaited.or(newest).ok_or_else(|| match &state.plan {
         Some(plan) if !plan.tasks.contains_key(task) => Failure::usage(unknown_task(plan, task)).help(help),
-        Some(_) | None => Failure::usage(format!("{task} of run {short} has no run of its own")).help(help),
+        Some(_) | None => Failure::usage(format!("{task} of run {short} has no child run")).help(help),
     })
 }
 
@@ -91,9 +91,9 @@ fn conflict(above: &RunState, task: &TaskId, run: RunId) -> Option<Failure> {
         let how = render::runs::word(above);
         return Some(
             Failure::usage(format!(
-                "run {short} belongs to {task} of run {outer}, which has ended ({how}): nothing more can be asked of it"
+                "run {short} belongs to {task} of run {outer}, which has ended ({how}): it cannot be changed any more"
             ))
-            .help(format!("`muster show {outer}` tells how; ask anew with `muster run`")),
+            .help(format!("`muster show {outer}` shows the result; start a new run with `muster run`")),
         );
     }
     let ended = state.map(|state| state.status).filter(|status| status.is_ended());

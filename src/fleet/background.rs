@@ -94,7 +94,7 @@ fn why_not(app: &App) -> Failure {
     match word {
         Some(Word { code, message, help }) => {
             let failure =
-                Failure::new(crate::exit::Exit::of(code), format!("the fleet did not come up: {message}"));
+                Failure::new(crate::exit::Exit::of(code), format!("the fleet did not start: {message}"));
             match help {
                 Some(help) => failure.help(help),
                 None => failure,
@@ -102,7 +102,7 @@ fn why_not(app: &App) -> Failure {
         }
         None => {
             let said = std::fs::read_to_string(app.fleet.log("supervisor")).unwrap_or_default();
-            Failure::failed(format!("the fleet did not come up:\n{}", figures::harmless(said.trim())))
+            Failure::failed(format!("the fleet did not start:\n{}", figures::harmless(said.trim())))
         }
     }
 }
@@ -111,7 +111,7 @@ fn too_late(app: &App, last: Option<&FleetState>, limit: Duration) -> Failure {
     let awaited = last.map(|state| state.awaited.join(", ")).filter(|names| !names.is_empty());
     let who = awaited.map_or_else(String::new, |names| format!(": {names} did not join"));
     let log = app.fleet.path().join("log");
-    Failure::failed(format!("the fleet did not come up within {}{who}", figures::span(limit))).help(format!(
+    Failure::failed(format!("the fleet did not start within {}{who}", figures::span(limit))).help(format!(
         "see {}; `muster down` stops what has started; fleet.start_limit gives it more time",
         log.display()
     ))

@@ -41,7 +41,7 @@ fn unknown(name: &str, mut known: Vec<String>) -> Failure {
     let meant = nearest.map_or_else(String::new, |known| format!("did you mean {known}? "));
     known.sort();
     known.dedup();
-    Failure::usage(format!("there is nobody called {name} in this fleet to have more or fewer of")).help(format!(
+    Failure::usage(format!("this fleet has no role or specialist {name} to scale")).help(format!(
         "{meant}There are {}. A specialist is known by its file, agents/NAME.agent.md, if that has no fault, or by the \
          team of --fleet",
         known.join(", ")

@@ -112,7 +112,7 @@ impl Fleet {
 async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
     let cannot = |error: std::io::Error| {
         Failure::failed(format!("cannot write to {}: {error}", folder.path().display()))
-            .help("go to a folder that you may write to: the local fleet keeps its record there")
+            .help("change to a writable folder: the local fleet keeps its data there")
     };
     folder.create().map_err(cannot)?;
     let until = Instant::now() + PATIENCE;
@@ -124,7 +124,7 @@ async fn lock(folder: &FleetFolder) -> Result<FleetLock, Failure> {
         if live.is_some() || Instant::now() >= until {
             let who = live.map_or_else(String::new, |state| format!(" (process {})", state.supervisor.pid));
             return Err(Failure::failed(format!(
-                "another muster{who} watches over a fleet in {}",
+                "another muster{who} supervises a fleet in {}",
                 folder.path().display()
             ))
             .help("use it as it is, or stop it with `muster down`"));
@@ -183,7 +183,8 @@ fn members(
     scale: &BTreeMap<String, u16>,
 ) -> Result<Vec<MemberSpec>, Failure> {
     let program = std::env::current_exe().map_err(|e| {
-        Failure::failed(format!("cannot tell where this program is: {e}")).help("start it by its full path")
+        Failure::failed(format!("cannot find the path of this program: {e}"))
+            .help("start it by its full path")
     })?;
     let count = |role: &str| scale.get(role).copied().unwrap_or(1);
     let mut members = Vec::new();

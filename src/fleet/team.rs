@@ -40,7 +40,7 @@ pub(crate) fn check(team: &Team) -> Result<(), Failure> {
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Failure::usage(format!("the team {} cannot be brought up:\n  {}", team.name, faults.join("\n  ")))
+    Err(Failure::usage(format!("the team {} cannot be started:\n  {}", team.name, faults.join("\n  ")))
         .help("`muster doctor --fleet FILE` checks a team without starting it"))
 }
 

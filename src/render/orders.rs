@@ -25,7 +25,7 @@ fn line(run: RunId, event: &RunEvent) -> Option<String> {
     let short = run.short();
     let text = match event {
         RunEvent::RunAborted(_) => {
-            format!("run {short} was stopped; `muster show {short}` tells how far it came")
+            format!("run {short} was stopped; `muster show {short}` shows how far it got")
         }
         RunEvent::RunPaused(_) => format!("run {short} is paused; `muster resume {short}` lets it go on"),
         RunEvent::RunResumed(RunResumed { deadline: None, .. }) => format!("run {short} goes on"),

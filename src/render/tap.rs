@@ -3,8 +3,8 @@
 use muster_bus::subject::Subject;
 use muster_shared::flow::{Awaited, PeerAnswer, Wait};
 use muster_shared::ids::AgentId;
-use muster_shared::run::RunEvent;
 use muster_shared::run::event::{InformationShared, TaskAnswered};
+use muster_shared::run::{Request, RequestAction, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
@@ -106,11 +106,29 @@ fn event(event: &RunEvent) -> String {
 
 fn owners(message: &OwnerMessage) -> String {
     match message {
-        OwnerMessage::Order { command, from, .. } => format!("{} handed on by {from}", command.name()),
-        OwnerMessage::Answer { answer: OwnerAnswer::Recorded, .. } => "recorded".to_owned(),
-        OwnerMessage::Answer { answer: OwnerAnswer::NoSuchRun, .. } => "no such run".to_owned(),
-        OwnerMessage::Answer { answer: OwnerAnswer::Later, .. } => "not now".to_owned(),
+        OwnerMessage::Order { command } => format!("{} handed on", command.name()),
+        OwnerMessage::Answer { answer: OwnerAnswer::Recorded } => "recorded".to_owned(),
+        OwnerMessage::Answer { answer: OwnerAnswer::NoSuchRun } => "no such run".to_owned(),
+        OwnerMessage::Answer { answer: OwnerAnswer::Later } => "not now".to_owned(),
         OwnerMessage::Due { run } => format!("timer of run {} fired", run.short()),
+    }
+}
+
+fn request(Request { reason, action, .. }: &Request) -> String {
+    match action {
+        RequestAction::Skip { task } | RequestAction::Redo { task } => {
+            format!("{} {task}: {reason}", action.name())
+        }
+        RequestAction::Edit { task: Some(task), goal } => format!("edit {task}: {goal}"),
+        RequestAction::Edit { task: None, goal } => format!("edit: {goal}"),
+        RequestAction::Approve { plan: Some(_) } => format!("approve with an edited plan: {reason}"),
+        RequestAction::Answer { question, text } => format!("answer {question}: {text}"),
+        RequestAction::SetContext { key, value, .. } => format!("context.{key} = {value}"),
+        RequestAction::Cancel
+        | RequestAction::Pause
+        | RequestAction::Resume { .. }
+        | RequestAction::Approve { plan: None }
+        | RequestAction::Reject => format!("{}: {reason}", action.name()),
     }
 }
 
@@ -151,19 +169,7 @@ fn says(body: &Body) -> String {
         Body::Command(Command::Attend { goal, .. }) => format!("submit for a task: {}", goal.text),
         Body::Command(Command::ChildEnded { child, .. }) => format!("{} has ended", child.short()),
         Body::Command(Command::Fork { from, .. }) => format!("fork of {} at {}", from.run.short(), from.at),
-        Body::Command(Command::Cancel { reason, .. }) => format!("cancel: {reason}"),
-        Body::Command(Command::SetContext { key, value, .. }) => format!("context.{key} = {value}"),
-        Body::Command(Command::Pause { reason, .. }) => format!("pause: {reason}"),
-        Body::Command(Command::Resume { reason, .. }) => format!("resume: {reason}"),
-        Body::Command(Command::Skip { task, reason, .. }) => format!("skip {task}: {reason}"),
-        Body::Command(Command::Redo { task, reason, .. }) => format!("redo {task}: {reason}"),
-        Body::Command(Command::Edit { task: Some(task), goal, .. }) => format!("edit {task}: {goal}"),
-        Body::Command(Command::Approve { plan, reason, .. }) => {
-            format!("approve{}: {reason}", if plan.is_some() { " with an edited plan" } else { "" })
-        }
-        Body::Command(Command::Reject { reason, .. }) => format!("reject: {reason}"),
-        Body::Command(Command::Answer { question, text, .. }) => format!("answer {question}: {text}"),
-        Body::Command(Command::Edit { task: None, goal, .. }) => format!("edit: {goal}"),
+        Body::Command(Command::Request(asked)) => request(asked),
         Body::Control(ControlMessage::CancelRun { run, reason }) => {
             format!("cancel run {}: {reason}", run.short())
         }

@@ -306,7 +306,7 @@ fn tasks_within_a_task_are_named_by_their_path() {
     // What is wrong is said, and harms nothing.
     for (args, why) in [
         (["skip", "last", "1/7"], "no task 7"),
-        (["skip", "last", "1/1/1"], "has no run of its own"),
+        (["skip", "last", "1/1/1"], "has no child run"),
         (["redo", "last", "7/1"], "no task 7"),
         (["skip", "last", "1/"], "1/"),
     ] {

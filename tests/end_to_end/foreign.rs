@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_support::fleet::{Folder, both, wait_until};
-use muster_support::foreign::Stranger;
+use muster_support::foreign::{Stranger, UNREADABLE};
 use muster_support::model_server::{Fault, ModelServer, Reply};
 use muster_support::python;
 use serde_json::{Value, json};
@@ -150,23 +150,6 @@ fn the_example_submits_a_goal_and_sees_its_end() {
     let refused = asked("   ");
     assert!(!refused.status.success() && both(&refused).contains("the goal is empty"), "{}", both(&refused));
 }
-
-/// What agents wrote, and the field that is wrong.
-const UNREADABLE: [(&str, &str, &str); 5] = [
-    ("outcome", r#"{"body":{"type":"outcome","content":{"ending":"success"}}}"#, "ending"),
-    (
-        "outcome",
-        r#"{"body":{"type":"outcome","content":{"ending":"done","usage":{"steps":2.5}}}}"#,
-        "usage.steps",
-    ),
-    (
-        "outcome",
-        r#"{"body":{"type":"outcome","content":{"ending":"done","product":{"conclusion":"x"}}}}"#,
-        "product",
-    ),
-    ("started", r#"{"body":{"type":"started","content":{"attempt":1}}}"#, "ack"),
-    ("outcome", "I am done.", "not valid"),
-];
 
 /// The agent that has task 1 of the newest run in hand, and the run.
 fn at_work(folder: &Folder) -> (String, String) {

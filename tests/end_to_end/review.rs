@@ -124,7 +124,7 @@ fn a_plan_is_rejected_changed_edited_and_approved_while_the_orchestrator_is_kill
     assert!(code == 1 && said.contains("cannot be used"), "{code}: {said}");
     fleet.folder().write("broken.toml", "tasks = 7").unwrap();
     let (code, said) = refused(&fleet, &["approve", "last", "--plan", "broken.toml"]);
-    assert!(code == 2 && said.contains("cannot be understood"), "{code}: {said}");
+    assert!(code == 2 && said.contains("cannot be read"), "{code}: {said}");
     assert!(!worked_on(&model, "Count"), "nothing was begun");
 
     let told = fleet.folder().output(&["approve", "last", "--edit"]).unwrap();

@@ -1,6 +1,6 @@
 //! All streams, queues, objects and subscriptions in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
 use muster_shared::time::Millis;
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::queue::{MemoryQueue, QueueKey};
 use super::stream::MemoryStream;
-use crate::backend::{Ack, Appended, Delivery, Message, QueueSettings, QueueSpec, WriteOptions};
+use crate::backend::{Ack, Appended, Delivery, Incoming, Message, QueueSettings, QueueSpec, WriteOptions};
 use crate::error::{AppendError, BusError};
 use crate::settings::BusSettings;
 use crate::subject::matches;
@@ -20,7 +20,14 @@ pub(super) struct Broker {
     queues: HashMap<QueueKey, MemoryQueue>,
     pub(super) objects: HashMap<String, Bytes>,
     objects_bytes: u64,
-    subscriptions: Vec<(Vec<String>, mpsc::Sender<Message>)>,
+    subscriptions: Vec<Subscription>,
+}
+
+struct Subscription {
+    filters: Vec<String>,
+    /// Of all in a group, one gets each message.
+    group: Option<String>,
+    to: mpsc::Sender<Incoming>,
 }
 
 impl Broker {
@@ -54,7 +61,7 @@ impl Broker {
         let appended = self.stream(name)?.append(messages.to_vec(), options, now)?;
         let source = self.streams.get(name).map(|stream| stream.spec.clone());
         for message in messages {
-            self.hand_out(message);
+            self.hand_out(message, None);
             if let Some(spec) = &source {
                 self.copy(spec, message, now);
             }
@@ -67,7 +74,7 @@ impl Broker {
         if let Some((old, new)) = from.republish
             && let Some(rest) = message.subject.strip_prefix(old)
         {
-            self.hand_out(&Message { subject: format!("{new}{rest}"), ..message.clone() });
+            self.hand_out(&Message { subject: format!("{new}{rest}"), ..message.clone() }, None);
         }
         for stream in self.streams.values_mut() {
             let Some(source) = stream.spec.source.as_ref().filter(|source| source.stream == from.name) else {
@@ -95,24 +102,42 @@ impl Broker {
             Some(name) => {
                 self.append(name, std::slice::from_ref(message), &WriteOptions::default(), now)?;
             }
-            None => self.hand_out(message),
+            None => {
+                self.hand_out(message, None);
+            }
         }
         Ok(())
     }
 
-    /// Subscribers that are too slow lose messages; those that are gone are forgotten.
-    fn hand_out(&mut self, message: &Message) {
-        self.subscriptions.retain(|(_, receiver)| !receiver.is_closed());
-        for (filters, receiver) in &self.subscriptions {
-            if filters.iter().any(|filter| matches(filter, &message.subject)) {
-                let _ = receiver.try_send(message.clone());
+    /// Hands a message to whoever listens, with the subject for an answer. Subscribers that are too slow lose messages;
+    /// those that are gone are forgotten. Says whether anybody listens.
+    pub(super) fn hand_out(&mut self, message: &Message, reply: Option<&str>) -> bool {
+        self.subscriptions.retain(|subscription| !subscription.to.is_closed());
+        // The members of a group take turns.
+        if !self.subscriptions.is_empty() {
+            self.subscriptions.rotate_left(1);
+        }
+        let (mut served, mut heard) = (BTreeSet::new(), false);
+        for Subscription { filters, group, to } in &self.subscriptions {
+            let wanted = filters.iter().any(|filter| matches(filter, &message.subject));
+            if wanted && group.as_ref().is_none_or(|group| served.insert(group)) {
+                heard = true;
+                let incoming = Incoming { message: message.clone(), reply: reply.map(str::to_owned) };
+                let _ = to.try_send(incoming);
             }
         }
+        heard
     }
 
-    pub(super) fn subscribe(&mut self, subjects: &[String], buffer: usize) -> mpsc::Receiver<Message> {
-        let (sender, receiver) = mpsc::channel(buffer);
-        self.subscriptions.push((subjects.to_vec(), sender));
+    pub(super) fn subscribe(
+        &mut self,
+        subjects: &[String],
+        group: Option<&str>,
+        buffer: usize,
+    ) -> mpsc::Receiver<Incoming> {
+        let (to, receiver) = mpsc::channel(buffer);
+        let (filters, group) = (subjects.to_vec(), group.map(str::to_owned));
+        self.subscriptions.push(Subscription { filters, group, to });
         receiver
     }
 

@@ -15,11 +15,12 @@ use futures::stream::BoxStream;
 use muster_shared::ids::Seq;
 use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 use tokio::sync::{Notify, watch};
+use uuid::Uuid;
 
 use self::broker::Broker;
 use self::queue::QueueKey;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Delivery, Message, Pull, QueueSettings, QueueSpec, ReceivedRequest,
+    Ack, Appended, Backend, Begin, Delivery, INBOX, Incoming, Message, Pull, QueueSettings, QueueSpec,
     Stored, StreamState, WriteOptions,
 };
 use crate::bus::{ServerInfo, now};
@@ -78,6 +79,14 @@ impl InMemory {
         let broker = Mutex::new(Broker::new(settings));
         let shared = Arc::new(Shared { broker, changed: Notify::new() });
         Self { shared, fatal: watch::Sender::new(None) }
+    }
+
+    fn listen(&self, subjects: &[String], group: Option<&str>) -> BoxStream<'static, Incoming> {
+        let receiver = self.shared.broker().subscribe(subjects, group, SUBSCRIPTION_BUFFER);
+        let messages = futures::stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|message| (message, receiver))
+        });
+        messages.boxed()
     }
 }
 
@@ -230,24 +239,33 @@ impl Backend for InMemory {
     }
 
     async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError> {
-        self.subscribe_apart(&[subject.to_owned()]).await
+        Ok(self.listen(&[subject.to_owned()], None).map(|incoming| incoming.message).boxed())
     }
 
-    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
-        let receiver = self.shared.broker().subscribe(subjects, SUBSCRIPTION_BUFFER);
-        let messages = futures::stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|message| (message, receiver))
-        });
-        Ok(messages.boxed())
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Incoming>, BusError> {
+        Ok(self.listen(subjects, None))
     }
 
-    /// Nobody can ask without a server: everybody on this bus is in this process.
-    async fn serve(&self, _: &str, _: &str) -> Result<BoxStream<'static, ReceivedRequest>, BusError> {
-        Ok(futures::stream::pending().boxed())
+    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Incoming>, BusError> {
+        Ok(self.listen(&[subject.to_owned()], Some(name)))
+    }
+
+    async fn request(&self, message: Message, patience: Duration) -> Result<Message, BusError> {
+        let inbox = format!("{INBOX}{}", Uuid::now_v7().simple());
+        let mut answers = self.listen(std::slice::from_ref(&inbox), None);
+        if !self.shared.broker().hand_out(&message, Some(&inbox)) {
+            let reason = format!("nobody listens on {}", message.subject);
+            return Err(BusError::Other { what: "a request".into(), reason });
+        }
+        match tokio::time::timeout(patience, answers.next()).await {
+            Ok(Some(answer)) => Ok(answer.message),
+            Ok(None) | Err(_) => Err(BusError::TimedOut { what: "a request".into(), limit: patience }),
+        }
     }
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {
-        self.subscribe_apart(&crate::presence::SUBJECTS.map(str::to_owned)).await.map(Some)
+        let incoming = self.listen(&crate::presence::SUBJECTS.map(str::to_owned), None);
+        Ok(Some(incoming.map(|incoming| incoming.message).boxed()))
     }
 
     async fn pretend(&self, message: Message) -> Result<(), BusError> {

@@ -5,7 +5,7 @@ use async_nats::jetstream;
 use muster_shared::ids::Seq;
 use muster_shared::time::Millis;
 
-use crate::backend::{Headers, Message, Stored};
+use crate::backend::{Headers, Incoming, Message, Stored};
 
 pub(super) fn headers(headers: &Headers) -> HeaderMap {
     let mut map = HeaderMap::new();
@@ -28,6 +28,11 @@ fn our_headers(map: Option<&HeaderMap>) -> Headers {
 pub(super) fn message(message: async_nats::Message) -> Message {
     let headers = our_headers(message.headers.as_ref());
     Message { subject: message.subject.to_string(), headers, payload: message.payload }
+}
+
+pub(super) fn incoming(mut incoming: async_nats::Message) -> Incoming {
+    let reply = incoming.reply.take().map(|reply| reply.to_string());
+    Incoming { message: message(incoming), reply }
 }
 
 pub(super) fn raw(message: jetstream::message::StreamMessage) -> Stored {

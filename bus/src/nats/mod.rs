@@ -14,7 +14,7 @@ use std::future::{Future, IntoFuture};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream;
+use async_nats::{Request, jetstream};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
@@ -25,8 +25,8 @@ use tokio::time::Instant;
 
 use self::connect::Link;
 use crate::backend::{
-    Ack, Appended, Backend, Begin, Message, Pull, QueueSettings, QueueSpec, ReceivedRequest, Stored,
-    StreamState, WriteOptions,
+    Ack, Appended, Backend, Begin, Incoming, Message, Pull, QueueSettings, QueueSpec, Stored, StreamState,
+    WriteOptions,
 };
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
@@ -99,7 +99,7 @@ impl Nats {
         &self,
         client: async_nats::Client,
         subjects: &[String],
-    ) -> Result<BoxStream<'static, Message>, BusError> {
+    ) -> Result<BoxStream<'static, Incoming>, BusError> {
         let mut all = futures::stream::SelectAll::new();
         for subject in subjects {
             all.push(self.limited("a subscription", client.subscribe(subject.clone())).await?);
@@ -109,7 +109,7 @@ impl Nats {
         Ok(all
             .map(move |message| {
                 let _connection = &client;
-                convert::message(message)
+                convert::incoming(message)
             })
             .boxed())
     }
@@ -270,28 +270,34 @@ impl Backend for Nats {
     }
 
     async fn subscribe(&self, subject: &str) -> Result<BoxStream<'static, Message>, BusError> {
-        self.subscribe_on(self.client.clone(), &[subject.to_owned()]).await
+        let incoming = self.subscribe_on(self.client.clone(), &[subject.to_owned()]).await?;
+        Ok(incoming.map(|incoming| incoming.message).boxed())
     }
 
-    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Message>, BusError> {
+    async fn subscribe_apart(&self, subjects: &[String]) -> Result<BoxStream<'static, Incoming>, BusError> {
         let name = format!("{} control", self.who);
         let client = connect::client(&self.settings, &self.url, &name, &self.link.apart()).await?;
         self.subscribe_on(client, subjects).await
     }
 
-    async fn serve(
-        &self,
-        subject: &str,
-        name: &str,
-    ) -> Result<BoxStream<'static, ReceivedRequest>, BusError> {
+    async fn serve(&self, subject: &str, name: &str) -> Result<BoxStream<'static, Incoming>, BusError> {
         let subscribe = self.client.queue_subscribe(subject.to_owned(), name.to_owned());
         let requests = self.limited("a subscription", subscribe).await?;
-        Ok(requests
-            .filter_map(|message| async move {
-                let reply = message.reply.as_ref().map(ToString::to_string)?;
-                Some(ReceivedRequest { message: convert::message(message), reply })
-            })
-            .boxed())
+        Ok(requests.map(convert::incoming).boxed())
+    }
+
+    async fn request(&self, message: Message, patience: Duration) -> Result<Message, BusError> {
+        let (bytes, most) = (message.payload.len(), self.max_payload());
+        if bytes > most {
+            return Err(BusError::TooLarge { what: "a request".into(), bytes, most });
+        }
+        self.link.check()?;
+        let request = Request::new().headers(convert::headers(&message.headers)).payload(message.payload);
+        let call = self.client.send_request(message.subject, request.timeout(None));
+        let answer = self.within("a request", patience, call).await?;
+        answer
+            .map(convert::message)
+            .map_err(|error| BusError::Other { what: "a request".into(), reason: error.to_string() })
     }
 
     async fn presence(&self) -> Result<Option<BoxStream<'static, Message>>, BusError> {

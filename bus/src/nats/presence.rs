@@ -30,6 +30,7 @@ const MOST_SERVERS: usize = 100;
 pub(super) async fn presence(nats: &Nats) -> Result<Option<BoxStream<'static, Message>>, BusError> {
     let Some((client, link)) = connect::system_client(nats).await? else { return Ok(None) };
     let told = nats.subscribe_on(client.clone(), &SUBJECTS.map(str::to_owned)).await?;
+    let told = told.map(|incoming| incoming.message);
     let rolls = Rolls { nats: nats.clone(), client, again: link.epoch(), link, taken: 0 };
     Ok(Some(stream::select(told, rolls.stream()).boxed()))
 }

@@ -6,7 +6,7 @@ use muster_shared::ids::Seq;
 use muster_shared::wire::{Body, Command, Encoding};
 use serde_json::json;
 
-use crate::fixture::{SOON, next, on_nats, run, until, worker};
+use crate::fixture::{SOON, cancel, next, on_nats, run, until, worker};
 
 fn nested(open: u8, depth: usize) -> Vec<u8> {
     vec![open; depth]
@@ -31,7 +31,7 @@ async fn unreadable_commands_become_dead_letters() {
         store(&foreigner, format!("cmd.{run}.odd{n}"), payload.clone()).await;
     }
     store(&foreigner, "cmd.not-a-run.submit".into(), b"{}".to_vec()).await;
-    let good = Command::Cancel { run, reason: "good".into(), id: None };
+    let good = cancel(run, "good");
     f.bus.commands().send(&good, Encoding::MessagePack).await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
     assert_eq!(taken.command, good);
@@ -84,7 +84,7 @@ async fn a_message_of_two_megabytes_is_refused() {
     let f = on_nats().await;
     let foreigner = f.foreigner().await.unwrap();
     assert!(foreigner.publish("cmd.x.y", vec![0; 2 * 1024 * 1024].into()).await.is_err());
-    let huge = Command::Cancel { run: run(), reason: "x".repeat(5_000_000), id: None };
+    let huge = cancel(run(), &"x".repeat(5_000_000));
     let refused = f.bus.commands().send(&huge, Encoding::MessagePack).await;
     assert!(matches!(refused, Err(BusError::TooLarge { .. })), "{refused:?}");
     f.bus.server().await.expect("the bus goes on");
@@ -97,7 +97,8 @@ async fn a_command_from_the_future_becomes_a_dead_letter_and_its_sender_is_told(
     let queue = f.bus.commands().join().await.unwrap();
     let mut told = f.bus.tap().raw(&["err.a_script"]).await.unwrap();
     let cancel = |reason: &str, sent: u64| {
-        let content = json!({"command": "cancel", "run": run, "reason": reason});
+        let content =
+            json!({"command": "request", "run": run, "reason": reason, "action": {"type": "cancel"}});
         json!({"sender": "a_script", "sent": sent, "body": {"type": "command", "content": content}})
             .to_string()
     };
@@ -109,7 +110,7 @@ async fn a_command_from_the_future_becomes_a_dead_letter_and_its_sender_is_told(
     }
     for expected in ["a little early", "unsaid"] {
         let taken = queue.take(SOON).await.unwrap().unwrap();
-        assert_eq!(taken.command, Command::Cancel { run, reason: expected.into(), id: None });
+        assert_eq!(taken.command, crate::fixture::cancel(run, expected));
         taken.done().await.unwrap();
     }
     let dead = f.bus.dead().list(10).await.unwrap();

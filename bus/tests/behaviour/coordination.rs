@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use muster_bus::{ControlTarget, LeaseChange, LeaseNote, RegistryChange};
+use futures::StreamExt;
+use muster_bus::{BusError, ControlTarget, LeaseChange, LeaseNote, RegistryChange};
 use muster_shared::flow::Usage;
 use muster_shared::ids::{Generation, Role, RunId, Seq};
 use muster_shared::time::Millis;
-use muster_shared::wire::{Body, ControlMessage, Live, LiveKind, Profile, SetAside};
+use muster_shared::wire::{
+    Body, ControlMessage, Live, LiveKind, OwnerAnswer, OwnerMessage, Profile, SetAside,
+};
 
 use crate::fixture::{Fixture, SOON, agent, leaf, next, run};
 
@@ -17,6 +20,7 @@ crate::on_both!(
     a_timer_fires_once,
     a_timer_is_replaced_and_cleared,
     control_reaches_its_target,
+    a_request_is_answered_by_the_process_that_it_is_for,
     live_messages_are_watched,
     the_tap_sees_heartbeats,
 );
@@ -170,6 +174,36 @@ async fn control_reaches_its_target(f: Fixture) {
     }
     assert_eq!(next(&mut other).await, ControlMessage::Shutdown);
     assert!(control.send(&ControlTarget::Role("a.b".into()), &ControlMessage::Shutdown).await.is_err());
+}
+
+async fn a_request_is_answered_by_the_process_that_it_is_for(f: Fixture) {
+    let (one, two) = (agent("orchestrator-1"), agent("orchestrator-2"));
+    let asks = f.bus.as_agent(&one).control();
+    let due = ControlMessage::Owners(OwnerMessage::Due { run: run() });
+    let begun = Instant::now();
+    let nobody = asks.request(&two, &due, SOON).await;
+    assert!(nobody.is_err() && begun.elapsed() < SOON, "nobody is not waited for: {nobody:?}");
+
+    let mut others = f.bus.as_agent(&one).control().serve(&one, "orchestrator").await.unwrap();
+    let mut requests = f.bus.as_agent(&two).control().serve(&two, "orchestrator").await.unwrap();
+    let answering = tokio::spawn(async move {
+        let unanswered = next(&mut requests).await;
+        let request = next(&mut requests).await;
+        let answer = ControlMessage::Owners(OwnerMessage::Answer { answer: OwnerAnswer::Recorded });
+        request.answer(&answer).await.unwrap();
+        // One that nobody waits for needs no answer.
+        let said = next(&mut requests).await;
+        said.answer(&answer).await.unwrap();
+        [unanswered.message, request.message, said.message]
+    });
+    let late = asks.request(&two, &due, Duration::from_millis(100)).await;
+    assert!(matches!(late, Err(BusError::TimedOut { .. })), "{late:?}");
+    let answer = asks.request(&two, &due, SOON).await.unwrap();
+    assert_eq!(answer, ControlMessage::Owners(OwnerMessage::Answer { answer: OwnerAnswer::Recorded }));
+    asks.send(&ControlTarget::Agent(two.clone()), &due).await.unwrap();
+    assert_eq!(answering.await.unwrap(), [due.clone(), due.clone(), due]);
+    let heard = tokio::time::timeout(Duration::from_millis(50), others.next()).await;
+    assert!(heard.is_err(), "nobody else hears of it: {heard:?}");
 }
 
 async fn live_messages_are_watched(f: Fixture) {

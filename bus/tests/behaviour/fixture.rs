@@ -10,10 +10,10 @@ use muster_bus::server::{LocalServer, ServerSettings};
 use muster_bus::{Bus, BusSettings};
 use muster_shared::flow::{RunLimits, TaskOffered, Work};
 use muster_shared::ids::{AgentId, Attempt, Generation, Queue, Role, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, Released, Started};
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Input, Released, Request, RequestAction, Started};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
-use muster_shared::wire::Encoding;
+use muster_shared::wire::{Command, Encoding};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -66,6 +66,10 @@ pub(crate) fn agent(name: &str) -> AgentId {
 
 pub(crate) fn run() -> RunId {
     RunId::from_uuid(Uuid::now_v7())
+}
+
+pub(crate) fn cancel(run: RunId, reason: &str) -> Command {
+    Command::Request(Request::new(run, RequestAction::Cancel).because(reason))
 }
 
 pub(crate) fn leaf(text: &str) -> TaskId {

@@ -5,7 +5,7 @@ use muster_shared::flow::Goal;
 use muster_shared::ids::{Queue, Role, Seq};
 use muster_shared::wire::{Command, Encoding};
 
-use crate::fixture::{Fixture, SOON, agent, decided, offer, run, worker};
+use crate::fixture::{Fixture, SOON, agent, cancel, decided, offer, run, worker};
 
 const MOMENT: Duration = Duration::from_millis(200);
 
@@ -153,7 +153,7 @@ async fn a_command_is_stored_once(f: Fixture) {
 
 async fn a_command_is_taken_once(f: Fixture) {
     let run = run();
-    let cancel = Command::Cancel { run, reason: "enough".into(), id: None };
+    let cancel = cancel(run, "enough");
     f.bus.commands().send(&cancel, Encoding::MessagePack).await.unwrap();
     let queue = f.bus.as_agent(&agent("orchestrator-1")).commands().join().await.unwrap();
     let taken = queue.take(SOON).await.unwrap().unwrap();
@@ -166,7 +166,7 @@ async fn a_command_is_taken_once(f: Fixture) {
 
 async fn a_rejected_command_leaves_a_dead_letter(f: Fixture) {
     let (commands, run) = (f.bus.commands(), run());
-    commands.send(&Command::Cancel { run, reason: String::new(), id: None }, Encoding::Json).await.unwrap();
+    commands.send(&cancel(run, ""), Encoding::Json).await.unwrap();
     let queue = commands.join().await.unwrap();
     queue.take(SOON).await.unwrap().unwrap().reject("no such run").await.unwrap();
     let dead = f.bus.dead().list(10).await.unwrap();
@@ -186,7 +186,7 @@ async fn an_empty_queue_ends_the_wait(f: Fixture) {
 
 async fn a_dead_command_is_sent_again_or_removed(f: Fixture) {
     let queue = f.bus.commands().join().await.unwrap();
-    let command = Command::Cancel { run: run(), reason: "enough".into(), id: None };
+    let command = cancel(run(), "enough");
     f.bus.commands().send(&command, Encoding::Json).await.unwrap();
     queue.take(SOON).await.unwrap().unwrap().reject("not now").await.unwrap();
     let letter = f.bus.dead().list(10).await.unwrap().remove(0);

@@ -11,9 +11,9 @@ use muster_shared::run::event::RunCreated;
 use muster_shared::run::{AgentEvent, Input, RecordEvent, RunEvent};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
-use muster_shared::wire::{Command, Encoding};
+use muster_shared::wire::Encoding;
 
-use crate::fixture::{SOON, agent, decided, key, released, run, settings};
+use crate::fixture::{SOON, agent, cancel, decided, key, released, run, settings};
 
 const PLANTED: &str = "hunter2-hunter2-hunter2";
 
@@ -33,7 +33,7 @@ async fn planted_secrets_do_not_get_onto_the_bus() {
             let event = released(format!("the key is {PLANTED} {}", "x".repeat(filler)));
             after = bus.record().append_agent(run, &key("w", "1"), after, &event, encoding).await.unwrap();
         }
-        let command = Command::Cancel { run: crate::fixture::run(), reason: PLANTED.into(), id: None };
+        let command = cancel(crate::fixture::run(), PLANTED);
         bus.commands().send(&command, encoding).await.unwrap();
     }
     let commands = bus.commands().join().await.unwrap();

@@ -14,7 +14,9 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::event::{ChildAsked, ChildBegun, ChildEnded};
-use muster_shared::run::{Child, ChildEnd, Input, REPAIRS_SINCE, RunState, RunStatus, StopReason};
+use muster_shared::run::{
+    Child, ChildEnd, Input, REPAIRS_SINCE, Request, RequestAction, RunState, RunStatus, StopReason,
+};
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use sha2::Sha256;
@@ -194,15 +196,39 @@ pub(super) fn next_asking(run: &RunState) -> Option<Millis> {
 fn end_forgotten(decision: &mut DecisionBuilder<'_>, before: &Before, inputs: &[Input]) {
     let Some(run) = decision.run() else { return };
     let is: BTreeSet<RunId> = awaited(run).collect();
-    let again = inputs.iter().any(|input| matches!(input, Input::Timer | Input::Cancel { .. }));
+    let again = inputs.iter().any(is_occasion_to_tell_again);
     let goes_on = run.children.iter().filter(|(_, child)| child.end.is_none()).map(|(child, _)| child);
     let lost = goes_on.filter(|child| !is.contains(child) && (again || before.children.contains(child)));
     let lost: Vec<RunId> = lost.copied().collect();
     for child in lost {
         let reason = "the task that it was begun for does not wait for it any more".to_owned();
-        let id = Some(derived(child, "cancel", decision.now()));
-        decision.effect(Effect::Command { command: Box::new(Command::Cancel { run: child, reason, id }) });
+        ask_child(decision, child, RequestAction::Cancel, reason);
     }
+}
+
+/// Whether a run is asked to stop, or looked at though nothing may have changed.
+fn is_occasion_to_tell_again(input: &Input) -> bool {
+    match input {
+        Input::Timer => true,
+        Input::Request(request) => request.action == RequestAction::Cancel,
+        Input::Goal { .. }
+        | Input::Fork { .. }
+        | Input::Refuse { .. }
+        | Input::Agent { .. }
+        | Input::Unreadable { .. }
+        | Input::Capacity
+        | Input::AgentLost { .. }
+        | Input::Silent { .. }
+        | Input::ChildEnded { .. }
+        | Input::ContractBroken { .. }
+        | Input::Bids { .. } => false,
+    }
+}
+
+fn ask_child(decision: &mut DecisionBuilder<'_>, child: RunId, action: RequestAction, reason: String) {
+    let id = derived(child, action.name(), decision.now());
+    let request = Request::new(child, action).because(reason).with_id(id);
+    decision.effect(Effect::Command { command: Box::new(Command::Request(request)) });
 }
 
 fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: &Before) {
@@ -211,21 +237,15 @@ fn pass_on_pause(decision: &mut DecisionBuilder<'_>, before: &Before) {
     if before.was_paused == is.is_some() {
         return;
     }
-    let now = decision.now();
     let children: Vec<RunId> = awaited(run).collect();
     for child in children {
-        let command = match &is {
-            Some(reason) => {
-                Command::Pause { run: child, reason: reason.clone(), id: Some(derived(child, "pause", now)) }
+        match &is {
+            Some(reason) => ask_child(decision, child, RequestAction::Pause, reason.clone()),
+            None => {
+                let reason = "the run that it belongs to goes on".to_owned();
+                ask_child(decision, child, RequestAction::Resume { deadline_ms: None }, reason);
             }
-            None => Command::Resume {
-                run: child,
-                reason: "the run that it belongs to goes on".to_owned(),
-                deadline_ms: None,
-                id: Some(derived(child, "resume", now)),
-            },
-        };
-        decision.effect(Effect::Command { command: Box::new(command) });
+        }
     }
 }
 

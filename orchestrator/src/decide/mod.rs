@@ -261,43 +261,10 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         Input::Silent { task, generation, agent, for_ms } => {
             silence::fell_silent(decision, task, *generation, (agent, *for_ms));
         }
-        Input::Cancel { reason, by, id: _ } => control::cancel(decision, reason, by),
-        Input::Pause { request } => control::obey(decision, request, control::pause),
-        Input::Resume { request, deadline_ms } => {
-            control::obey(decision, request, |decision, request| {
-                control::resume(decision, request, *deadline_ms)
-            });
-        }
-        Input::Skip { task, request } => {
-            control::obey(decision, request, |decision, request| control::skip(decision, request, task));
-        }
-        Input::Redo { task, request } => {
-            control::obey(decision, request, |decision, request| control::redo(decision, request, task));
-        }
-        Input::Edit { task, goal, request } => {
-            control::obey(decision, request, |decision, request| {
-                control::edit(decision, request, task.as_ref(), goal)
-            });
-        }
-        Input::Approve { plan, request } => {
-            control::obey(decision, request, |decision, request| {
-                review::approve(decision, request, plan.as_deref())
-            });
-        }
-        Input::Reject { request } => control::obey(decision, request, review::reject),
-        Input::Answer { question, text, request } => {
-            control::obey(decision, request, |decision, request| {
-                questions::answer(decision, request, *question, text)
-            });
-        }
+        Input::Request(request) => control::take_in(decision, request),
         Input::ContractBroken { outcome, faults } => decision.broken(*outcome, faults),
         Input::Bids { task, number, bids, track_records } => {
             auction::close(decision, task, *number, (bids, track_records));
-        }
-        Input::SetContext { key, value, version, request } => {
-            control::obey(decision, request, |decision, request| {
-                peers::set(decision, request, (key, value, *version))
-            });
         }
         Input::ChildEnded { child, end } => children::ended(decision, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.

@@ -83,6 +83,35 @@ pub struct Wanted<'a> {
     pub stands: Option<&'a RunState>,
 }
 
+impl<'a> Wanted<'a> {
+    /// Anybody of the role, for a task that asks for nothing special.
+    #[must_use]
+    pub const fn of_role(
+        run: RunId,
+        task: &'a TaskId,
+        role: &'a Role,
+        given: &'a BTreeMap<AgentId, u32>,
+    ) -> Self {
+        Self {
+            run,
+            task,
+            role,
+            needs: &[],
+            tools: &[],
+            substance: None,
+            awarded: None,
+            named: None,
+            by_name: false,
+            alone: false,
+            avoid: Vec::new(),
+            knows: Vec::new(),
+            corpus: None,
+            given,
+            stands: None,
+        }
+    }
+}
+
 /// A fleet in which all are alike: whoever is free takes the next task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AnyAgent;

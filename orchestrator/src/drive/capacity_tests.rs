@@ -244,21 +244,8 @@ fn who_would_refuse_a_task_is_passed_over_and_else_whoever_is_free_takes_it() {
     let to = |documents: u32| {
         let given_to_it = serde_json::json!({ "documents": documents });
         let placement = capacity.place(&Wanted {
-            run: run(1),
-            task: &task,
-            role: &role,
-            needs: &[],
-            tools: &[],
             substance: Some(Substance { given: given_to_it, data: Vec::new() }),
-            awarded: None,
-            named: None,
-            by_name: false,
-            alone: false,
-            avoid: Vec::new(),
-            knows: Vec::new(),
-            corpus: None,
-            given: &given,
-            stands: None,
+            ..Wanted::of_role(run(1), &task, &role, &given)
         });
         placement.map(|placement| placement.to.to_string())
     };
@@ -275,23 +262,7 @@ fn who_does_poorly_gets_plain_tasks_only_while_nobody_better_is_free() {
     }
     let (task, given) = ("1".parse().unwrap(), BTreeMap::new());
     let to = || {
-        let placement = capacity.place(&Wanted {
-            run: run(1),
-            task: &task,
-            role: &Role::Worker,
-            needs: &[],
-            tools: &[],
-            substance: None,
-            awarded: None,
-            named: None,
-            by_name: false,
-            alone: false,
-            avoid: Vec::new(),
-            knows: Vec::new(),
-            corpus: None,
-            given: &given,
-            stands: None,
-        });
+        let placement = capacity.place(&Wanted::of_role(run(1), &task, &Role::Worker, &given));
         placement.map(|placement| placement.to.to_string())
     };
     assert_eq!(to(), None, "nothing tells them apart");

@@ -18,7 +18,6 @@ use super::OrchestratorSettings;
 use super::admission::Admission;
 use super::capacity::Capacity;
 use super::lessons::Lessons;
-use super::owners::Handed;
 use super::ownership::{Load, Ownership};
 use super::registry::Registry;
 use super::track_record::TrackRecord;
@@ -52,8 +51,6 @@ pub(crate) struct OrchestratorContext {
     pub(crate) closed: CancellationToken,
     /// Turns and commands in hand, which are finished before this orchestrator ends.
     pub(crate) in_hand: TaskTracker,
-    /// Commands that others were asked to see to.
-    pub(crate) handed: Handed,
     /// Who gets in.
     pub(crate) admission: Admission,
     /// What earlier runs taught.
@@ -90,7 +87,6 @@ impl OrchestratorContext {
             arbiter,
             closed: CancellationToken::new(),
             in_hand: TaskTracker::new(),
-            handed: Handed::default(),
             admission: Admission::default(),
             lessons: Lessons::default(),
             track_record: TrackRecord::default(),

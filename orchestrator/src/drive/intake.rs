@@ -8,7 +8,9 @@ use muster_bus::{BusError, RecordFilter, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, apply};
+use muster_shared::run::{
+    EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, RequestAction, apply,
+};
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, oneshot};
@@ -104,13 +106,13 @@ async fn handle(context: &Arc<OrchestratorContext>, taken: TakenCommand) -> Resu
 
 async fn answer_to(context: &Arc<OrchestratorContext>, taken: &TakenCommand) -> Result<OrderReply, BusError> {
     let time_left = taken.time_left(context.now());
-    let command = in_the_time_left(taken.command.clone().with_id(taken.id()), time_left);
+    let command = in_the_time_left(taken.identified(), time_left);
     let elsewhere = owners::elsewhere(context, taken.command.run());
     let answer = match elsewhere.or_else(|| of_its_domain(context, taken)) {
         Some(owner) => OrderReply::Elsewhere(owner),
-        None => see_to(context, &command, &taken.sender, taken.delivered).await?,
+        None => see_to(context, &command, taken.delivered).await?,
     };
-    Ok(with_others(context, answer, &command, &taken.sender).await)
+    Ok(with_others(context, answer, &command).await)
 }
 
 /// The orchestrator that a new run rather belongs to because of its domain. One that does not take it after a few tries is
@@ -126,16 +128,7 @@ fn of_its_domain(context: &OrchestratorContext, taken: &TakenCommand) -> Option<
         | Command::Attend { .. }
         | Command::Fork { .. }
         | Command::ChildEnded { .. }
-        | Command::Cancel { .. }
-        | Command::Pause { .. }
-        | Command::Resume { .. }
-        | Command::Skip { .. }
-        | Command::Redo { .. }
-        | Command::Edit { .. }
-        | Command::Approve { .. }
-        | Command::Reject { .. }
-        | Command::Answer { .. }
-        | Command::SetContext { .. } => None,
+        | Command::Request(_) => None,
     }
 }
 
@@ -176,19 +169,14 @@ async fn while_held(
 }
 
 /// Hands a command on that another orchestrator should see to, and gives its answer; any other answer as it is.
-async fn with_others(
-    context: &OrchestratorContext,
-    answer: OrderReply,
-    command: &Command,
-    sender: &AgentId,
-) -> OrderReply {
+async fn with_others(context: &OrchestratorContext, answer: OrderReply, command: &Command) -> OrderReply {
     let other = match &answer {
         OrderReply::Elsewhere(owner) => Some(owner.clone()),
         OrderReply::Crowded => context.ownership.sessions().with_room().cloned(),
         OrderReply::Recorded | OrderReply::NoSuchRun | OrderReply::Later => None,
     };
     let Some(other) = other else { return answer };
-    match owners::hand_on(context, &other, command, sender).await {
+    match owners::hand_on(context, &other, command).await {
         OrderReply::Later => answer,
         theirs => theirs,
     }
@@ -201,11 +189,8 @@ async fn with_others(
 pub(super) async fn see_to(
     context: &Arc<OrchestratorContext>,
     command: &Command,
-    sender: &AgentId,
     delivered: u64,
 ) -> Result<OrderReply, BusError> {
-    let id = command.id().unwrap_or_else(Uuid::now_v7);
-    let request = |reason: &str| request(id, sender, reason);
     let input = match command {
         Command::Submit { run, goal } | Command::Attend { run, goal, .. } => {
             match admit(context, *run, goal, delivered).await? {
@@ -221,29 +206,7 @@ pub(super) async fn see_to(
             }
         }
         Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
-        Command::Cancel { reason, .. } => {
-            Input::Cancel { reason: reason.clone(), by: sender.to_string(), id: Some(id) }
-        }
-        Command::Pause { reason, .. } => Input::Pause { request: request(reason) },
-        Command::Resume { reason, deadline_ms, .. } => {
-            Input::Resume { request: request(reason), deadline_ms: within_longest(*deadline_ms) }
-        }
-        Command::Skip { task, reason, .. } => Input::Skip { task: task.clone(), request: request(reason) },
-        Command::Redo { task, reason, .. } => Input::Redo { task: task.clone(), request: request(reason) },
-        Command::Edit { task, goal, reason, .. } => {
-            Input::Edit { task: task.clone(), goal: goal.clone(), request: request(reason) }
-        }
-        Command::Approve { plan, reason, .. } => {
-            Input::Approve { plan: plan.clone(), request: request(reason) }
-        }
-        Command::Reject { reason, .. } => Input::Reject { request: request(reason) },
-        Command::Answer { question, text, .. } => {
-            Input::Answer { question: *question, text: text.clone(), request: request("") }
-        }
-        Command::SetContext { key, value, version, reason, .. } => {
-            let (key, value, request) = (key.clone(), value.clone(), request(reason));
-            Input::SetContext { key, value, version: *version, request }
-        }
+        Command::Request(request) => Input::Request(within_bounds(request)),
     };
     Ok(ask(context, command.run(), input).await)
 }
@@ -251,9 +214,19 @@ pub(super) async fn see_to(
 /// How much of a reason is kept, in bytes.
 const REASON_KEPT: usize = 2_000;
 
-fn request(id: Uuid, sender: &AgentId, reason: &str) -> Request {
-    let kept = &reason[..reason.floor_char_boundary(REASON_KEPT)];
-    Request { id, by: sender.to_string(), reason: kept.trim().to_owned() }
+/// How much is kept of the name of whoever asks, in bytes.
+const NAME_KEPT: usize = 256;
+
+/// A request as it goes on record.
+fn within_bounds(request: &Request) -> Request {
+    let mut request = request.clone();
+    request.by.truncate(request.by.floor_char_boundary(NAME_KEPT));
+    request.reason.truncate(request.reason.floor_char_boundary(REASON_KEPT));
+    request.reason = request.reason.trim().to_owned();
+    if let RequestAction::Resume { deadline_ms } = &mut request.action {
+        *deadline_ms = within_longest(*deadline_ms);
+    }
+    request
 }
 
 fn within_longest(deadline_ms: Option<u64>) -> Option<u64> {
@@ -410,5 +383,26 @@ mod tests {
         assert_eq!(left_of(Some(60_000), Some(0)), Some(0));
         assert_eq!(left_of(Some(60_000), None), Some(60_000), "whoever sent it does not say");
         assert_eq!(left_of(None, Some(5)), None);
+    }
+
+    #[test]
+    fn a_request_goes_on_record_with_who_asks_and_no_longer_than_it_may_be() {
+        let (run, message, sender) =
+            (RunId::from_uuid(Uuid::nil()), Uuid::from_u128(7), AgentId::new("cli", 1));
+        let recorded = |request: Request| match Command::Request(request).sent(message, &sender) {
+            Command::Request(request) => within_bounds(&request),
+            other => panic!("{other:?}"),
+        };
+        let bare = recorded(Request::new(run, RequestAction::Pause).because("  enough "));
+        assert_eq!((bare.id, bare.by.as_str(), bare.reason.as_str()), (message, sender.as_str(), "enough"));
+        let said = Request { by: "ann".to_owned(), ..Request::new(run, RequestAction::Pause) };
+        let said = recorded(said.with_id(Uuid::from_u128(9)));
+        assert_eq!((said.id, said.by.as_str()), (Uuid::from_u128(9), "ann"));
+        let resume = RequestAction::Resume { deadline_ms: Some(u64::MAX) };
+        let long = Request { by: "ä".repeat(NAME_KEPT), ..Request::new(run, resume) };
+        let long = recorded(long.because("ä".repeat(REASON_KEPT)));
+        assert_eq!((long.by.len(), long.reason.len()), (NAME_KEPT, REASON_KEPT));
+        let longest = OrchestratorSettings::longest_deadline_ms();
+        assert_eq!(long.action, RequestAction::Resume { deadline_ms: Some(longest) });
     }
 }

@@ -1,17 +1,16 @@
 //! What orchestrators ask of each other: a command or a timer that came to one of them reaches the one that has the
-//! run, at once and by name. A command stays in its queue, in the hands of the one it came to, until it is on record.
+//! run, at once and by name. A command is handed on by NATS request and reply, and stays in its queue, in the hands of
+//! the one it came to, until the answer says that it is on record.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dashmap::DashMap;
 use futures::StreamExt;
-use muster_bus::{BusError, ControlTarget};
+use muster_bus::{BusError, ControlTarget, ReceivedControl};
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::Input;
 use muster_shared::wire::{Command, ControlMessage, OwnerAnswer, OwnerMessage};
-use tokio::sync::{Semaphore, oneshot};
-use uuid::Uuid;
+use tokio::sync::Semaphore;
 
 use super::capacity::ORCHESTRATOR;
 use super::context::OrchestratorContext;
@@ -26,36 +25,24 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Orders of others that are in hand at once; more are told to come again.
 const AT_ONCE: usize = 64;
 
-/// Orders that others have in hand.
-#[derive(Debug, Default)]
-pub(crate) struct Handed {
-    waiting: DashMap<Uuid, oneshot::Sender<OwnerAnswer>>,
-}
-
-/// Hands a command to the orchestrator that has its run, and waits for the answer.
-pub(super) async fn hand_on(
-    context: &OrchestratorContext,
-    owner: &AgentId,
-    command: &Command,
-    sender: &AgentId,
-) -> OrderReply {
-    let (id, (tell, told)) = (Uuid::new_v4(), oneshot::channel());
-    context.handed.waiting.insert(id, tell);
-    let from = context.bus.who().clone();
-    let command = Box::new(command.clone());
-    let sent = send(context, owner, OwnerMessage::Order { id, from, command, sender: sender.clone() }).await;
-    let answer = match sent {
-        Ok(()) => tokio::time::timeout(PATIENCE, told).await.ok().and_then(Result::ok),
-        Err(error) => {
-            tracing::warn!(%owner, %error, "a command could not be handed on; it will be given out again");
-            None
+/// Hands a command to the orchestrator that has its run, and waits for the answer. One that is not answered, because the
+/// other one died or is too busy, is given out again by the queue: nothing depends on the answer getting through.
+pub(super) async fn hand_on(context: &OrchestratorContext, owner: &AgentId, command: &Command) -> OrderReply {
+    let order = ControlMessage::Owners(OwnerMessage::Order { command: Box::new(command.clone()) });
+    match context.bus.control().request(owner, &order, PATIENCE).await {
+        Ok(ControlMessage::Owners(OwnerMessage::Answer { answer })) => match answer {
+            OwnerAnswer::Recorded => OrderReply::Recorded,
+            OwnerAnswer::NoSuchRun => OrderReply::NoSuchRun,
+            OwnerAnswer::Later => OrderReply::Later,
+        },
+        Ok(other) => {
+            tracing::warn!(%owner, ?other, "a command was answered with what is no answer");
+            OrderReply::Later
         }
-    };
-    context.handed.waiting.remove(&id);
-    match answer {
-        Some(OwnerAnswer::Recorded) => OrderReply::Recorded,
-        Some(OwnerAnswer::NoSuchRun) => OrderReply::NoSuchRun,
-        Some(OwnerAnswer::Later) | None => OrderReply::Later,
+        Err(error) => {
+            tracing::debug!(%owner, %error, "a command could not be handed on; it will be given out again");
+            OrderReply::Later
+        }
     }
 }
 
@@ -94,14 +81,23 @@ async fn send(context: &OrchestratorContext, owner: &AgentId, message: OwnerMess
 /// # Errors
 /// When nothing can be heard, or cannot be heard any more.
 pub(super) async fn hear(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
-    let mut messages = context.bus.control().listen(context.bus.who(), ORCHESTRATOR).await?;
+    let mut messages = context.bus.control().serve(context.bus.who(), ORCHESTRATOR).await?;
     let hands = Arc::new(Semaphore::new(AT_ONCE));
-    while let Some(message) = messages.next().await {
-        match message {
-            ControlMessage::Owners(message) => take(&context, &hands, message),
+    while let Some(received) = messages.next().await {
+        match &received.message {
+            ControlMessage::Owners(OwnerMessage::Due { run }) => {
+                if context.registry.has(*run) {
+                    context.registry.tell(*run, RunMessage::Wake(Input::Timer));
+                }
+            }
+            ControlMessage::Owners(OwnerMessage::Order { command }) => {
+                let command = command.clone();
+                take(&context, &hands, received, *command);
+            }
             ControlMessage::Shutdown => return Ok(()),
-            // Runs are stopped by a durable command; these are for agents.
-            ControlMessage::CancelRun { .. }
+            // Answers come to whoever waits for them. Runs are stopped by a durable command; the others are for agents.
+            ControlMessage::Owners(OwnerMessage::Answer { .. })
+            | ControlMessage::CancelRun { .. }
             | ControlMessage::CancelTask { .. }
             | ControlMessage::ParkRun { .. }
             | ControlMessage::ParkTask { .. }
@@ -111,37 +107,28 @@ pub(super) async fn hear(context: Arc<OrchestratorContext>) -> Result<(), BusErr
     Err(BusError::Other { what: "control".into(), reason: "the bus gave no more messages".into() })
 }
 
-fn take(context: &Arc<OrchestratorContext>, hands: &Arc<Semaphore>, message: OwnerMessage) {
-    match message {
-        OwnerMessage::Due { run } => {
-            if context.registry.has(run) {
-                context.registry.tell(run, RunMessage::Wake(Input::Timer));
-            }
+fn take(
+    context: &Arc<OrchestratorContext>,
+    hands: &Arc<Semaphore>,
+    received: ReceivedControl,
+    command: Command,
+) {
+    let hand = Arc::clone(hands).try_acquire_owned().ok();
+    let inside = Arc::clone(context);
+    context.in_hand.spawn(async move {
+        let answer = match hand {
+            Some(_hand) => obey(&inside, &command).await,
+            None => OwnerAnswer::Later,
+        };
+        let answer = ControlMessage::Owners(OwnerMessage::Answer { answer });
+        if let Err(error) = received.answer(&answer).await {
+            tracing::debug!(%error, "an answer is lost; the command will be given out again");
         }
-        OwnerMessage::Answer { id, answer } => {
-            if let Some((_, tell)) = context.handed.waiting.remove(&id) {
-                // Whoever asked may have stopped waiting.
-                let _gone = tell.send(answer);
-            }
-        }
-        OwnerMessage::Order { id, from, command, sender } => {
-            let hand = Arc::clone(hands).try_acquire_owned().ok();
-            let inside = Arc::clone(context);
-            context.in_hand.spawn(async move {
-                let answer = match hand {
-                    Some(_hand) => obey(&inside, &command, &sender).await,
-                    None => OwnerAnswer::Later,
-                };
-                if let Err(error) = send(&inside, &from, OwnerMessage::Answer { id, answer }).await {
-                    tracing::debug!(%from, %error, "an answer is lost; the command will be given out again");
-                }
-            });
-        }
-    }
+    });
 }
 
-async fn obey(context: &Arc<OrchestratorContext>, command: &Command, sender: &AgentId) -> OwnerAnswer {
-    match intake::see_to(context, command, sender, 0).await {
+async fn obey(context: &Arc<OrchestratorContext>, command: &Command) -> OwnerAnswer {
+    match intake::see_to(context, command, 0).await {
         Ok(OrderReply::Recorded) => OwnerAnswer::Recorded,
         Ok(OrderReply::NoSuchRun) => OwnerAnswer::NoSuchRun,
         Ok(OrderReply::Elsewhere(_) | OrderReply::Crowded | OrderReply::Later) => OwnerAnswer::Later,

@@ -520,18 +520,9 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Timer
         | Input::AgentLost { .. }
         | Input::Silent { .. }
-        | Input::Cancel { .. }
-        | Input::Pause { .. }
-        | Input::Resume { .. }
-        | Input::Skip { .. }
-        | Input::Redo { .. }
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
         | Input::Bids { .. }
-        | Input::Edit { .. }
-        | Input::Answer { .. }
-        | Input::SetContext { .. }
-        | Input::Approve { .. }
-        | Input::Reject { .. } => None,
+        | Input::Request(_) => None,
     }
 }

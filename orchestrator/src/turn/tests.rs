@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use muster_shared::flow::{Goal, Presence, RunLimits, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Role, RunId, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, RunEvent, Started};
+use muster_shared::run::{
+    AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, Request, RequestAction, RunEvent, Started,
+};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Encoding, Profile};
 use uuid::Uuid;
@@ -18,6 +20,12 @@ const ID: RunId = RunId::from_uuid(Uuid::from_u128(7));
 
 fn me() -> AgentId {
     AgentId::new("orchestrator", 1)
+}
+
+/// What somebody asks of the run.
+fn asked_to(action: RequestAction) -> Input {
+    let request = Request::new(ID, action).with_id(Uuid::from_u128(5));
+    Input::Request(Request { by: "me".into(), ..request })
 }
 
 fn planner() -> Profile {
@@ -320,7 +328,7 @@ fn a_run_that_somebody_else_has_is_left_to_it() {
 #[test]
 fn a_run_that_does_not_exist_is_done_with() {
     let mut bus = Bus::new();
-    let cancel = Input::Cancel { reason: String::new(), by: String::new(), id: None };
+    let cancel = asked_to(RequestAction::Cancel);
     let (asked, end) = bus.turn(None, vec![order(cancel)]);
     assert_eq!(asked, ["read"]);
     assert_eq!((end.outcome, end.answer), (TurnOutcome::Ended, OrderReply::NoSuchRun));
@@ -344,7 +352,7 @@ fn what_concerns_nobody_is_put_off_and_decided_with_what_comes_next() {
     );
     assert_eq!(now.pending.keys().copied().collect::<Vec<_>>(), [started.seq]);
 
-    let cancel = Input::Cancel { reason: "enough".into(), by: "me".into(), id: None };
+    let cancel = asked_to(RequestAction::Cancel);
     let (asked, end) = bus.turn(Some(log), vec![order(cancel)]);
     assert_eq!((asked, end.outcome), (vec!["append"], TurnOutcome::Ended));
     let Some(RecordEvent::Decided(last)) = bus.record.last().map(|entry| &entry.event) else { panic!() };
@@ -357,13 +365,7 @@ fn whoever_takes_a_run_over_asks_for_agents_that_it_does_not_know() {
     let mut bus = Bus::new();
     let (log, offer) = bus.offered();
     let started = bus.starts(&offer);
-    let pause = Input::Pause {
-        request: muster_shared::run::Request {
-            id: Uuid::from_u128(5),
-            by: "me".into(),
-            reason: String::new(),
-        },
-    };
+    let pause = asked_to(RequestAction::Pause);
     drop(bus.turn(Some(log), vec![RunMessage::Signal(started), order(pause)]));
     drop(bus.fleet.left(planner().agent));
     let (asked, _) = bus.turn(None, vec![RunMessage::Wake(Input::Capacity)]);
@@ -479,7 +481,7 @@ fn whoever_decides_in_vain_is_set_aside_until_something_comes() {
 fn too_much_mail_is_dropped_but_for_orders_and_the_record_is_read_again() {
     let mut run = Driven::new();
     assert_eq!(run.gets(RunMessage::Look).len(), 1);
-    let cancel = || Input::Cancel { reason: String::new(), by: String::new(), id: None };
+    let cancel = || asked_to(RequestAction::Cancel);
     assert!(run.gets(RunMessage::Order(Order { input: cancel(), answer: 1 })).is_empty());
     for _ in 0..4096 {
         assert!(run.gets(RunMessage::Wake(Input::Timer)).is_empty());

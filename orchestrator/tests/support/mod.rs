@@ -13,7 +13,9 @@ use muster_shared::flow::{
     TaskOffered, TaskResult, Usage, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, RecordEvent, RunEvent, RunState, Started, apply};
+use muster_shared::run::{
+    AgentEvent, AgentKey, RecordEvent, Request, RequestAction, RunEvent, RunState, Started, apply,
+};
 use muster_shared::wire::{Command, Encoding, Profile};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -75,7 +77,7 @@ impl Fleet {
     }
 
     pub async fn cancel(&self, run: RunId) {
-        let command = Command::Cancel { run, reason: "enough".into(), id: None };
+        let command = Command::Request(Request::new(run, RequestAction::Cancel).because("enough"));
         self.bus.commands().send(&command, Encoding::default()).await.unwrap();
     }
 

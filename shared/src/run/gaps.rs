@@ -132,16 +132,7 @@ fn named(decided: &Decided) -> BTreeSet<Seq> {
         | Input::Bids { .. }
         | Input::AgentLost { .. }
         | Input::Silent { .. }
-        | Input::Cancel { .. }
-        | Input::Pause { .. }
-        | Input::Resume { .. }
-        | Input::Skip { .. }
-        | Input::Redo { .. }
-        | Input::Edit { .. }
-        | Input::Answer { .. }
-        | Input::SetContext { .. }
-        | Input::Approve { .. }
-        | Input::Reject { .. } => None,
+        | Input::Request(_) => None,
     });
     of_agents.chain([decided.basis]).chain(decided.after).collect()
 }

@@ -37,7 +37,7 @@ pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_comple
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
     AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
-    Released, Request, RunEvent, Started, StopReason, ToolStarted, Unreadable,
+    Released, Request, RequestAction, RunEvent, Started, StopReason, ToolStarted, Unreadable,
 };
 pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};

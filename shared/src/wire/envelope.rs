@@ -7,7 +7,7 @@ use super::ask::{Accepted, Ask, Refused};
 use super::message::{Command, ContextUpdate, ControlMessage, Heartbeat, Live, Profile};
 use crate::flow::{Bid, CallForProposals, Outcome, Step, TaskOffered};
 use crate::ids::{AgentId, Attempt, RunId, TaskId};
-use crate::run::{Decided, Released, Started, ToolStarted};
+use crate::run::{AgentEvent, Decided, Released, Started, ToolStarted};
 use crate::time::Millis;
 
 /// The version of the envelope that this build writes.
@@ -260,6 +260,32 @@ impl Body {
             Self::Accepted(_) => MessageKind::Accepted,
             Self::Error(_) => MessageKind::Error,
             Self::Stored(_) => MessageKind::Stored,
+        }
+    }
+
+    /// The event of an agent, if that is what this is.
+    #[must_use]
+    pub fn into_agent_event(self) -> Option<AgentEvent> {
+        match self {
+            Self::Started(started) => Some(AgentEvent::Started(started)),
+            Self::ToolStarted(started) => Some(AgentEvent::ToolStarted(started)),
+            Self::Step(step) => Some(AgentEvent::Step(step)),
+            Self::Released(released) => Some(AgentEvent::Released(released)),
+            Self::Outcome(outcome) => Some(AgentEvent::Outcome(outcome)),
+            Self::Decided(_)
+            | Self::Offered(_)
+            | Self::Command(_)
+            | Self::Heartbeat(_)
+            | Self::Profile(_)
+            | Self::Live(_)
+            | Self::Control(_)
+            | Self::Context(_)
+            | Self::Call(_)
+            | Self::Bid(_)
+            | Self::Ask(_)
+            | Self::Accepted(_)
+            | Self::Error(_)
+            | Self::Stored(_) => None,
         }
     }
 }

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::codec::Encoding;
-use crate::flow::{
-    AgentState, ContextAuthor, ContractSchemas, Goal, Information, PlanDraft, Presence, Usage,
-};
-use crate::ids::{AgentId, Generation, QuestionId, Role, RunId, TaskId, TaskIndex};
-use crate::run::{ChildEnd, Origin};
+use crate::flow::{AgentState, ContextAuthor, ContractSchemas, Goal, Information, Presence, Usage};
+use crate::ids::{AgentId, Generation, Role, RunId, TaskId};
+use crate::run::{ChildEnd, Origin, Request};
 
 /// A durable command. `cmd.<run>.<name>`; the answer is the run's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -30,7 +28,7 @@ pub enum Command {
         run: RunId,
         /// The goal.
         goal: Box<Goal>,
-        /// See [`Command::Cancel`].
+        /// Tells this command from others like it; the message's own id when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
@@ -42,7 +40,7 @@ pub enum Command {
         child: RunId,
         /// How.
         end: Box<ChildEnd>,
-        /// See [`Command::Cancel`].
+        /// See [`Command::Attend`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<Uuid>,
     },
@@ -56,138 +54,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// Stop a run.
-    Cancel {
-        /// The run.
-        run: RunId,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// Tells this command from others like it; the message's own id when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Offer nothing more of a run, and hand over what is in work, until it is resumed.
-    Pause {
-        /// The run.
-        run: RunId,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Go on with a run that is paused.
-    Resume {
-        /// The run.
-        run: RunId,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// Time for the run from now on, in milliseconds; its deadline stays as it is when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        deadline_ms: Option<u64>,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Leave out a task and all below it. What depends on it goes on without it.
-    Skip {
-        /// The run.
-        run: RunId,
-        /// The task.
-        task: TaskIndex,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Do a task again, and whatever used its result.
-    Redo {
-        /// The run.
-        run: RunId,
-        /// The task.
-        task: TaskIndex,
-        /// Why; whoever does it is told.
-        #[serde(default)]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Approve what a run asks about: its plan, or whether to go on.
-    Approve {
-        /// The run.
-        run: RunId,
-        /// The plan as it is to be, if it was edited.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        plan: Option<Box<PlanDraft>>,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Reject what a run asks about; the plan is changed by what is said, and asked about again.
-    Reject {
-        /// The run.
-        run: RunId,
-        /// What is to be different.
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Answer a question of a run.
-    Answer {
-        /// The run.
-        run: RunId,
-        /// The question.
-        question: QuestionId,
-        /// The answer, or one of the choices by its words or its number.
-        text: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Write a value of the shared context of a run.
-    SetContext {
-        /// The run.
-        run: RunId,
-        /// Its key.
-        key: String,
-        /// What it is.
-        value: serde_json::Value,
-        /// The version that whoever writes it has seen; 0 when there was none.
-        #[serde(default)]
-        version: u32,
-        /// Why.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
-    Edit {
-        /// The run.
-        run: RunId,
-        /// The task whose goal it is; the run's own goal when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        task: Option<TaskIndex>,
-        /// The goal as it is to be.
-        goal: String,
-        /// Why.
-        #[serde(default)]
-        reason: String,
-        /// See [`Command::Cancel`].
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
+    /// Ask something of a run that goes on.
+    Request(Request),
 }
 
 impl Command {
@@ -198,58 +66,36 @@ impl Command {
             Self::Submit { run, .. }
             | Self::Attend { run, .. }
             | Self::ChildEnded { run, .. }
-            | Self::Fork { run, .. }
-            | Self::Cancel { run, .. }
-            | Self::Pause { run, .. }
-            | Self::Resume { run, .. }
-            | Self::Skip { run, .. }
-            | Self::Redo { run, .. }
-            | Self::Edit { run, .. }
-            | Self::Approve { run, .. }
-            | Self::Reject { run, .. }
-            | Self::SetContext { run, .. }
-            | Self::Answer { run, .. } => *run,
+            | Self::Fork { run, .. } => *run,
+            Self::Request(request) => request.run,
         }
     }
 
-    /// What tells the command from others like it. A submitted goal has none: its run tells it.
+    /// What tells the command from others like it, if it says so itself. A submitted goal does not: its run tells it.
     #[must_use]
     pub const fn id(&self) -> Option<Uuid> {
         match self {
             Self::Submit { .. } | Self::Fork { .. } => None,
-            Self::Attend { id, .. }
-            | Self::ChildEnded { id, .. }
-            | Self::Cancel { id, .. }
-            | Self::Pause { id, .. }
-            | Self::Resume { id, .. }
-            | Self::Skip { id, .. }
-            | Self::Redo { id, .. }
-            | Self::Edit { id, .. }
-            | Self::Approve { id, .. }
-            | Self::Reject { id, .. }
-            | Self::SetContext { id, .. }
-            | Self::Answer { id, .. } => *id,
+            Self::Attend { id, .. } | Self::ChildEnded { id, .. } => *id,
+            Self::Request(request) => request.own_id(),
         }
     }
 
-    /// The command with this id, unless it has one or needs none.
+    /// The command with the id of its message and with who sent it, as far as it names neither and needs them.
     #[must_use]
-    pub fn with_id(mut self, new: Uuid) -> Self {
+    pub fn sent(mut self, message: Uuid, sender: &AgentId) -> Self {
         match &mut self {
             Self::Submit { .. } | Self::Fork { .. } => {}
-            Self::Attend { id, .. }
-            | Self::ChildEnded { id, .. }
-            | Self::Cancel { id, .. }
-            | Self::Pause { id, .. }
-            | Self::Resume { id, .. }
-            | Self::Skip { id, .. }
-            | Self::Redo { id, .. }
-            | Self::Edit { id, .. }
-            | Self::Approve { id, .. }
-            | Self::Reject { id, .. }
-            | Self::SetContext { id, .. }
-            | Self::Answer { id, .. } => {
-                id.get_or_insert(new);
+            Self::Attend { id, .. } | Self::ChildEnded { id, .. } => {
+                id.get_or_insert(message);
+            }
+            Self::Request(request) => {
+                if request.id.is_nil() {
+                    request.id = message;
+                }
+                if request.by.is_empty() {
+                    request.by = sender.to_string();
+                }
             }
         }
         self
@@ -262,18 +108,7 @@ impl Command {
             Self::Submit { goal, .. } | Self::Attend { goal, .. } => {
                 goal.deadline_ms.map(Duration::from_millis)
             }
-            Self::ChildEnded { .. }
-            | Self::Fork { .. }
-            | Self::Cancel { .. }
-            | Self::Pause { .. }
-            | Self::Resume { .. }
-            | Self::Skip { .. }
-            | Self::Redo { .. }
-            | Self::Edit { .. }
-            | Self::Approve { .. }
-            | Self::Reject { .. }
-            | Self::SetContext { .. }
-            | Self::Answer { .. } => None,
+            Self::ChildEnded { .. } | Self::Fork { .. } | Self::Request(_) => None,
         }
     }
 
@@ -285,16 +120,7 @@ impl Command {
             Self::Attend { .. } => "attend",
             Self::ChildEnded { .. } => "child_ended",
             Self::Fork { .. } => "fork",
-            Self::Cancel { .. } => "cancel",
-            Self::Pause { .. } => "pause",
-            Self::Resume { .. } => "resume",
-            Self::Skip { .. } => "skip",
-            Self::Redo { .. } => "redo",
-            Self::Edit { .. } => "edit",
-            Self::SetContext { .. } => "set_context",
-            Self::Answer { .. } => "answer",
-            Self::Approve { .. } => "approve",
-            Self::Reject { .. } => "reject",
+            Self::Request(request) => request.action.name(),
         }
     }
 }
@@ -505,21 +331,13 @@ pub enum ControlMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum OwnerMessage {
-    /// A command came to the wrong one.
+    /// A command came to the wrong one. A request: it is answered.
     Order {
-        /// Names the question, for the answer.
-        id: Uuid,
-        /// Who wants to know what became of it.
-        from: AgentId,
         /// The command.
         command: Box<Command>,
-        /// Who asks it.
-        sender: AgentId,
     },
-    /// What became of an order.
+    /// The answer to an order.
     Answer {
-        /// Of which.
-        id: Uuid,
         /// What became of it.
         answer: OwnerAnswer,
     },

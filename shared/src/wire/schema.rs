@@ -157,7 +157,7 @@ const CHANNELS: [Channel; 20] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
-        description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run. `cancel`, `pause`, `resume`, `skip`, `redo` and `edit` work on a run that goes on; each may carry an id, which tells it from others like it.",
+        description: "Durable commands. Submit a goal on `cmd.<run>.submit`, with a run id that you made (UUID version 7); the answer is the run's record. Asking twice with the same id makes one run. What is asked of a run that goes on is a `request` with an `action`, and goes to `cmd.<run>.<type of the action>`: `cancel`, `pause`, `resume`, `skip`, `redo`, `edit`, `approve`, `reject`, `answer` or `set_context`. It may carry an `id`, which tells it from others like it (else the message's own does), and `by`, who asks (else the sender).",
         kinds: &[MessageKind::Command],
         fleet: &[ChannelAction::Receive],
     },
@@ -171,8 +171,8 @@ const CHANNELS: [Channel; 20] = [
     Channel {
         id: "answers",
         address: "_INBOX.{inbox}",
-        description: "The answers to requests, on the subject that the asker chose for it.",
-        kinds: &[MessageKind::Accepted, MessageKind::Error],
+        description: "The answers to requests, on the subject that the asker chose for it. Between orchestrators, what became of an order (`control`).",
+        kinds: &[MessageKind::Accepted, MessageKind::Error, MessageKind::Control],
         fleet: &[ChannelAction::Send],
     },
     Channel {
@@ -248,7 +248,7 @@ const CHANNELS: [Channel; 20] = [
     Channel {
         id: "control_agent",
         address: "ctl.agent.{agent}",
-        description: "Interrupts one process.",
+        description: "Interrupts one process. An orchestrator hands a command on to the one that has the run, as a request (`owners`, `order`) that is answered on its reply subject.",
         kinds: &[MessageKind::Control],
         fleet: BOTH,
     },
@@ -342,7 +342,7 @@ impl Channel {
 fn parameter(name: &str) -> &'static str {
     match name {
         "run" => "The run: a UUID as 32 hexadecimal digits",
-        "command" => "The command: submit, cancel",
+        "command" => "The command (submit), or the type of the action of a request (cancel)",
         "queue" => "A role, or @ and the id of one agent",
         "task" => "The index of a leaf (1-2-3), plan, reflect-<index>, refine-<n> or write",
         "role" => "A kind of agent, such as worker",

@@ -32,14 +32,15 @@ use muster_shared::run::event::{
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
-    Request, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState, ToolStarted,
+    Request, RequestAction, RunEvent, RunStatus, Settling, SettlingFor, Started, StopReason, TaskState,
+    ToolStarted,
 };
 use muster_shared::time::Millis;
 use muster_shared::track_record::Tally;
 use muster_shared::wire::ask::{Accepted, Ask, Refused};
 use muster_shared::wire::{
     Body, Command, ContextUpdate, ControlMessage, Encoding, Envelope, Heartbeat, Live, LiveKind, MessageKind,
-    OwnerMessage, Profile, StoredBody, TraceContext,
+    OwnerAnswer, OwnerMessage, Profile, StoredBody, TraceContext,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -82,7 +83,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("command_submit", Body::Command(Command::Submit { run: run(), goal: Box::new(goal()) }));
     add(
         "command_cancel",
-        Body::Command(Command::Cancel { run: run(), reason: "enough".to_owned(), id: None }),
+        Body::Command(Command::Request(Request::new(run(), RequestAction::Cancel).because("enough"))),
     );
     for (name, command) in commands() {
         add(&format!("command_{name}"), Body::Command(command));
@@ -138,30 +139,31 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
 }
 
 fn commands() -> Vec<(&'static str, Command)> {
-    let (run, task, id) = (run(), index("1-2"), Some(Uuid::from_u128(3)));
-    let reason = "the sources changed".to_owned();
+    let task = index("1-2");
     let goal = "Look at the new sources".to_owned();
-    vec![
-        ("pause", Command::Pause { run, reason: reason.clone(), id }),
-        ("resume", Command::Resume { run, reason: reason.clone(), deadline_ms: Some(60_000), id }),
-        ("skip", Command::Skip { run, task: task.clone(), reason: reason.clone(), id }),
-        ("redo", Command::Redo { run, task: task.clone(), reason: reason.clone(), id }),
-        ("approve", Command::Approve { run, plan: Some(Box::new(plan_draft())), reason: reason.clone(), id }),
-        ("reject", Command::Reject { run, reason: reason.clone(), id }),
-        ("answer", Command::Answer { run, question: QuestionId(1), text: "2".to_owned(), id }),
-        (
-            "set_context",
-            Command::SetContext {
-                run,
-                key: "limit.hops".to_owned(),
-                value: json!(20),
-                version: 1,
-                reason: reason.clone(),
-                id,
-            },
-        ),
-        ("edit", Command::Edit { run, task: Some(task), goal, reason, id }),
-    ]
+    let (key, value) = ("limit.hops".to_owned(), json!(20));
+    let actions = [
+        RequestAction::Pause,
+        RequestAction::Resume { deadline_ms: Some(60_000) },
+        RequestAction::Skip { task: task.clone() },
+        RequestAction::Redo { task: task.clone() },
+        RequestAction::Approve { plan: Some(Box::new(plan_draft())) },
+        RequestAction::Reject,
+        RequestAction::Answer { question: QuestionId(1), text: "2".to_owned() },
+        RequestAction::SetContext { key, value, version: 1 },
+        RequestAction::Edit { task: Some(task), goal },
+    ];
+    let command = |action: RequestAction| {
+        let (name, request) = (action.name(), Request::new(run(), action));
+        (name, Command::Request(request.because("the sources changed").with_id(Uuid::from_u128(3))))
+    };
+    actions.map(command).to_vec()
+}
+
+/// What Ada asks of the run.
+fn asked(reason: &str, action: RequestAction) -> Input {
+    let request = Request::new(run(), action).because(reason).with_id(Uuid::from_u128(3));
+    Input::Request(Request { by: "ada".to_owned(), ..request })
 }
 
 fn child() -> RunId {
@@ -310,7 +312,6 @@ fn asked_of_peers() -> Decided {
 /// Values that tasks share.
 fn written() -> Decided {
     let (key, value) = ("limit.hops".to_owned(), json!(20));
-    let request = Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: String::new() };
     let agent = Some("worker-0000002a".parse().unwrap());
     let by = [ContextAuthor::Person("ada".to_owned()), ContextAuthor::Task { task: index("1-2"), agent }];
     let entry =
@@ -331,7 +332,10 @@ fn written() -> Decided {
         RunEvent::ContextWritten(ContextWritten { key: key.clone(), value: value.clone(), version, by })
     };
     Decided {
-        inputs: vec![Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request }],
+        inputs: vec![asked(
+            "",
+            RequestAction::SetContext { key: key.clone(), value: value.clone(), version: 0 },
+        )],
         events: (1..).zip(by).map(write).chain(answered).collect(),
         ..decided()
     }
@@ -418,16 +422,15 @@ fn question() -> Question {
 fn answered() -> Decided {
     let (id, by) = (QuestionId(1), index("1-2"));
     let (task, to) = (TaskId::Leaf(by.clone()), index("1-3"));
-    let request = Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: String::new() };
     let expires = Millis(1_700_000_060_000);
     let on_timeout = OnTimeout::AskAnother;
     let reply = Reply { question: id, text: Some("2025".to_owned()), by: Some("ada".to_owned()) };
     let wait = Wait::Answer(question());
     Decided {
         inputs: vec![
-            Input::Approve { plan: Some(Box::new(plan_draft())), request: request.clone() },
-            Input::Reject { request: request.clone() },
-            Input::Answer { question: id, text: "2".to_owned(), request },
+            asked("", RequestAction::Approve { plan: Some(Box::new(plan_draft())) }),
+            asked("", RequestAction::Reject),
+            asked("", RequestAction::Answer { question: id, text: "2".to_owned() }),
         ],
         events: vec![
             RunEvent::TaskWaits(TaskWaits { task: task.clone(), generation: Generation(1), step: 2, wait }),
@@ -656,15 +659,15 @@ fn parked() -> Released {
 
 /// What people ask of a run, and what follows.
 fn controlled() -> Decided {
-    let request = || Request { id: Uuid::from_u128(3), by: "ada".to_owned(), reason: "enough".to_owned() };
+    let wish = |action| asked("enough", action);
     let (task, reason, goal) = (index("1-2"), "asked by ada".to_owned(), "Look again".to_owned());
     Decided {
         inputs: vec![
-            Input::Pause { request: request() },
-            Input::Resume { request: request(), deadline_ms: Some(60_000) },
-            Input::Skip { task: task.clone(), request: request() },
-            Input::Redo { task: task.clone(), request: request() },
-            Input::Edit { task: Some(task.clone()), goal: goal.clone(), request: request() },
+            wish(RequestAction::Pause),
+            wish(RequestAction::Resume { deadline_ms: Some(60_000) }),
+            wish(RequestAction::Skip { task: task.clone() }),
+            wish(RequestAction::Redo { task: task.clone() }),
+            wish(RequestAction::Edit { task: Some(task.clone()), goal: goal.clone() }),
         ],
         events: vec![
             RunEvent::RunPaused(RunPaused { reason: reason.clone() }),
@@ -1093,7 +1096,7 @@ fn decided() -> Decided {
             Input::Agent { seq: Seq(41) },
             Input::Capacity,
             Input::Timer,
-            Input::Cancel { reason: "enough".to_owned(), by: "ada".to_owned(), id: None },
+            asked("enough", RequestAction::Cancel),
         ],
         now: Millis(1_700_000_000_000),
         basis: Seq(42),
@@ -1360,8 +1363,8 @@ fn live() -> Vec<(&'static str, Live)> {
 }
 
 fn order() -> OwnerMessage {
-    let command = Command::Cancel { run: run(), reason: "enough".to_owned(), id: None };
-    OwnerMessage::Order { id: Uuid::from_u128(7), from: agent(), command: Box::new(command), sender: agent() }
+    let command = Command::Request(Request::new(run(), RequestAction::Cancel).because("enough"));
+    OwnerMessage::Order { command: Box::new(command) }
 }
 
 fn controls() -> Vec<(&'static str, ControlMessage)> {
@@ -1386,6 +1389,7 @@ fn controls() -> Vec<(&'static str, ControlMessage)> {
         ),
         ("shutdown", ControlMessage::Shutdown),
         ("order", ControlMessage::Owners(order())),
+        ("order_answered", ControlMessage::Owners(OwnerMessage::Answer { answer: OwnerAnswer::Recorded })),
         ("due", ControlMessage::Owners(OwnerMessage::Due { run: run() })),
     ]
 }

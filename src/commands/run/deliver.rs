@@ -36,7 +36,7 @@ pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::usage(format!("there is no folder {}", folder.display()))
-        .help("make it first, or give --output another file"))
+        .help("create it first, or give --output another file"))
 }
 
 /// Delivers what there is.
@@ -51,7 +51,7 @@ pub(super) fn deliver(
         Watched::Left { run, goes_on } => {
             let short = run.short();
             output::note(&if *goes_on {
-                format!("left run {short}; `muster show {short}` tells how far it is")
+                format!("left run {short}; `muster show {short}` shows its progress")
             } else {
                 format!("left run {short}; its fleet ends now, and the next `muster up` goes on with it")
             });

@@ -120,12 +120,12 @@ async fn gone(folder: &FleetFolder, supervisor: &ProcessRef, limit: std::time::D
 
 fn cannot_write(app: &App) -> Failure {
     Failure::failed(format!("cannot write to {}", app.fleet.path().display()))
-        .help("go to a folder that you may write to: the local fleet keeps its record there")
+        .help("change to a writable folder: the local fleet keeps its data there")
 }
 
 fn nobody_lets_us(app: &App) -> Failure {
     Failure::failed(format!(
-        "another muster has been bringing a fleet up or down in {} for too long",
+        "another muster has been starting or stopping a fleet in {} for too long",
         app.fleet.path().display()
     ))
     .help("see .muster/log/supervisor.log, and try again")

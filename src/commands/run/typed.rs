@@ -5,8 +5,7 @@ use std::io::{BufRead, IsTerminal};
 
 use muster_shared::flow::question::MAX_QUESTION_BYTES;
 use muster_shared::ids::QuestionId;
-use muster_shared::run::{QuestionState, RunState};
-use muster_shared::wire::Command;
+use muster_shared::run::{QuestionState, Request, RequestAction, RunState};
 use tokio::sync::mpsc;
 
 /// Most lines that wait to be looked at.
@@ -74,7 +73,7 @@ pub(super) fn hint(asked: &QuestionState) -> String {
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
     /// It answers this question.
-    Answer(QuestionId, Box<Command>),
+    Answer(QuestionId, Request),
     /// It answers nothing; what to say.
     Nothing(&'static str),
 }
@@ -92,5 +91,5 @@ pub(super) fn understand<'a>(runs: impl Iterator<Item = &'a RunState>, line: &st
     if text.len() > MAX_QUESTION_BYTES {
         return Said::Nothing("that is longer than an answer may be, and was not sent");
     }
-    Said::Answer(question, Box::new(Command::Answer { run, question, text, id: None }))
+    Said::Answer(question, Request::new(run, RequestAction::Answer { question, text }))
 }

@@ -9,7 +9,7 @@ use muster_bus::{Bus, RecordFilter};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{RecordEvent, RunEvent, RunState, RunStatus, apply};
+use muster_shared::run::{RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
@@ -142,7 +142,7 @@ pub(super) async fn watch(
                 News::Warned(text) => screen.warn(&text),
                 // In a fleet that stays somebody may start another one; that it lacks is told.
                 News::Crippled { name, how } => if fleet.is_for_runs() {
-                    return Err(Failure::failed(format!("{name} {how}, and too often; without it the run cannot go on"))
+                    return Err(Failure::failed(format!("{name} {how} too often; the run cannot continue without it"))
                         .help(format!("see why in {}", app.fleet.log(&name).display())));
                 }
                 News::Moved(url) => return Ok(Watched::Moved(url)),
@@ -211,9 +211,10 @@ async fn answer<'a>(
     line: &str,
 ) -> Result<Option<Uuid>, Failure> {
     match typed::understand(runs, &app.redactor.redact(line)) {
-        Said::Answer(question, command) => {
+        Said::Answer(question, request) => {
             let id = Uuid::now_v7();
-            bus.commands().send(&command.with_id(id), Encoding::default()).await.map_err(bus_failure)?;
+            let command = Command::Request(request.with_id(id));
+            bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
             screen.say(&format!("sent as the answer to question {question}"));
             Ok(Some(id))
         }
@@ -230,7 +231,8 @@ fn left(state: &RunState) -> Duration {
 }
 
 async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(), Failure> {
-    let command = Command::Cancel { run, reason: "interrupted at the terminal".to_owned(), id: None };
+    let request = Request::new(run, RequestAction::Cancel).because("interrupted at the terminal");
+    let command = Command::Request(request);
     bus.commands().send(&command, Encoding::default()).await.map_err(bus_failure)?;
     screen.say(if stays {
         "asked the run to stop; Ctrl-C again leaves it as it is"
@@ -268,29 +270,30 @@ fn cannot_follow(run: RunId, error: &muster_shared::run::ApplyError) -> Failure 
 
 fn lost(run: RunId, why: &str) -> Failure {
     let short = run.short();
-    Failure::bus(format!("{why}, and run {short} has not ended"))
-        .help(format!("`muster up` brings the fleet back, and the run goes on where it stood; `muster show {short}` tells how far it is"))
+    Failure::bus(format!("{why}, and run {short} has not ended")).help(format!(
+        "`muster up` restarts the fleet, and the run continues; `muster show {short}` shows its progress"
+    ))
 }
 
 fn cut_off(run: RunId) -> Failure {
     Failure::bus(format!("the connection to the bus was lost while run {} went on", run.short()))
-        .help(format!("it goes on without us: `muster show {}` tells how far it is", run.short()))
+        .help(format!("the run continues: `muster show {}` shows its progress", run.short()))
 }
 
 fn too_late(run: RunId, state: Option<&RunState>, lacking: &[String]) -> Failure {
     match state {
-        None => Failure::new(Exit::BusUnreachable, format!("no orchestrator has taken up the goal so far; it stays queued as run {}", run.short()))
+        None => Failure::new(Exit::BusUnreachable, format!("no orchestrator has accepted the goal yet; it stays queued as run {}", run.short()))
             .help(format!(
-                "it begins as soon as an orchestrator is there: `muster ps` lists the processes of the fleet, `muster \
-                 orchestrator` starts one, `muster up` a whole fleet. `muster runs` lists it then, and asking again with \
-                 --run-id {} follows it without beginning a second one",
+                "it starts as soon as an orchestrator is running: `muster ps` lists the processes of the fleet, `muster \
+                 orchestrator` starts one, `muster up` starts a fleet. To follow it, run the command again with \
+                 --run-id {}; that starts no second run",
                 run.as_uuid()
             )),
         Some(_) if !lacking.is_empty() => {
-            Failure::failed(format!("run {} should have ended by now; it waits for {}", run.short(), lacking.join("; ")))
-                .help(format!("`muster show {}` tells how far it is", run.short()))
+            Failure::failed(format!("run {} is past its deadline and has not ended: it waits for {}", run.short(), lacking.join("; ")))
+                .help(format!("`muster show {}` shows its progress", run.short()))
         }
-        Some(_) => Failure::failed(format!("run {} should have ended by now and has not", run.short()))
-            .help(format!("`muster show {}` tells how far it is, `muster ps` whether anybody works", run.short())),
+        Some(_) => Failure::failed(format!("run {} is past its deadline and has not ended", run.short()))
+            .help(format!("`muster show {}` shows its progress, `muster ps` the agents at work", run.short())),
     }
 }

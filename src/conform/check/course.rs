@@ -3,7 +3,7 @@
 use muster_bus::subject::{Subject, task_fence};
 use muster_shared::flow::{Outcome, Product, Step};
 use muster_shared::ids::AgentId;
-use muster_shared::run::{EventKind, Started};
+use muster_shared::run::Started;
 use muster_shared::wire::Body;
 
 use super::super::{End, Observations};
@@ -27,7 +27,8 @@ pub(super) fn envelopes(watch: &Observations, writings: &[Writing<'_>]) -> Check
                 continue;
             }
         };
-        if kind_of(&said.body) != Some(*kind) {
+        let written = said.body.clone().into_agent_event().map(|event| event.kind());
+        if written != Some(*kind) {
             faults.push(format!("a body of type {} stands on a subject of {kind}", said.body.kind().name()));
         }
         if said.sender != watch.agent && said.sender != AgentId::anonymous() {
@@ -49,30 +50,6 @@ pub(super) fn envelopes(watch: &Observations, writings: &[Writing<'_>]) -> Check
         .filter(|passed| passed.subject.starts_with("evt.") && Subject::parse(&passed.subject).is_err());
     faults.extend(strange.map(|passed| format!("{} is no subject of the protocol", passed.subject)));
     verdict("envelopes", faults, format!("{} messages read as they should", writings.len()), mend)
-}
-
-const fn kind_of(body: &Body) -> Option<EventKind> {
-    match body {
-        Body::Started(_) => Some(EventKind::Started),
-        Body::ToolStarted(_) => Some(EventKind::Tool),
-        Body::Step(_) => Some(EventKind::Step),
-        Body::Released(_) => Some(EventKind::Released),
-        Body::Outcome(_) => Some(EventKind::Outcome),
-        Body::Decided(_)
-        | Body::Offered(_)
-        | Body::Command(_)
-        | Body::Heartbeat(_)
-        | Body::Profile(_)
-        | Body::Live(_)
-        | Body::Control(_)
-        | Body::Context(_)
-        | Body::Call(_)
-        | Body::Bid(_)
-        | Body::Ask(_)
-        | Body::Accepted(_)
-        | Body::Error(_)
-        | Body::Stored(_) => None,
-    }
 }
 
 pub(super) fn fences(writings: &[Writing<'_>]) -> Check {

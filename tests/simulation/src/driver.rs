@@ -9,7 +9,6 @@ use muster_shared::flow::{Bid, CallForProposals};
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::{Input, Request as Asked, RunState};
 use muster_shared::wire::{Command, ControlMessage};
-use uuid::Uuid;
 
 use crate::Sabotage;
 use crate::agenda::Time;
@@ -266,31 +265,12 @@ impl Owner {
 
 /// What a run asks of another.
 fn order(command: &Command) -> Option<Order> {
-    let request = |id: Option<Uuid>, reason: &str| Asked {
-        id: id.unwrap_or_default(),
-        by: "a run".to_owned(),
-        reason: reason.to_owned(),
-    };
     let input = match command {
         Command::Attend { goal, .. } => return Some(Order::Submit((**goal).clone())),
         Command::ChildEnded { child, end, .. } => Input::ChildEnded { child: *child, end: end.clone() },
-        Command::Cancel { reason, id, .. } => {
-            Input::Cancel { reason: reason.clone(), by: "a run".to_owned(), id: *id }
-        }
-        Command::Pause { reason, id, .. } => Input::Pause { request: request(*id, reason) },
-        Command::Resume { reason, deadline_ms, id, .. } => {
-            Input::Resume { request: request(*id, reason), deadline_ms: *deadline_ms }
-        }
+        Command::Request(request) => Input::Request(Asked { by: "a run".to_owned(), ..request.clone() }),
         // No run asks these of another.
-        Command::Submit { .. }
-        | Command::Fork { .. }
-        | Command::Skip { .. }
-        | Command::Redo { .. }
-        | Command::Edit { .. }
-        | Command::Approve { .. }
-        | Command::Reject { .. }
-        | Command::Answer { .. }
-        | Command::SetContext { .. } => return None,
+        Command::Submit { .. } | Command::Fork { .. } => return None,
     };
     Some(Order::Control(input))
 }

@@ -6,7 +6,7 @@ use muster_shared::flow::{About, Goal};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::event::QuestionAsked;
 use muster_shared::run::{
-    EVENT_VERSION, Entry, Inherited, Input, Origin, RecordEvent, Request, RunEvent, RunState,
+    EVENT_VERSION, Entry, Inherited, Input, Origin, RecordEvent, Request, RequestAction, RunEvent, RunState,
 };
 use uuid::Uuid;
 
@@ -36,9 +36,10 @@ impl World {
                 let times = if self.random.chance(200) { 2 } else { 1 };
                 for _ in 0..times {
                     let id_of = Uuid::from_u128(u128::from(self.random.next()) << 64);
-                    let request = Request { id: id_of, by: "somebody".into(), reason: String::new() };
-                    let answer = Input::Answer { question: *id, text: text.to_owned(), request };
-                    let order = Rc::new(Order::Control(answer));
+                    let answer = RequestAction::Answer { question: *id, text: text.to_owned() };
+                    let request = Request::new(entry.run, answer).with_id(id_of);
+                    let request = Request { by: "somebody".into(), ..request };
+                    let order = Rc::new(Order::Control(Input::Request(request)));
                     let at = self.now + after + self.random.below(500);
                     self.agenda.enter(at, Event::Ordered(entry.run, order));
                 }

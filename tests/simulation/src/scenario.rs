@@ -4,7 +4,7 @@ use muster_shared::flow::{
     Budget, Chair, Committees, DraftReviewPolicy, Goal, OnTimeout, People, ReviewPolicy, RunLimits,
 };
 use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
-use muster_shared::run::{EVENT_VERSION, Input, Request};
+use muster_shared::run::{EVENT_VERSION, Input, Request, RequestAction};
 use muster_shared::wire::{Advertised, Encoding, Profile};
 use uuid::Uuid;
 
@@ -191,28 +191,28 @@ fn commands(run: RunId, random: &mut Random) -> Vec<(Time, RunId, Order)> {
     let text = if random.chance(20) { "  " } else { "everything" };
     let mut commands = vec![(begin, run, Order::Submit(Goal::new(text)))];
     if random.chance(80) {
-        let cancel =
-            Input::Cancel { reason: "it is enough".into(), by: "somebody".into(), id: Some(id(random)) };
+        let cancel = Request::new(run, RequestAction::Cancel).because("it is enough").with_id(id(random));
+        let cancel = by_somebody(cancel);
         commands.push((random.below(30_000), run, Order::Control(cancel)));
     }
     let count = if random.chance(600) { 0 } else { random.between(1, 4) };
     for _ in 0..count {
         let at = random.below(30_000);
-        let input = control(random);
-        if matches!(input, Input::Pause { .. }) {
+        let asked = Request { id: id(random), ..Request::new(run, action(random)) };
+        if asked.action == RequestAction::Pause {
             // Whatever comes first: in the end it goes on.
             for later in [at + random.below(20_000), LAST_RESUME] {
-                let resume = Input::Resume { request: request(random), deadline_ms: None };
+                let resume = RequestAction::Resume { deadline_ms: None };
+                let resume = request(Request::new(run, resume).with_id(id(random)));
                 commands.push((later, run, Order::Control(resume)));
             }
         }
-        commands.push((at, run, Order::Control(input)));
+        commands.push((at, run, Order::Control(request(asked))));
     }
     commands
 }
 
-fn control(random: &mut Random) -> Input {
-    let request = request(random);
+fn action(random: &mut Random) -> RequestAction {
     let top = TaskIndex::top(u16::try_from(random.between(1, 5)).unwrap_or(1));
     let task = match random.below(10) {
         0 | 1 => top.child(1),
@@ -220,18 +220,22 @@ fn control(random: &mut Random) -> Input {
         _ => top,
     };
     match random.below(4) {
-        0 => Input::Pause { request },
-        1 => Input::Skip { task, request },
-        2 => Input::Redo { task, request },
+        0 => RequestAction::Pause,
+        1 => RequestAction::Skip { task },
+        2 => RequestAction::Redo { task },
         _ => {
             let task = random.chance(700).then_some(task);
-            Input::Edit { task, goal: "find out something else".into(), request }
+            RequestAction::Edit { task, goal: "find out something else".into() }
         }
     }
 }
 
-fn request(random: &mut Random) -> Request {
-    Request { id: id(random), by: "somebody".into(), reason: "so it is to be".into() }
+fn request(asked: Request) -> Input {
+    by_somebody(asked.because("so it is to be"))
+}
+
+fn by_somebody(asked: Request) -> Input {
+    Input::Request(Request { by: "somebody".into(), ..asked })
 }
 
 fn id(random: &mut Random) -> Uuid {

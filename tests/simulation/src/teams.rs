@@ -6,7 +6,7 @@ use muster_shared::flow::{
     PeerRequest, PlanDraft, Question, TaskDraft, TaskOffered, Wait, Work,
 };
 use muster_shared::ids::{RunId, TaskId};
-use muster_shared::run::{Input, Request};
+use muster_shared::run::{Input, Request, RequestAction};
 use serde_json::{Value, json};
 
 use crate::random::Random;
@@ -197,10 +197,11 @@ pub(crate) fn written_by_people(seed: u64, run: RunId) -> Vec<(u64, Input)> {
     let count = random.below(4);
     let write = |_| {
         let id = uuid::Uuid::from_u128(u128::from(random.next()) << 64 | u128::from(random.next()));
-        let request = Request { id, by: "somebody".into(), reason: String::new() };
         let (key, version) = (pick(&mut random), u32::try_from(random.below(3)).unwrap_or(0));
         let at = random.below(40_000);
-        (at, Input::SetContext { key, value: value(&mut random), version, request })
+        let action = RequestAction::SetContext { key, value: value(&mut random), version };
+        let request = Request::new(run, action).with_id(id);
+        (at, Input::Request(Request { by: "somebody".into(), ..request }))
     };
     (0..count).map(write).collect()
 }

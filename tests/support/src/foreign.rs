@@ -15,6 +15,23 @@ pub type StrangerError = Box<dyn std::error::Error + Send + Sync>;
 /// Time for any one call.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// Entries of agents that nobody can read: the kind of entry, what it says, and the field to be named.
+pub const UNREADABLE: [(&str, &str, &str); 5] = [
+    ("outcome", r#"{"body":{"type":"outcome","content":{"ending":"success"}}}"#, "ending"),
+    (
+        "outcome",
+        r#"{"body":{"type":"outcome","content":{"ending":"done","usage":{"steps":2.5}}}}"#,
+        "body.content.usage.steps",
+    ),
+    (
+        "outcome",
+        r#"{"body":{"type":"outcome","content":{"ending":"done","product":{"conclusion":"x"}}}}"#,
+        "body.content.product",
+    ),
+    ("started", r#"{"body":{"type":"started","content":{"attempt":1}}}"#, "ack"),
+    ("outcome", "I am done.", "not valid"),
+];
+
 /// A foreign program on the bus.
 pub struct Stranger {
     runtime: Runtime,

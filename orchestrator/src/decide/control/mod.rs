@@ -9,19 +9,21 @@ mod skip;
 use muster_shared::flow::Plan;
 use muster_shared::ids::TaskId;
 use muster_shared::run::event::{RequestRefused, RunAborted, TaskReopened};
-use muster_shared::run::{Group, Request, RunState, StopReason};
+use muster_shared::run::{Group, Request, RequestAction, RunState, StopReason};
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
-use super::{draft_review, groups, partial, survey};
+use super::{draft_review, groups, partial, peers, questions, review, survey};
 
-pub(super) use edit::edit;
-pub(super) use pause::{pause, put_down, resume, stop_early_bird};
-pub(super) use redo::{begin_again, catch_up, redo};
-pub(super) use skip::skip;
+use edit::edit;
+use pause::{pause, resume};
+pub(super) use pause::{put_down, stop_early_bird};
+use redo::redo;
+pub(super) use redo::{begin_again, catch_up};
+use skip::skip;
 
-/// Stops the run. A run that has ended stays as it is.
-pub(super) fn cancel(decision: &mut DecisionBuilder<'_>, reason: &str, by: &str) {
+/// Stops the run.
+fn cancel(decision: &mut DecisionBuilder<'_>, Request { by, reason, .. }: &Request) {
     let by = if by.is_empty() { "somebody" } else { by };
     let reason =
         if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
@@ -52,16 +54,29 @@ pub(super) fn abort(decision: &mut DecisionBuilder<'_>, why: StopReason, reason:
 }
 
 /// Does what is asked, once; what cannot be done is refused.
-pub(super) fn obey(
-    decision: &mut DecisionBuilder<'_>,
-    request: &Request,
-    act: impl FnOnce(&mut DecisionBuilder<'_>, &Request) -> Result<(), String>,
-) {
+pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, request: &Request) {
     let is_done = |run: &RunState| run.control.requests.contains(&request.id);
     if decision.open().is_none_or(is_done) || !decision.takes_up(request.id) {
         return;
     }
-    if let Err(reason) = act(decision, request) {
+    let done = match &request.action {
+        RequestAction::Cancel => {
+            cancel(decision, request);
+            Ok(())
+        }
+        RequestAction::Pause => pause(decision, request),
+        RequestAction::Resume { deadline_ms } => resume(decision, request, *deadline_ms),
+        RequestAction::Skip { task } => skip(decision, request, task),
+        RequestAction::Redo { task } => redo(decision, request, task),
+        RequestAction::Edit { task, goal } => edit(decision, request, task.as_ref(), goal),
+        RequestAction::Approve { plan } => review::approve(decision, request, plan.as_deref()),
+        RequestAction::Reject => review::reject(decision, request),
+        RequestAction::Answer { question, text } => questions::answer(decision, request, *question, text),
+        RequestAction::SetContext { key, value, version } => {
+            peers::set(decision, request, (key, value, *version))
+        }
+    };
+    if let Err(reason) = done {
         decision.emit(RequestRefused { id: request.id, reason });
     }
 }

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{Goal, PlanDraft, RunLimits, TaskDraft, TaskStatus};
 use muster_shared::ids::{Queue, Role, TaskId};
-use muster_shared::run::{Input, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunStatus};
 use muster_shared::time::Millis;
 use muster_shared::wire::Profile;
 
@@ -100,7 +100,7 @@ fn what_a_run_waits_for_follows_from_its_state_and_from_who_is_there() {
     let offer = fleet.find("plan");
     fleet.start(&offer);
     assert_eq!(waits_for(fleet.run(), &pool(&["orchestrator"])), [], "somebody works on it");
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     assert!(matches!(&waits_for(fleet.run(), &pool(&["orchestrator"]))[..], [WaitsFor::Resume { .. }]));
 }
 

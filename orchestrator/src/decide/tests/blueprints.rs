@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_shared::blueprint::{Filled, StepOutcome, fill, parse};
 use muster_shared::flow::{Ending, Goal, RunLimits, TaskOffered, Work};
-use muster_shared::run::{EVENT_VERSION, Input, REPAIRS_SINCE, RunEvent, RunStatus};
+use muster_shared::run::{EVENT_VERSION, Input, REPAIRS_SINCE, RequestAction, RunEvent, RunStatus};
 use serde_json::json;
 
 use super::fleet::{Fleet, failed, good, result};
@@ -155,7 +155,7 @@ fn a_step_that_needs_approval_begins_after_a_yes_alone() {
         let (question, asked) =
             fleet.run().open_questions().next().map(|(id, asked)| (id, asked.clone())).unwrap();
         assert_eq!(asked.question.text, "May it be sent?");
-        fleet.ask(1, |request| Input::Answer { question, text: answer.to_owned(), request });
+        fleet.ask(1, RequestAction::Answer { question, text: answer.to_owned() });
         fleet.work(|offer| good(offer, &[]));
         assert_eq!(goals(&fleet).len(), done, "{answer}");
         assert_eq!(fleet.status(), RunStatus::Completed);

@@ -6,13 +6,13 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, RunId, TaskId, TaskIndex};
 use muster_shared::run::{
-    AgentEvent, Child, ChildEnd, Input, Released, RunEvent, RunStatus, StopReason, WAITS_SINCE,
+    AgentEvent, Child, ChildEnd, Input, Released, RequestAction, RunEvent, RunStatus, StopReason, WAITS_SINCE,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::Command;
 use uuid::Uuid;
 
-use super::fleet::{Fleet, done, failed, good, leaf, plan};
+use super::fleet::{Fleet, cancel, done, failed, good, leaf, plan};
 use super::tables::status;
 use crate::decide::{Effect, in_work, next_deadline};
 
@@ -204,11 +204,11 @@ fn the_end_of_an_unknown_run_changes_nothing() {
 fn pausing_reaches_the_child_and_what_it_ends_with_meanwhile_is_kept() {
     let mut fleet = waiting(RunLimits::default());
     let (id, _) = child(&fleet);
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     assert_eq!(told(&fleet, id), ["attend", "pause"]);
     tell_end(&mut fleet, id, end(RunStatus::Completed, Some("Seven ships.")));
     assert!(fleet.open.iter().all(|offer| offer.task.to_string() != "1"), "nothing is offered in a pause");
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(told(&fleet, id), ["attend", "pause"], "nobody waits for it any more");
     assert!(observation(&fleet.find("1")).1.contains("Seven ships"));
     finish(&mut fleet);
@@ -218,8 +218,8 @@ fn pausing_reaches_the_child_and_what_it_ends_with_meanwhile_is_kept() {
 fn resuming_reaches_the_child() {
     let mut fleet = waiting(RunLimits::default());
     let (id, _) = child(&fleet);
-    fleet.ask(1, |request| Input::Pause { request });
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(1, RequestAction::Pause);
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(told(&fleet, id), ["attend", "pause", "resume"]);
 }
 
@@ -229,17 +229,17 @@ fn a_child_that_nobody_waits_for_is_cancelled() {
     type Ends = fn(&mut Fleet);
     let cases: [(&str, Ends); 5] = [
         ("cancelled", |fleet| {
-            fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
+            fleet.turn(vec![cancel("ann", "enough")]);
         }),
         ("out of time", |fleet| {
             fleet.now = fleet.run().deadline;
             fleet.turn(vec![Input::Timer]);
         }),
-        ("skipped", |fleet| fleet.ask(1, |request| Input::Skip { task: TaskIndex::top(1), request })),
-        ("redone", |fleet| fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request })),
+        ("skipped", |fleet| fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(1) })),
+        ("redone", |fleet| fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) })),
         ("edited", |fleet| {
             let goal = "find out about the fleet".to_owned();
-            fleet.ask(1, |request| Input::Edit { task: Some(TaskIndex::top(1)), goal, request });
+            fleet.ask(1, RequestAction::Edit { task: Some(TaskIndex::top(1)), goal });
         }),
     ];
     for (name, ends) in cases {
@@ -256,10 +256,8 @@ fn a_child_that_nobody_waits_for_is_cancelled() {
 fn a_run_that_ended_tells_its_children_again_whenever_it_is_asked() {
     let mut fleet = waiting(RunLimits::default());
     let (id, _) = child(&fleet);
-    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
-    for input in
-        [Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }, Input::Timer, Input::Capacity]
-    {
+    fleet.turn(vec![cancel("ann", "enough")]);
+    for input in [cancel("ann", "enough"), Input::Timer, Input::Capacity] {
         fleet.effects.clear();
         let is_word = input != Input::Capacity;
         fleet.turn(vec![input]);
@@ -278,7 +276,7 @@ fn a_task_done_again_begins_another_child_and_hears_nothing_of_the_first() {
             fleet.start(&again);
             fleet.end(&again, good(&again, &tasks()));
         }
-        fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request });
+        fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
         let again = fleet.find("1");
         assert_eq!((again.continues, again.answered.as_ref()), (None, None), "from its beginning");
         want(&mut fleet, WANTED);
@@ -360,7 +358,7 @@ fn a_child_tells_its_end_once_and_again_when_it_is_asked_for() {
             });
         }),
         (RunStatus::Aborted(StopReason::Cancelled), |fleet| {
-            fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
+            fleet.turn(vec![cancel("ann", "enough")]);
         }),
         (RunStatus::Aborted(StopReason::DeadlinePassed), |fleet| {
             fleet.now = fleet.run().deadline;

@@ -6,7 +6,7 @@ use muster_shared::flow::{
     TaskResult, TaskStatus, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{ConflictEnd, ConflictState, Input, RunEvent, RunStatus};
+use muster_shared::run::{ConflictEnd, ConflictState, Input, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan};
@@ -166,7 +166,7 @@ fn a_person_says_what_holds_or_leaves_it_open() {
         assert_eq!(asked.question.choices.len(), 3, "{:?}", asked.question);
         assert!(open(&fleet).is_empty(), "what uses them waits");
         let text = answer.to_owned();
-        fleet.ask(7, |request| Input::Answer { question: id, text, request });
+        fleet.ask(7, RequestAction::Answer { question: id, text });
         assert_eq!(conflict(&fleet, 1).verdict().is_some(), settled);
         assert_eq!(open(&fleet).len(), 1);
     }
@@ -329,7 +329,7 @@ fn what_is_claimed_after_a_look_is_looked_at_too() {
     near(&mut fleet);
     let of = |subject: &str, value: &str| Claim { subject: subject.into(), ..claim(value, "") };
     do_so(&mut fleet, "settle-1", claiming(vec![of("pair 1", "no"), of("pair 2", "no")]));
-    fleet.ask(9, |request| Input::Redo { task: TaskIndex::top(2), request });
+    fleet.ask(9, RequestAction::Redo { task: TaskIndex::top(2) });
     let weekend = of("chance of rain in Paris on the weekend", "15 %");
     do_so(&mut fleet, "2", claiming(vec![weekend, of("number of text files", "8")]));
     do_so(&mut fleet, "3", claiming(Vec::new()));
@@ -385,7 +385,7 @@ fn a_side_that_changes_meanwhile_ends_the_conflict() {
     let mut fleet = begun(&[ConflictStep::Arbiter]);
     do_so(&mut fleet, "1", says("30 %"));
     do_so(&mut fleet, "2", says("15 %"));
-    fleet.ask(9, |request| Input::Redo { task: TaskIndex::top(2), request });
+    fleet.ask(9, RequestAction::Redo { task: TaskIndex::top(2) });
     assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Gone(_))), "{:?}", conflict(&fleet, 1));
     do_so(&mut fleet, "2", says("15 %"));
     assert!(conflict(&fleet, 2).is_open(), "it claims the same again");

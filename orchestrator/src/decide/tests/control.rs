@@ -3,34 +3,30 @@
 use muster_shared::flow::{Ending, RunLimits, TaskStatus, Work};
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{AgentEvent, Input, Phase, Request, RunEvent, RunStatus};
+use muster_shared::run::{AgentEvent, Input, Phase, Request, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, failed, good, started};
+use super::fleet::{Fleet, ID, failed, good, started};
 use super::tables::{do_task, open, planned, status, tasks};
 use crate::decide::{Effect, next_deadline};
 
-fn pause(request: Request) -> Input {
-    Input::Pause { request }
-}
+const PAUSE: RequestAction = RequestAction::Pause;
 
-fn resume(request: Request) -> Input {
-    Input::Resume { request, deadline_ms: None }
-}
+const RESUME: RequestAction = RequestAction::Resume { deadline_ms: None };
 
-fn skip(task: &str) -> impl FnOnce(Request) -> Input {
+fn skip(task: &str) -> RequestAction {
     let task = task.parse().unwrap();
-    |request| Input::Skip { task, request }
+    RequestAction::Skip { task }
 }
 
-fn redo(task: &str) -> impl FnOnce(Request) -> Input {
+fn redo(task: &str) -> RequestAction {
     let task = task.parse().unwrap();
-    |request| Input::Redo { task, request }
+    RequestAction::Redo { task }
 }
 
-fn edit(task: Option<&str>, goal: &str) -> impl FnOnce(Request) -> Input {
+fn edit(task: Option<&str>, goal: &str) -> RequestAction {
     let (task, goal) = (task.map(|task| task.parse().unwrap()), goal.to_owned());
-    |request| Input::Edit { task, goal, request }
+    RequestAction::Edit { task, goal }
 }
 
 fn refusals(fleet: &Fleet) -> Vec<String> {
@@ -58,7 +54,7 @@ fn a_pause_closes_what_waits_and_has_what_is_in_hand_put_down() {
     let mut fleet = planned();
     let (one, two) = (fleet.find("1"), fleet.find("2"));
     fleet.start(&one);
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     assert!(fleet.effects.iter().any(|effect| matches!(effect, Effect::ParkRun { .. })));
     assert_eq!((status(&fleet, "1"), status(&fleet, "2")), (TaskStatus::Processing, TaskStatus::Created));
     fleet.park(&one);
@@ -68,7 +64,7 @@ fn a_pause_closes_what_waits_and_has_what_is_in_hand_put_down() {
     assert_eq!(fleet.offered().len(), offered, "nothing is offered meanwhile");
 
     fleet.now = Millis(fleet.now.0 + 60_000);
-    fleet.ask(2, resume);
+    fleet.ask(2, RESUME);
     let again = fleet.find("1");
     assert_eq!((again.generation, again.continues), (Generation(2), Some(Generation(1))));
     assert_eq!(again.nonce, one.nonce, "prompts in the record stay as they are");
@@ -84,9 +80,9 @@ fn a_task_that_is_put_down_twice_goes_on_from_its_first_generation() {
     for n in 1..=2 {
         let offer = fleet.find("1");
         fleet.start(&offer);
-        fleet.ask(2 * n, pause);
+        fleet.ask(2 * n, PAUSE);
         fleet.park(&offer);
-        fleet.ask(2 * n + 1, resume);
+        fleet.ask(2 * n + 1, RESUME);
     }
     let offer = fleet.find("1");
     assert_eq!((offer.generation, offer.continues), (Generation(3), Some(Generation(1))));
@@ -102,12 +98,12 @@ fn what_ends_while_the_run_is_paused_counts_and_nothing_follows_until_it_goes_on
         let offer = fleet.find(task);
         fleet.start(&offer);
     }
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     do_task(&mut fleet, "1");
     do_task(&mut fleet, "2");
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
     assert!(open(&fleet).is_empty(), "{:?}", open(&fleet));
-    fleet.ask(2, resume);
+    fleet.ask(2, RESUME);
     finish(&mut fleet);
 }
 
@@ -116,7 +112,7 @@ fn who_begins_a_task_of_a_paused_run_is_told_to_put_it_down() {
     let mut fleet = planned();
     let offer = fleet.find("1");
     fleet.start(&offer);
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     let mut again = started();
     if let AgentEvent::Started(started) = &mut again {
         started.attempt = started.attempt.next();
@@ -129,7 +125,7 @@ fn who_begins_a_task_of_a_paused_run_is_told_to_put_it_down() {
 fn who_begins_what_is_closed_is_told_to_stop() {
     let mut fleet = planned();
     let offer = fleet.find("1");
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     fleet.report(&offer, started());
     assert!(told_to_stop(&fleet, "1", 1), "{:?}", fleet.effects);
     assert_eq!(status(&fleet, "1"), TaskStatus::Created);
@@ -140,14 +136,14 @@ fn while_paused_only_the_deadline_of_the_run_goes_on() {
     let mut fleet = planned();
     let offer = fleet.find("1");
     fleet.start(&offer);
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     assert_eq!(next_deadline(fleet.run()), Some(fleet.run().deadline));
     fleet.now = Millis(offer.deadline.0 + 60_000);
     fleet.turn(vec![Input::Timer]);
     assert_eq!(status(&fleet, "1"), TaskStatus::Processing);
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: Some(7_200_000) });
+    fleet.ask(2, RequestAction::Resume { deadline_ms: Some(7_200_000) });
     assert_eq!(fleet.run().deadline, Millis(fleet.now.0 + 7_200_000));
-    fleet.ask(3, pause);
+    fleet.ask(3, PAUSE);
     fleet.now = fleet.run().deadline;
     fleet.turn(vec![Input::Timer]);
     assert!(fleet.status().is_ended());
@@ -211,23 +207,19 @@ fn what_cannot_be_done_is_refused_with_the_reason_on_record() {
     fleet.ask(2, redo("1"));
     assert!(refusals(&fleet).iter().all(|reason| reason.contains("no plan yet")), "{:?}", refusals(&fleet));
     let mut fleet = planned();
-    type Asked = Box<dyn FnOnce(Request) -> Input>;
-    let cases: Vec<(Asked, &str)> = vec![
-        (Box::new(skip("7")), "there is no task 7; nearest to it: 3 (the sum), 2 (pears), 1 (apples)"),
-        (Box::new(redo("2-9")), "nearest to it: 2 (pears)"),
-        (Box::new(redo("3")), "3 has not begun"),
-        (Box::new(edit(Some("4"), "x")), "there is no task 4"),
-        (Box::new(edit(Some("1"), "  ")), "the goal is empty"),
-        (
-            Box::new(edit(Some("1"), "use {{9.result}}")),
-            "{{9.result}} refers to a task that is not in the plan",
-        ),
-        (Box::new(edit(None, " ")), "the goal is empty"),
-        (Box::new(resume), "it is not paused"),
+    let cases = [
+        (skip("7"), "there is no task 7; nearest to it: 3 (the sum), 2 (pears), 1 (apples)"),
+        (redo("2-9"), "nearest to it: 2 (pears)"),
+        (redo("3"), "3 has not begun"),
+        (edit(Some("4"), "x"), "there is no task 4"),
+        (edit(Some("1"), "  "), "the goal is empty"),
+        (edit(Some("1"), "use {{9.result}}"), "{{9.result}} refers to a task that is not in the plan"),
+        (edit(None, " "), "the goal is empty"),
+        (RESUME, "it is not paused"),
     ];
-    for (n, (input, why)) in (10..).zip(cases) {
+    for (n, (action, why)) in (10..).zip(cases) {
         let before = fleet.run().tasks.clone();
-        fleet.ask(n, input);
+        fleet.ask(n, action);
         let refusals = refusals(&fleet);
         assert!(refusals.last().unwrap().contains(why), "{why}: {refusals:?}");
         assert_eq!(fleet.run().tasks, before);
@@ -235,8 +227,8 @@ fn what_cannot_be_done_is_refused_with_the_reason_on_record() {
     do_task(&mut fleet, "1");
     fleet.ask(30, skip("1"));
     assert!(refusals(&fleet).last().unwrap().contains("has ended with a result"), "{:?}", refusals(&fleet));
-    fleet.ask(31, pause);
-    fleet.ask(32, pause);
+    fleet.ask(31, PAUSE);
+    fleet.ask(32, PAUSE);
     assert!(refusals(&fleet).last().unwrap().contains("paused already"), "{:?}", refusals(&fleet));
 }
 
@@ -251,9 +243,8 @@ fn a_request_that_is_given_out_twice_is_carried_out_once() {
     fleet.ask(1, redo("1"));
     assert_eq!(fleet.record.len(), entries, "nothing follows from it");
     assert_eq!(status(&fleet, "1"), TaskStatus::Completed);
-    let twice = |request: Request| Input::Redo { task: TaskIndex::top(1), request };
-    let request = Request { id: uuid::Uuid::from_u128(9), by: "ann".into(), reason: String::new() };
-    fleet.turn(vec![twice(request.clone()), twice(request)]);
+    let request = Request::new(ID, redo("1")).with_id(uuid::Uuid::from_u128(9));
+    fleet.turn(vec![Input::Request(request.clone()), Input::Request(request)]);
     assert_eq!(fleet.find("1").generation, Generation(3));
     let refused = refusals(&fleet);
     assert!(refused.is_empty(), "{refused:?}");
@@ -355,7 +346,7 @@ fn nothing_is_asked_of_a_run_that_has_ended() {
     let mut fleet = planned();
     finish(&mut fleet);
     let (entries, before) = (fleet.record.len(), fleet.run().tasks.clone());
-    fleet.ask(1, pause);
+    fleet.ask(1, PAUSE);
     fleet.ask(2, redo("1"));
     fleet.ask(3, edit(None, "something else"));
     assert_eq!(fleet.run().tasks, before);

@@ -2,10 +2,10 @@
 
 use muster_shared::flow::{Ending, Goal, People, RunLimits, TaskStatus, Work};
 use muster_shared::ids::{QuestionId, TaskId};
-use muster_shared::run::{Input, Phase, RunEvent, RunStatus, StopReason};
+use muster_shared::run::{Input, Phase, RequestAction, RunEvent, RunStatus, StopReason};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, failed, good};
+use super::fleet::{Fleet, cancel, failed, good};
 use super::tables::{do_task, open, planned, planned_with, status, tasks};
 use crate::decide::{Effect, next_deadline};
 
@@ -69,7 +69,7 @@ fn a_run_out_of_time_without_a_result_has_no_report() {
 fn who_cancels_gets_no_report() {
     let mut fleet = planned();
     do_task(&mut fleet, "1");
-    fleet.turn(vec![Input::Cancel { reason: String::new(), by: "ann".into(), id: None }]);
+    fleet.turn(vec![cancel("ann", "")]);
     assert!(fleet.run().report.is_none());
 }
 
@@ -140,11 +140,7 @@ fn a_question_that_comes_up_as_the_time_for_the_plan_ends_holds_nothing_up() {
     assert!(fleet.events().iter().any(|event| matches!(event, RunEvent::QuestionAsked(_))), "it is asked");
     assert_eq!((fleet.run().phase, fleet.run().open_questions().count()), (Phase::Writing, 0));
     assert_eq!(open(&fleet), ["write"]);
-    fleet.ask(1, |request| Input::Answer {
-        question: QuestionId(1),
-        text: "leave out the sum".into(),
-        request,
-    });
+    fleet.ask(1, RequestAction::Answer { question: QuestionId(1), text: "leave out the sum".into() });
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
@@ -182,9 +178,9 @@ fn phases_that_leave_nothing_to_go_on_with_stop_the_run() {
 fn a_pause_does_not_count_against_the_phase() {
     let mut fleet = planned_with(RunLimits { executing_deadline_ms: Some(60_000), ..RunLimits::default() });
     let end = after(&fleet, 60_000);
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     fleet.now = after(&fleet, 600_000);
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(fleet.find("1").deadline, Millis(end.0 + 600_000));
 }
 

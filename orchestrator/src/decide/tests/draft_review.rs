@@ -7,10 +7,12 @@ use muster_shared::flow::{
     RunLimits, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, Role, TaskId};
-use muster_shared::run::{AgentEvent, DraftReviewEnd, Input, Phase, Request, RunEvent, RunStatus, Started};
+use muster_shared::run::{
+    AgentEvent, DraftReviewEnd, Input, Phase, RequestAction, RunEvent, RunStatus, Started,
+};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, done, draft_review, failed, good, leaf, queue};
+use super::fleet::{Fleet, cancel, done, draft_review, failed, good, leaf, queue};
 use crate::decide::{Effect, next_deadline};
 
 fn limits(rounds: u8) -> RunLimits {
@@ -226,11 +228,11 @@ fn what_cannot_be_paid_for_is_not_reviewed() {
 fn a_pause_takes_nothing_from_the_reviewers_time() {
     let mut fleet = drafted(RunLimits { run_deadline_ms: 100_000_000, ..limits(1) });
     let before = fleet.run().drafts.reviews[0].until;
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     fleet.open.clear();
     pass(&mut fleet, 40_000_000);
     assert_eq!(fleet.run().phase, Phase::Writing, "{}", fleet.reason());
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(fleet.run().drafts.reviews[0].until, Millis(before.0 + 40_000_000));
     end(&mut fleet, "draft-review-1", draft_review(&[]));
     assert_eq!(delivered(&fleet), "Draft 1.");
@@ -238,16 +240,16 @@ fn a_pause_takes_nothing_from_the_reviewers_time() {
 
 #[test]
 fn a_draft_is_not_given_up_for_what_nothing_is_left_to_do_again_with() {
-    let commands: [fn(Request) -> Input; 2] = [
-        |request| Input::Redo { task: "1".parse().unwrap(), request },
-        |request| Input::Edit { task: Some("1".parse().unwrap()), goal: "Look closer.".into(), request },
+    let actions = [
+        RequestAction::Redo { task: "1".parse().unwrap() },
+        RequestAction::Edit { task: Some("1".parse().unwrap()), goal: "Look closer.".into() },
     ];
     // Plan, leaf, reflection and report use a call each, the reviewer has one, and one is kept for a writer.
     for (calls, is_done) in [(6, false), (60, true)] {
-        for command in commands {
+        for action in actions.clone() {
             let budget = Budget { model_calls: Some(calls), ..Budget::UNLIMITED };
             let mut fleet = drafted(RunLimits { budget, ..limits(1) });
-            fleet.ask(1, command);
+            fleet.ask(1, action);
             assert_eq!(fleet.run().drafts.kept.is_none(), is_done, "{calls}");
             assert_eq!(fleet.run().phase, if is_done { Phase::Executing } else { Phase::Writing });
             if !is_done {
@@ -268,7 +270,7 @@ fn what_is_done_again_ends_the_review_and_its_draft() {
         if in_hand {
             fleet.start(&offer);
         }
-        fleet.ask(1, |request| Input::Redo { task: "1".parse().unwrap(), request });
+        fleet.ask(1, RequestAction::Redo { task: "1".parse().unwrap() });
         let run = fleet.run();
         assert_eq!((run.phase, &run.drafts.kept), (Phase::Executing, &None));
         assert_eq!(run.tasks[&TaskId::DraftReview(1)].status, TaskStatus::Aborted);
@@ -291,7 +293,7 @@ fn what_is_done_again_ends_the_review_and_its_draft() {
 #[test]
 fn who_cancels_gets_no_report() {
     let mut fleet = drafted(limits(1));
-    fleet.turn(vec![Input::Cancel { reason: String::new(), by: "bob".into(), id: None }]);
+    fleet.turn(vec![cancel("bob", "")]);
     assert!(matches!(fleet.status(), RunStatus::Aborted(_)));
     assert_eq!(fleet.run().report, None);
 }

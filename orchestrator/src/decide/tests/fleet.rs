@@ -10,13 +10,19 @@ use muster_shared::flow::{
 use muster_shared::ids::{AgentId, Attempt, Queue, Role, RunId, Seq, TaskId};
 use muster_shared::run::invariants::check_all;
 use muster_shared::run::{
-    AgentEvent, AgentKey, Decided, EVENT_VERSION, Entry, Input, RecordEvent, Released, Request, RunEvent,
-    RunState, RunStatus, Started, apply,
+    AgentEvent, AgentKey, Decided, EVENT_VERSION, Entry, Input, RecordEvent, Released, Request,
+    RequestAction, RunEvent, RunState, RunStatus, Started, apply,
 };
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
 use crate::decide::{AnyAgent, Decision, Effect, Place, Situation, decide, in_work};
+
+/// Somebody asks the run to stop, without an id.
+pub(super) fn cancel(by: &str, reason: &str) -> Input {
+    let request = Request::new(ID, RequestAction::Cancel).because(reason);
+    Input::Request(Request { by: by.into(), ..request })
+}
 
 pub(super) struct Fleet {
     pub(super) run: Option<RunState>,
@@ -258,9 +264,13 @@ impl Fleet {
     }
 
     /// Somebody asks something of the run; `n` tells the request from others.
-    pub(super) fn ask(&mut self, n: u128, input: impl FnOnce(Request) -> Input) {
-        let request = Request { id: Uuid::from_u128(n), by: "ann".into(), reason: "so be it".into() };
-        self.turn(vec![input(request)]);
+    pub(super) fn ask(&mut self, n: u128, action: RequestAction) {
+        self.ask_because(n, action, "so be it");
+    }
+
+    pub(super) fn ask_because(&mut self, n: u128, action: RequestAction, reason: &str) {
+        let request = Request::new(ID, action).because(reason).with_id(Uuid::from_u128(n));
+        self.turn(vec![Input::Request(Request { by: "ann".into(), ..request })]);
     }
 
     /// Lets agents do everything that is offered, oldest first, until nothing is.

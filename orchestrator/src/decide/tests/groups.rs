@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{Input, RunEvent, RunState, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunEvent, RunState, RunStatus};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 
@@ -218,11 +218,12 @@ fn what_is_asked_of_the_task_reaches_its_members() {
             fleet.start(&offer);
         }
         let task = index("1");
-        fleet.ask(1, |request| match what {
-            "skip" => Input::Skip { task, request },
-            "redo" => Input::Redo { task, request },
-            _ => Input::Edit { task: Some(task), goal: "count pears".into(), request },
-        });
+        let action = match what {
+            "skip" => RequestAction::Skip { task },
+            "redo" => RequestAction::Redo { task },
+            _ => RequestAction::Edit { task: Some(task), goal: "count pears".into() },
+        };
+        fleet.ask(1, action);
         assert_eq!(stopped(&fleet), ["1~a", "1~b"], "{what}");
         if what == "skip" {
             assert_eq!(status(&fleet, "1~a"), TaskStatus::Aborted);
@@ -239,11 +240,11 @@ fn what_is_asked_of_the_task_reaches_its_members() {
 fn one_member_is_skipped_and_done_again_by_itself() {
     let mut fleet = begun("committee:3");
     let (one, two) = (index("1~a"), index("1~b"));
-    fleet.ask(1, |request| Input::Skip { task: one, request });
+    fleet.ask(1, RequestAction::Skip { task: one });
     assert_eq!((status(&fleet, "1~a"), status(&fleet, "1")), (TaskStatus::Skipped, TaskStatus::Processing));
-    fleet.ask(2, |request| Input::Redo { task: two.clone(), request });
+    fleet.ask(2, RequestAction::Redo { task: two.clone() });
     assert_eq!(fleet.find("1~b").generation.0, 2);
-    fleet.ask(3, |request| Input::Edit { task: Some(two), goal: "pears".into(), request });
+    fleet.ask(3, RequestAction::Edit { task: Some(two), goal: "pears".into() });
     let refused = fleet.events().into_iter().rev().find_map(|event| match event {
         RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
         _ => None,
@@ -259,11 +260,11 @@ fn members_are_put_down_by_a_pause_and_go_on_after_it() {
     let mut fleet = begun("committee:2");
     let (held, queued) = (fleet.find("1~a"), fleet.find("1~b"));
     fleet.start(&held);
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     assert_eq!(status(&fleet, &queued.task.to_string()), TaskStatus::Created);
     fleet.park(&held);
     fleet.open.clear();
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert_eq!(open(&fleet), ["1~a", "1~b"]);
     assert_eq!(fleet.find("1~a").continues, Some(held.generation));
     fleet.work(|offer| good(offer, &[]));

@@ -5,9 +5,9 @@ use muster_shared::flow::{
     TaskOffered, TaskStatus, ToolNote, WhenStale, Work,
 };
 use muster_shared::ids::{TaskId, TaskIndex};
-use muster_shared::run::{Input, Request, RunEvent, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
 
-use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection};
+use super::fleet::{Fleet, advising, cancel, done, failed, good, leaf, plan, refinement, reflection};
 use super::tables::{do_task, planned, planned_with, status, tasks};
 use super::transitions::{done_but_for_the_refiner, split};
 use crate::decide::Effect;
@@ -16,9 +16,9 @@ fn limits(reflection: ReflectionLevel, when_stale: WhenStale) -> RunLimits {
     RunLimits { reflection, when_stale, ..RunLimits::default() }
 }
 
-fn redo(task: &str) -> impl FnOnce(Request) -> Input {
+fn redo(task: &str) -> RequestAction {
     let task: TaskIndex = task.parse().unwrap();
-    move |request| Input::Redo { task, request }
+    RequestAction::Redo { task }
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_run_that_taught_nothing_or_was_called_off_keeps_nothing() {
     fleet.work(|offer| good(offer, &tasks()));
     assert!(kept(&fleet).is_empty(), "{:?}", kept(&fleet));
     let mut fleet = planned();
-    fleet.turn(vec![Input::Cancel { reason: String::new(), by: "ann".into(), id: None }]);
+    fleet.turn(vec![cancel("ann", "")]);
     assert!(kept(&fleet).is_empty());
     let mut fleet = planned();
     fleet.work(|offer| match &offer.work {
@@ -249,7 +249,7 @@ fn a_new_run_is_given_what_earlier_ones_taught() {
 #[test]
 fn whoever_works_on_a_task_that_is_split_is_told_to_stop() {
     let mut fleet = done_but_for_the_refiner();
-    fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request });
+    fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
     let again = fleet.find("1");
     fleet.start(&again);
     fleet.effects.clear();

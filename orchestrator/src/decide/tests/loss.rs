@@ -8,7 +8,7 @@ use muster_shared::run::event::TaskQuarantined;
 use muster_shared::run::{AgentEvent, AgentKey, Input, Released, RunEvent, RunStatus, Started, TaskState};
 use muster_shared::time::Millis;
 
-use super::fleet::{Fleet, failed, good, leaf, plan, result};
+use super::fleet::{Fleet, cancel, failed, good, leaf, plan, result};
 use crate::decide::{Effect, hand_on_again, holders, last_chances, next_review};
 
 /// A run with one leaf on offer, its queue empty otherwise.
@@ -281,7 +281,7 @@ fn without_a_limit_agents_may_die_for_ever() {
 fn after_the_end_of_the_run_a_loss_changes_nothing() {
     let (mut fleet, offer) = fleet();
     start(&mut fleet, &offer, 1, 0);
-    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
+    fleet.turn(vec![cancel("ann", "enough")]);
     fleet.effects.clear();
     lose(&mut fleet, 1, &[]);
     assert!(fleet.effects.is_empty());

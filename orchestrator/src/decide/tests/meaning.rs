@@ -4,7 +4,7 @@
 use muster_shared::flow::{About, Goal, People, PlanDraft, Product, ReviewPolicy, RunLimits, Work};
 use muster_shared::ids::QuestionId;
 use muster_shared::run::event::QuestionAsked;
-use muster_shared::run::{Input, RunEvent, RunStatus};
+use muster_shared::run::{Input, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, good, leaf, plan};
@@ -33,7 +33,7 @@ fn the_planner_asks_once_what_the_goal_means_and_is_told_the_answer() {
     let asked: Vec<_> = fleet.run().open_questions().map(|(id, asked)| (id, asked.about.clone())).collect();
     assert_eq!(asked, [(QuestionId(1), About::Goal)]);
     let text = "of a run".to_owned();
-    fleet.ask(1, |request| Input::Answer { question: QuestionId(1), text, request });
+    fleet.ask(1, RequestAction::Answer { question: QuestionId(1), text });
     assert_eq!(told(&fleet).0, [(QUESTION.to_owned(), "of a run".to_owned())]);
     let offer = fleet.find("plan");
     let asks = PlanDraft { questions: vec!["And which?".into()], ..PlanDraft::default() };

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, Outcome, RunLimits, TaskDraft, TaskOffered, TaskStatus};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
-use muster_shared::run::{Input, RecordEvent, RunState, RunStatus, Snapshot, apply};
+use muster_shared::run::{Input, RecordEvent, RequestAction, RunState, RunStatus, Snapshot, apply};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 use muster_shared::wire::codec::{decode_unbounded, encode};
 use proptest::prelude::*;
 
-use super::fleet::{Fleet, ID, advising, failed, good, leaf, queue};
+use super::fleet::{Fleet, ID, advising, cancel, failed, good, leaf, queue};
 use crate::decide::{Recorded, Situation, decide};
 
 /// Plans in which every task may depend on earlier ones.
@@ -174,7 +174,7 @@ proptest! {
         }
         if fleet.run().control.paused.is_some() {
             fleet.work(|offer| behave(offer, &tasks, &manners));
-            fleet.ask(1000, |request| Input::Resume { request, deadline_ms: None });
+            fleet.ask(1000, RequestAction::Resume { deadline_ms: None });
         }
         // Nobody holds what was put down behind the run's back.
         fleet.turn(vec![Input::Capacity]);
@@ -224,17 +224,13 @@ fn happen(fleet: &mut Fleet, n: u128, (what, which): (u8, u8), tasks: &[TaskDraf
     let task = TaskIndex::top(u16::from(which % 6) + 1);
     fleet.now = Millis(fleet.now.0 + 10);
     match what % 10 {
-        0 => fleet.ask(n, |request| Input::Pause { request }),
-        1 => fleet.ask(n, |request| Input::Resume { request, deadline_ms: None }),
-        2 => fleet.ask(n, |request| Input::Skip { task, request }),
-        3 => fleet.ask(n, |request| Input::Redo { task, request }),
-        4 => fleet.ask(n, |request| Input::Edit { task: Some(task), goal: "something new".into(), request }),
-        5 if which < 64 => {
-            fleet.ask(n, |request| Input::Edit { task: None, goal: "a new goal".into(), request })
-        }
-        5 if which > 250 => {
-            fleet.turn(vec![Input::Cancel { reason: String::new(), by: "bob".into(), id: None }])
-        }
+        0 => fleet.ask(n, RequestAction::Pause),
+        1 => fleet.ask(n, RequestAction::Resume { deadline_ms: None }),
+        2 => fleet.ask(n, RequestAction::Skip { task }),
+        3 => fleet.ask(n, RequestAction::Redo { task }),
+        4 => fleet.ask(n, RequestAction::Edit { task: Some(task), goal: "something new".into() }),
+        5 if which < 64 => fleet.ask(n, RequestAction::Edit { task: None, goal: "a new goal".into() }),
+        5 if which > 250 => fleet.turn(vec![cancel("bob", "")]),
         5 => fleet.turn(vec![Input::Capacity]),
         _ if fleet.open.is_empty() => fleet.turn(vec![Input::Timer]),
         doing => {

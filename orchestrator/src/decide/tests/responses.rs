@@ -8,7 +8,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::event::{ErrorBudgetUsedUp, FailureAnswered};
-use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
+use muster_shared::run::{Input, Phase, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 
@@ -356,7 +356,7 @@ fn where_somebody_can_be_asked_they_say_whether_the_run_goes_on() {
     let (id, asked) = fleet.run().open_questions().next().map(|(id, asked)| (id, asked.clone())).unwrap();
     assert!(asked.question.text.contains("1 failures in this run"), "{}", asked.question.text);
     assert!(!fleet.run().responses.used_up);
-    fleet.ask(1, |request| Input::Answer { question: id, text: "yes".into(), request });
+    fleet.ask(1, RequestAction::Answer { question: id, text: "yes".into() });
     fleet.work(|offer| good(offer, &tasks()));
     assert_eq!((fleet.status(), status(&fleet, "1")), (RunStatus::Completed, TaskStatus::Completed));
 }

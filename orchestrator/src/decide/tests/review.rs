@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{QuestionAnswered, RequestRefused};
-use muster_shared::run::{Input, Phase, RunEvent, RunStatus};
+use muster_shared::run::{Input, Phase, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, done, failed, good, leaf, plan, refinement};
@@ -37,14 +37,11 @@ fn waiting(people: People) -> Fleet {
 fn approve(fleet: &mut Fleet, n: u128, tasks: Option<Vec<TaskDraft>>) {
     let plan =
         tasks.map(|tasks| Box::new(PlanDraft { goal: "the goal".into(), tasks, questions: Vec::new() }));
-    fleet.ask(n, |request| Input::Approve { plan, request });
+    fleet.ask(n, RequestAction::Approve { plan });
 }
 
 fn reject(fleet: &mut Fleet, n: u128, reason: &str) {
-    fleet.ask(n, |mut request| {
-        reason.clone_into(&mut request.reason);
-        Input::Reject { request }
-    });
+    fleet.ask_because(n, RequestAction::Reject, reason);
 }
 
 fn refused(fleet: &Fleet) -> Vec<&str> {
@@ -202,7 +199,7 @@ fn a_run_pauses_where_it_was_told_to() {
 
 fn answer(fleet: &mut Fleet, n: u128, text: &str) {
     let question = fleet.run().open_questions().next().unwrap().0;
-    fleet.ask(n, |request| Input::Answer { question, text: text.to_owned(), request });
+    fleet.ask(n, RequestAction::Answer { question, text: text.to_owned() });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::run::event::TaskBlocked;
-use muster_shared::run::{Input, QuestionEnd, RunEvent, RunStatus, STUCK_SINCE};
+use muster_shared::run::{Input, QuestionEnd, RequestAction, RunEvent, RunStatus, STUCK_SINCE};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, failed, good, leaf, plan};
@@ -40,7 +40,7 @@ fn is_asked(fleet: &Fleet) -> bool {
 
 fn say(fleet: &mut Fleet, n: u128, id: u32, text: &str) {
     let (question, text) = (QuestionId(id), text.to_owned());
-    fleet.ask(n, |request| Input::Answer { question, text, request });
+    fleet.ask(n, RequestAction::Answer { question, text });
 }
 
 fn told(offer: &TaskOffered) -> &str {
@@ -134,12 +134,8 @@ fn people_are_asked_about_one_task_twice_at_most() {
 fn other_orders_end_the_wait() {
     type Order = fn(&mut Fleet);
     let orders: [(TaskStatus, Order); 2] = [
-        (TaskStatus::Skipped, |fleet| {
-            fleet.ask(1, |request| Input::Skip { task: TaskIndex::top(1), request })
-        }),
-        (TaskStatus::Queued, |fleet| {
-            fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request })
-        }),
+        (TaskStatus::Skipped, |fleet| fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(1) })),
+        (TaskStatus::Queued, |fleet| fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) })),
     ];
     for (expected, order) in orders {
         let mut fleet = stuck(people());
@@ -155,8 +151,8 @@ fn other_orders_end_the_wait() {
 #[test]
 fn a_pause_does_not_lose_the_question() {
     let mut fleet = stuck(people());
-    fleet.ask(1, |request| Input::Pause { request });
-    fleet.ask(2, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(1, RequestAction::Pause);
+    fleet.ask(2, RequestAction::Resume { deadline_ms: None });
     assert!(is_asked(&fleet));
     say(&mut fleet, 3, 1, "Count by hand.");
     fleet.work(|offer| good(offer, &tasks()));

@@ -9,7 +9,7 @@ use muster_shared::run::{AgentEvent, Input, Phase, RunEvent, RunStatus, StopReas
 use muster_shared::time::Millis;
 
 use super::fleet::{
-    Fleet, advising, done, failed, good, leaf, plan, queue, refinement, reflection, report, result,
+    Fleet, advising, cancel, done, failed, good, leaf, plan, queue, refinement, reflection, report, result,
 };
 use crate::decide::{Effect, next_deadline};
 
@@ -352,13 +352,13 @@ fn cancelling_stops_the_run_and_whoever_works_for_it() {
     let mut fleet = planned();
     let offer = fleet.find("1");
     fleet.start(&offer);
-    fleet.turn(vec![Input::Cancel { reason: "enough".into(), by: "ann".into(), id: None }]);
+    fleet.turn(vec![cancel("ann", "enough")]);
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));
     assert_eq!(fleet.reason(), "cancelled by ann: enough");
     assert!(fleet.effects.iter().any(|effect| matches!(effect, Effect::CancelRun { .. })));
     assert_eq!(status(&fleet, "1"), TaskStatus::Aborted);
     let entries = fleet.record.len();
-    fleet.turn(vec![Input::Cancel { reason: "again".into(), by: "bob".into(), id: None }]);
+    fleet.turn(vec![cancel("bob", "again")]);
     assert_eq!(fleet.record.len(), entries, "what has ended stays as it is");
     fleet.end(&offer, result("too late"));
     assert_eq!(fleet.status(), RunStatus::Aborted(StopReason::Cancelled));

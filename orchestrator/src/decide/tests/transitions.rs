@@ -10,15 +10,15 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{AgentId, Attempt, Generation, QuestionId, Role, TaskId, TaskIndex};
 use muster_shared::run::{
-    AgentEvent, AgentKey, Entry, Input, RecordEvent, Released, RunState, Started, apply, apply_event,
-    apply_offer,
+    AgentEvent, AgentKey, Entry, Input, RecordEvent, Released, RequestAction, RunState, Started, apply,
+    apply_event, apply_offer,
 };
 use muster_shared::time::Millis;
 
 use crate::decide::holders;
 
 use super::fleet::{
-    Fleet, ID, advising, draft_review, failed, leaf, plan, refinement, reflection, report, result,
+    Fleet, ID, advising, cancel, draft_review, failed, leaf, plan, refinement, reflection, report, result,
 };
 
 /// How often each transition was reached.
@@ -300,30 +300,30 @@ impl World {
     fn happen(&mut self) {
         self.fleet.now = Millis(self.fleet.now.0 + 10);
         match self.chance.of(28) {
-            0 => self.ask(|_, request| Input::Pause { request }),
-            1 | 2 => self.ask(|_, request| Input::Resume { request, deadline_ms: None }),
+            0 => self.ask(RequestAction::Pause),
+            1 | 2 => self.ask(RequestAction::Resume { deadline_ms: None }),
             3 => {
                 let task = self.task();
-                self.ask(|_, request| Input::Skip { task, request });
+                self.ask(RequestAction::Skip { task });
             }
             4 => {
                 let task = self.task();
-                self.ask(|_, request| Input::Redo { task, request });
+                self.ask(RequestAction::Redo { task });
             }
             5 => {
                 let task = Some(self.task()).filter(|_| !self.chance.happens(4));
-                self.ask(|_, request| Input::Edit { task, goal: "something new".into(), request });
+                self.ask(RequestAction::Edit { task, goal: "something new".into() });
             }
             6 if self.chance.happens(12) => {
-                self.fleet.turn(vec![Input::Cancel { reason: String::new(), by: "bob".into(), id: None }]);
+                self.fleet.turn(vec![cancel("bob", "")]);
             }
             6 => self.pass(6_000),
             7 if self.chance.happens(8) => self.pass(60 * 60 * 1000),
             7 => self.pass(30_000),
-            8 => self.ask(|chance, request| {
-                let question = QuestionId(u32::try_from(chance.of(3) + 1).unwrap());
-                Input::Answer { question, text: "so".into(), request }
-            }),
+            8 => {
+                let question = QuestionId(u32::try_from(self.chance.of(3) + 1).unwrap());
+                self.ask(RequestAction::Answer { question, text: "so".into() });
+            }
             9 => self.lose(),
             _ => self.work(),
         }
@@ -333,10 +333,9 @@ impl World {
         self.chance.task(self.fleet.run())
     }
 
-    fn ask(&mut self, input: impl FnOnce(&mut Chance, muster_shared::run::Request) -> Input) {
+    fn ask(&mut self, action: RequestAction) {
         self.asked += 1;
-        let chance = &mut self.chance;
-        self.fleet.ask(self.asked, |request| input(chance, request));
+        self.fleet.ask(self.asked, action);
     }
 
     fn pass(&mut self, millis: u64) {
@@ -423,10 +422,10 @@ impl World {
 /// What hardly ever comes about by chance.
 fn on_purpose() -> Vec<Fleet> {
     let redo = |fleet: &mut Fleet, n: u128, task: &str| {
-        fleet.ask(n, |request| Input::Redo { task: task.parse().unwrap(), request });
+        fleet.ask(n, RequestAction::Redo { task: task.parse().unwrap() });
     };
     let skip = |fleet: &mut Fleet, n: u128, task: &str| {
-        fleet.ask(n, |request| Input::Skip { task: task.parse().unwrap(), request });
+        fleet.ask(n, RequestAction::Skip { task: task.parse().unwrap() });
     };
     let mut all = Vec::new();
     for busy in [false, true] {

@@ -8,8 +8,8 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{
-    EVENT_VERSION, Input, REPAIRS_SINCE, RunStatus, TaskCount, TaskEnd, count, end_of, is_completed_in_part,
-    shortfalls,
+    EVENT_VERSION, Input, REPAIRS_SINCE, RequestAction, RunStatus, TaskCount, TaskEnd, count, end_of,
+    is_completed_in_part, shortfalls,
 };
 use muster_shared::time::Millis;
 use serde_json::json;
@@ -143,7 +143,7 @@ fn what_a_person_leaves_out_is_told_and_not_missing() {
     let drafts = tasks(2);
     let planning = fleet.find("plan");
     fleet.end(&planning, good(&planning, &drafts));
-    fleet.ask(1, |request| Input::Skip { task: TaskIndex::top(2), request });
+    fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(2) });
     finish(&mut fleet, 2, |_| None);
     assert_eq!(counted(&fleet), TaskCount { done: 1, skipped: 1, ..TaskCount::default() });
     assert!(!is_completed_in_part(fleet.run()));
@@ -172,7 +172,7 @@ fn by_blueprint(topics: usize, limits: RunLimits) -> Fleet {
 }
 
 fn approve(fleet: &mut Fleet, n: u128) {
-    fleet.ask(n, |request| Input::Approve { plan: None, request });
+    fleet.ask(n, RequestAction::Approve { plan: None });
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_gate_is_approved_as_anything_is_and_left_open_it_is_told() {
         let (question, asked) = fleet.run().open_questions().next().unwrap();
         assert_eq!(asked.about, About::Step("send".to_owned()));
         let text = said.unwrap().to_owned();
-        fleet.ask(1, |request| Input::Answer { question, text, request });
+        fleet.ask(1, RequestAction::Answer { question, text });
         fleet.work(|offer| good(offer, &[]));
         assert_eq!(fleet.status(), RunStatus::Completed);
         assert_eq!(fleet.run().planned(&TaskIndex::top(2)).is_some(), sent, "{said:?}");

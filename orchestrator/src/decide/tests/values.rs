@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{InformationShared, PlanAdopted, PlanRefused, RequestRefused};
-use muster_shared::run::{Input, RunEvent, RunStatus};
+use muster_shared::run::{RequestAction, RunEvent, RunStatus};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, good, leaf, plan, result};
@@ -113,7 +113,7 @@ fn nobody_edits_a_goal_to_use_what_nobody_writes() {
     fleet.end(&planning, plan(vec![names, wants_limit("look", &["1"])]));
     let mut edit = |n, task: u16, goal: &str| {
         let (task, goal) = (Some(TaskIndex::top(task)), goal.to_owned());
-        fleet.ask(n, |request| Input::Edit { task, goal, request });
+        fleet.ask(n, RequestAction::Edit { task, goal });
         fleet.events().into_iter().rev().find_map(|event| match event {
             RunEvent::RequestRefused(RequestRefused { reason, .. }) => Some(reason.clone()),
             _ => None,
@@ -185,7 +185,7 @@ fn told(fleet: &Fleet) -> Vec<String> {
 /// A person writes a value.
 fn person_writes(fleet: &mut Fleet, at: u128, key: &str, value: Value, version: u32) {
     let key = key.to_owned();
-    fleet.ask(at, |request| Input::SetContext { key, value, version, request });
+    fleet.ask(at, RequestAction::SetContext { key, value, version });
 }
 
 #[test]
@@ -255,9 +255,9 @@ fn people_write_too_and_goals_have_what_there_is_when_they_are_offered() {
     let tasks = vec![one, needs("two", "within {{context.limit}} hops, {{context.colour}}")];
     fleet.end(&planning, plan(tasks.clone()));
     let (key, value) = ("limit".to_owned(), json!(20));
-    fleet.ask(1, |request| Input::SetContext { key: key.clone(), value: value.clone(), version: 0, request });
+    fleet.ask(1, RequestAction::SetContext { key: key.clone(), value: value.clone(), version: 0 });
     assert_eq!(fleet.run().peers.context["limit"].by, ContextAuthor::Person("ann".into()));
-    fleet.ask(2, |request| Input::SetContext { key, value, version: 0, request });
+    fleet.ask(2, RequestAction::SetContext { key, value, version: 0 });
     let refused = fleet.events().into_iter().filter(|event| matches!(event, RunEvent::RequestRefused(_)));
     assert_eq!(refused.count(), 1, "the second saw no version 1");
     let one = fleet.find("1");

@@ -6,7 +6,7 @@ use muster_shared::flow::{
 };
 use muster_shared::ids::{Generation, QuestionId, TaskId, TaskIndex};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RunEvent, RunStatus};
+use muster_shared::run::{AgentEvent, Input, QuestionEnd, Released, RequestAction, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, failed, good, leaf, plan, result};
@@ -42,7 +42,7 @@ fn wait_only(fleet: &mut Fleet, offer: &TaskOffered, wait: Wait) {
 
 fn reply(fleet: &mut Fleet, n: u128, id: u32, text: &str) {
     let (question, text) = (QuestionId(id), text.to_owned());
-    fleet.ask(n, |request| Input::Answer { question, text, request });
+    fleet.ask(n, RequestAction::Answer { question, text });
 }
 
 fn refused(fleet: &Fleet) -> Vec<&str> {
@@ -91,15 +91,15 @@ fn an_answer_reaches_the_task_through_pauses_and_lost_agents() {
     let mut fleet = begun(People::default());
     let one = fleet.find("1");
     wait(&mut fleet, &one, Wait::Answer(question()));
-    fleet.ask(1, |request| Input::Pause { request });
+    fleet.ask(1, RequestAction::Pause);
     reply(&mut fleet, 2, 1, "2024");
     assert!(fleet.open.iter().all(|offer| offer.task != one.task), "nothing is offered while it is paused");
-    fleet.ask(3, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(3, RequestAction::Resume { deadline_ms: None });
     let two = fleet.find("1");
     assert_eq!(observation(&two).1, "ann answers: 2024");
     // It is put down again before its agent could write the step.
-    fleet.ask(4, |request| Input::Pause { request });
-    fleet.ask(5, |request| Input::Resume { request, deadline_ms: None });
+    fleet.ask(4, RequestAction::Pause);
+    fleet.ask(5, RequestAction::Resume { deadline_ms: None });
     let three = fleet.find("1");
     assert_eq!((three.generation, observation(&three).1), (Generation(3), "ann answers: 2024"));
     finish(&mut fleet);
@@ -183,7 +183,7 @@ fn what_ends_the_wait_withdraws_the_question() {
     let mut fleet = begun(People::default());
     let one = fleet.find("1");
     wait(&mut fleet, &one, Wait::Answer(question()));
-    fleet.ask(1, |request| Input::Skip { task: TaskIndex::top(1), request });
+    fleet.ask(1, RequestAction::Skip { task: TaskIndex::top(1) });
     assert_eq!(status(&fleet, "1"), TaskStatus::Skipped);
     let asked = &fleet.run().questions[&QuestionId(1)];
     assert_eq!(asked.about, About::Task(one.task.clone()));
@@ -198,7 +198,7 @@ fn a_task_that_waits_can_be_done_again_from_its_beginning() {
     let mut fleet = begun(People::default());
     let one = fleet.find("1");
     wait(&mut fleet, &one, Wait::Answer(question()));
-    fleet.ask(1, |request| Input::Redo { task: TaskIndex::top(1), request });
+    fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
     assert!(refused(&fleet).is_empty(), "{:?}", refused(&fleet));
     let again = fleet.find("1");
     assert_eq!((again.continues, again.answered), (None, None));

@@ -25,16 +25,7 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
             | Input::Bids { .. }
             | Input::AgentLost { .. }
             | Input::Silent { .. }
-            | Input::Cancel { .. }
-            | Input::Pause { .. }
-            | Input::Resume { .. }
-            | Input::Skip { .. }
-            | Input::Redo { .. }
-            | Input::Edit { .. }
-            | Input::Answer { .. }
-            | Input::SetContext { .. }
-            | Input::Approve { .. }
-            | Input::Reject { .. } => {}
+            | Input::Request(_) => {}
         }
         if let Some(request) = input.request() {
             state.control.note_request(request);

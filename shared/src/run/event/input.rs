@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
-use super::AgentEvent;
-use crate::flow::{Bid, Goal, PlanDraft, RunLimits};
-use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
+use super::{AgentEvent, Request};
+use crate::flow::{Bid, Goal, RunLimits};
+use crate::ids::{AgentId, Generation, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
 use crate::track_record::Tally;
@@ -106,66 +105,8 @@ pub enum Input {
         /// For how long, in milliseconds.
         for_ms: u64,
     },
-    /// A person or a program asks the run to stop.
-    Cancel {
-        /// Why.
-        reason: String,
-        /// Who.
-        by: String,
-        /// Tells it from others like it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<Uuid>,
-    },
-    /// Somebody asks that nothing more be offered for now.
-    Pause {
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody asks that the run go on.
-    Resume {
-        /// Who, and why.
-        request: Request,
-        /// Time for the run from now on, in milliseconds; its deadline stays when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        deadline_ms: Option<u64>,
-    },
-    /// Somebody asks that a task and all below it be left out.
-    Skip {
-        /// The task.
-        task: TaskIndex,
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody asks that a task be done again.
-    Redo {
-        /// The task.
-        task: TaskIndex,
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody changes a goal.
-    Edit {
-        /// The task whose goal it is; the run's own when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        task: Option<TaskIndex>,
-        /// The goal as it is to be.
-        goal: String,
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody approves what the run asks about: its plan, or whether to go on.
-    Approve {
-        /// The plan as it is to be, if it was edited.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        plan: Option<Box<PlanDraft>>,
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody rejects what the run asks about; the reason says what is to be different.
-    Reject {
-        /// Who, and why.
-        request: Request,
-    },
+    /// Somebody asks something of the run.
+    Request(Request),
     /// A run that was begun for a task of this one has ended.
     ChildEnded {
         /// The run.
@@ -191,27 +132,6 @@ pub enum Input {
         /// What those who bid did in earlier runs, as far as that is known.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         track_records: BTreeMap<AgentId, Tally>,
-    },
-    /// Somebody answers a question of the run.
-    Answer {
-        /// The question.
-        question: QuestionId,
-        /// The answer, or one of the choices by its words or its number.
-        text: String,
-        /// Who, and why.
-        request: Request,
-    },
-    /// Somebody writes a value of the shared context.
-    SetContext {
-        /// Its key.
-        key: String,
-        /// What it is.
-        value: Value,
-        /// The version that whoever writes it has seen; 0 when there was none.
-        #[serde(default)]
-        version: u32,
-        /// Who, and why.
-        request: Request,
     },
 }
 
@@ -245,30 +165,9 @@ impl Input {
             | Self::ChildEnded { .. }
             | Self::ContractBroken { .. }
             | Self::Bids { .. } => None,
-            Self::Cancel { id, .. } => *id,
-            Self::Pause { request }
-            | Self::Resume { request, .. }
-            | Self::Skip { request, .. }
-            | Self::Redo { request, .. }
-            | Self::Edit { request, .. }
-            | Self::Approve { request, .. }
-            | Self::Reject { request }
-            | Self::SetContext { request, .. }
-            | Self::Answer { request, .. } => Some(request.id),
+            Self::Request(request) => request.own_id(),
         }
     }
-}
-
-/// Who asks something of a run, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Request {
-    /// Tells it from others like it: one that is given out twice is done once.
-    pub id: Uuid,
-    /// Who.
-    pub by: String,
-    /// Why.
-    #[serde(default)]
-    pub reason: String,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -24,6 +24,7 @@ mod planning;
 mod questions;
 mod record;
 mod report;
+mod request;
 mod run_event;
 mod waits;
 
@@ -42,7 +43,7 @@ pub use facts::{Checked, Evidence, FailedPlan, StopReason};
 pub use failures::{DependencyLeft, ErrorBudgetUsedUp, FailureAnswered};
 pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
 pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
-pub use input::{Input, Request};
+pub use input::Input;
 pub use learning::{PlanRefined, RefinementWanted, Reflected, ReplanWanted, Replanned, RunGivenUp};
 pub use payload::Words;
 pub use peers::{ContextWritten, InformationShared};
@@ -53,6 +54,7 @@ pub use planning::{
 pub use questions::{QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn};
 pub use record::{Decided, Entry, RecordEvent};
 pub use report::{DraftReviewBegun, DraftReviewMissed, DraftReviewed, WritingBegan};
+pub use request::{Request, RequestAction};
 pub use run_event::RunEvent;
 pub use waits::{DeadlockEnded, HandOverRefused, TaskAnswered, TaskDelegated, TaskWaits};
 

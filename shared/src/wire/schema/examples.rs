@@ -12,7 +12,9 @@ pub(super) fn of(kind: MessageKind) -> Vec<Value> {
     let contents = match kind {
         MessageKind::Command => vec![
             json!({ "command": "submit", "run": RUN, "goal": { "text": "What is 6 * 7?", "encoding": "json" } }),
-            json!({ "command": "cancel", "run": RUN, "reason": "not needed any more" }),
+            json!({
+                "command": "request", "run": RUN, "reason": "not needed any more", "action": { "type": "cancel" },
+            }),
         ],
         MessageKind::Profile => vec![json!({
             "agent": AGENT, "role": "word_counter", "pid": 4711, "slots": 2, "encoding": "json",

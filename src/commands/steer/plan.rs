@@ -1,53 +1,34 @@
-//! `muster approve`: lets a run carry out its plan, perhaps an edited one.
+//! A plan that a person edits before it is approved, as TOML.
 
 use std::path::Path;
 
 use muster_shared::flow::{Plan, PlanDraft};
 use muster_shared::plan::as_draft;
-use muster_shared::wire::Command;
 
-use super::edit::by_editor;
-use super::order::{Target, asks_for_verdict};
-use super::plan_file;
-use crate::app::App;
-use crate::args::ApproveArgs;
-use crate::exit::{Exit, Failure};
-use crate::output;
+use super::super::plan_file;
+use super::editor;
+use crate::exit::Failure;
 
 /// What a person reads above the plan they edit.
 const EXPLANATION: &str = "# The plan as it is to be carried out. Tasks are done in any order that their depends_on allows, by \
                            the role\n# that they name. What begins with # is not read. Save and leave to approve it.\n\n";
 
-/// Approves what a run asks about.
-pub(super) async fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Failure> {
-    let target = Target::find_asking(app, &args.order.run, asks_for_verdict).await?;
-    if args.show {
-        output::line(written(plan(&target)?)?.trim_end())?;
-        return Ok(Exit::Completed);
-    }
-    let edited = if args.edit {
-        let before = written(plan(&target)?)?;
-        let after = by_editor(format!("{EXPLANATION}{before}"), "toml").await?;
-        let edited = parse(&after, false)?;
-        (edited != parse(&before, false)?).then_some(edited)
-    } else {
-        args.plan.as_deref().map(from_file).transpose()?
-    };
-    let reason = args.order.reason.clone();
-    let command = Command::Approve { run: target.run, plan: edited.map(Box::new), reason, id: None };
-    target.order(&args.order, command).await
+/// Has a person edit a plan in their editor. Nothing when they leave it as it is.
+pub(super) async fn by_editor(plan: &Plan) -> Result<Option<PlanDraft>, Failure> {
+    let before = written(plan)?;
+    let after = editor::edited(format!("{EXPLANATION}{before}"), "toml").await?;
+    let edited = parse(&after, false)?;
+    Ok((edited != parse(&before, false)?).then_some(edited))
 }
 
-fn plan(target: &Target) -> Result<&Plan, Failure> {
-    target.state.plan.as_ref().ok_or_else(|| Failure::usage("there is no plan yet"))
-}
-
-fn written(plan: &Plan) -> Result<String, Failure> {
+/// The plan as TOML.
+pub(super) fn written(plan: &Plan) -> Result<String, Failure> {
     toml::to_string_pretty(&as_draft(plan))
         .map_err(|error| Failure::failed(format!("the plan cannot be written as TOML: {error}")))
 }
 
-fn from_file(file: &Path) -> Result<PlanDraft, Failure> {
+/// The plan in a file of TOML or JSON.
+pub(super) fn from_file(file: &Path) -> Result<PlanDraft, Failure> {
     parse(
         &plan_file::text_of(file)?,
         file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")),
@@ -56,8 +37,8 @@ fn from_file(file: &Path) -> Result<PlanDraft, Failure> {
 
 fn parse(text: &str, is_json: bool) -> Result<PlanDraft, Failure> {
     plan_file::parse(text, if is_json { "json" } else { "toml" }).map_err(|error| {
-        Failure::usage(format!("the plan cannot be understood: {error}"))
-            .help("`muster approve RUN --show` prints the plan as it is written; the run waits on")
+        Failure::usage(format!("the plan cannot be read: {error}"))
+            .help("`muster approve RUN --show` prints the plan in the expected form; the run keeps waiting")
     })
 }
 

@@ -1,0 +1,131 @@
+//! What people and programs ask of a run that goes on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::flow::PlanDraft;
+use crate::ids::{QuestionId, RunId, TaskIndex};
+
+/// Something that is asked of a run: the same on its way (`cmd.<run>.<action>`) and in the record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Request {
+    /// The run.
+    pub run: RunId,
+    /// Tells it from others like it: one that is given out twice is done once. On its way, the message's own id when
+    /// absent.
+    #[serde(default, skip_serializing_if = "Uuid::is_nil")]
+    pub id: Uuid,
+    /// Who asks. On its way, the sender of the message when absent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Why. Of [`RequestAction::Reject`], what is to be different.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What is asked.
+    pub action: RequestAction,
+}
+
+/// What can be asked of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum RequestAction {
+    /// Stop the run.
+    Cancel,
+    /// Offer nothing more, and hand over what is in work, until the run is resumed.
+    Pause,
+    /// Go on with a run that is paused.
+    Resume {
+        /// Time for the run from now on, in milliseconds; its deadline stays as it is when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+    },
+    /// Leave out a task and all below it. What depends on it goes on without it.
+    Skip {
+        /// The task.
+        task: TaskIndex,
+    },
+    /// Do a task again, and whatever used its result. Whoever does it is told the reason.
+    Redo {
+        /// The task.
+        task: TaskIndex,
+    },
+    /// Change a goal. A task that was begun is done again; for a new goal of the run, the plan is refined.
+    Edit {
+        /// The task whose goal it is; the run's own goal when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskIndex>,
+        /// The goal as it is to be.
+        goal: String,
+    },
+    /// Approve what the run asks about: its plan, or whether to go on.
+    Approve {
+        /// The plan as it is to be, if it was edited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Box<PlanDraft>>,
+    },
+    /// Reject what the run asks about; the plan is changed by the reason, and asked about again.
+    Reject,
+    /// Answer a question of the run.
+    Answer {
+        /// The question.
+        question: QuestionId,
+        /// The answer, or one of the choices by its words or its number.
+        text: String,
+    },
+    /// Write a value of the shared context.
+    SetContext {
+        /// Its key.
+        key: String,
+        /// What it is.
+        value: Value,
+        /// The version that whoever writes it has seen; 0 when there was none.
+        #[serde(default)]
+        version: u32,
+    },
+}
+
+impl Request {
+    /// Asks something of a run, without a reason, an id, or the name of whoever asks.
+    #[must_use]
+    pub const fn new(run: RunId, action: RequestAction) -> Self {
+        Self { run, id: Uuid::nil(), by: String::new(), reason: String::new(), action }
+    }
+
+    /// The same with a reason.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..self }
+    }
+
+    /// The same with an id.
+    #[must_use]
+    pub fn with_id(self, id: Uuid) -> Self {
+        Self { id, ..self }
+    }
+
+    /// What tells it from others like it, if it says so itself.
+    #[must_use]
+    pub const fn own_id(&self) -> Option<Uuid> {
+        if self.id.is_nil() { None } else { Some(self.id) }
+    }
+}
+
+impl RequestAction {
+    /// The last token of the subject of a request.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Pause => "pause",
+            Self::Resume { .. } => "resume",
+            Self::Skip { .. } => "skip",
+            Self::Redo { .. } => "redo",
+            Self::Edit { .. } => "edit",
+            Self::Approve { .. } => "approve",
+            Self::Reject => "reject",
+            Self::Answer { .. } => "answer",
+            Self::SetContext { .. } => "set_context",
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What an agent reports of a task, in words.
+
+use muster_shared::flow::{Action, Observation, ObservationStatus, Outcome, Product, Step};
+use muster_shared::ids::TaskId;
+use muster_shared::run::{AgentEvent, AgentKey};
+use serde_json::Value;
+
+use super::super::figures;
+use super::Timeline;
+
+impl Timeline {
+    /// What happened, and the details below it.
+    pub(super) fn agent(&self, key: &AgentKey, event: &AgentEvent) -> (String, Vec<String>) {
+        let task = &key.task;
+        match event {
+            AgentEvent::Started(started) => {
+                let after = match started.after_step {
+                    0 => String::new(),
+                    step => format!(", going on after step {step}"),
+                };
+                let what = format!(
+                    "started {task} (generation {}{}){}{after}",
+                    key.generation,
+                    if started.attempt.0 == 0 {
+                        String::new()
+                    } else {
+                        format!(", attempt {}", started.attempt)
+                    },
+                    if started.host.is_empty() { String::new() } else { format!(" on {}", started.host) },
+                );
+                (what, Vec::new())
+            }
+            AgentEvent::ToolStarted(tool) => {
+                (format!("{task} step {} is calling {}", tool.step.number, tool.step.action.name), Vec::new())
+            }
+            AgentEvent::Step(step) => (step_head(task, step), self.step(step)),
+            AgentEvent::Released(released) => {
+                (format!("handed {task} over: {}", self.brief(&released.reason)), Vec::new())
+            }
+            AgentEvent::Outcome(outcome) => self.outcome(task, outcome),
+            AgentEvent::Unreadable(unreadable) => {
+                let why = self.brief(&unreadable.why);
+                (
+                    format!(
+                        "{} of {task} {}",
+                        unreadable.kind,
+                        self.paint.bad(&format!("[unreadable: {why}]"))
+                    ),
+                    Vec::new(),
+                )
+            }
+        }
+    }
+
+    fn outcome(&self, task: &TaskId, outcome: &Outcome) -> (String, Vec<String>) {
+        let mut details = outcome.last_step.as_deref().map_or_else(Vec::new, |step| {
+            let mut lines = vec![format!("step {} ({})", step.number, figures::millis(step.millis))];
+            lines.extend(self.step_giving(step, outcome.product.as_ref()));
+            lines
+        });
+        if !outcome.reason.is_empty() {
+            details.push(format!("because     {}", self.brief(&outcome.reason)));
+        }
+        details.push(format!("used        {}", figures::usage(&outcome.usage)));
+        (format!("ended {task}: {}", word(&outcome.ending)), details)
+    }
+
+    fn step(&self, step: &Step) -> Vec<String> {
+        self.step_giving(step, None)
+    }
+
+    /// A step; what the last one submitted stands in what the task gave.
+    fn step_giving(&self, step: &Step, given: Option<&Product>) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut line = |name: &str, text: &str| {
+            if !text.trim().is_empty() {
+                lines.push(format!("{name:<12}{}", self.brief(text)));
+            }
+        };
+        for told in &step.heard {
+            let name = told.from.as_ref().map(|_| format!(" ({})", told.name)).unwrap_or_default();
+            line("heard", &format!("from {}{name}: {}", told.teller(), told.text));
+        }
+        line("thought", &step.thought.text);
+        line("reasoning", &step.thought.reasoning);
+        line("plan", &step.thought.plan);
+        line("criticism", &step.thought.criticism);
+        let Action { name, arguments } = &step.action;
+        match (arguments, given.map(serde_json::to_string)) {
+            (Value::Null, Some(Ok(given))) => line("action", &format!("{name} {given}")),
+            // No action came of the last answers.
+            (Value::Null, _) if name == Action::SUBMIT => {}
+            (Value::Null, _) => line("action", name),
+            (arguments, _) => line("action", &format!("{name} {arguments}")),
+        }
+        if let Some(observation) = &step.observation {
+            line("observation", &observed(observation));
+        }
+        step.notes.iter().for_each(|note| line("note", &note.to_string()));
+        lines
+    }
+}
+
+fn step_head(task: &TaskId, step: &Step) -> String {
+    let outside = figures::millis(step.outside_millis);
+    format!("{task} step {} ({}, of which outside {outside})", step.number, figures::millis(step.millis))
+}
+
+fn observed(observation: &Observation) -> String {
+    let status = match observation.status {
+        ObservationStatus::Success => "ok",
+        ObservationStatus::Error => "error",
+        ObservationStatus::Timeout => "timed out",
+        ObservationStatus::Refused => "refused",
+    };
+    format!("[{status}, {}] {}", figures::millis(observation.millis), observation.content)
+}
+
+/// The name that a value has in the record.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word.replace('_', " "),
+        Ok(other) => other.to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}

@@ -1,19 +1,11 @@
 //! Arithmetic that a goal asks for, as expressions the calculator accepts.
 
-use std::sync::LazyLock;
-
 use regex::{Captures, Regex};
 
 use super::text::normalise_space;
 
 /// Most expressions taken from one goal.
 const MAX_EXPRESSIONS: usize = 4;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:literal) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
-    };
-}
 
 pattern!(PERCENT_OF, r"(?i)\b(\d[\d,]*(?:\.\d+)?)\s*(?:%|per ?cent)\s+of\s+(\d[\d,]*(?:\.\d+)?)");
 pattern!(ROOT, r"(?i)\bsquare root of\s+(\d[\d,]*(?:\.\d+)?)");

@@ -10,6 +10,14 @@ use muster_shared::flow::{Action, Product, Step, TaskOffered, TaskResult, Though
 use muster_shared::ids::{Role, TaskId};
 use serde_json::Value;
 
+/// A pattern that is compiled when it is first used. Stands before the modules, which know it by that.
+macro_rules! pattern {
+    ($name:ident, $pattern:literal) => {
+        static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("a valid pattern"));
+    };
+}
+
 mod arithmetic;
 mod by_blueprint;
 mod claims;

@@ -1,7 +1,6 @@
 //! What a question asks for: its terms, and the kind of answer it wants.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -91,12 +90,6 @@ fn widen(terms: &mut [Term], word: &str) {
             term.near.insert(other.clone());
         }
     }
-}
-
-macro_rules! pattern {
-    ($name:ident, $pattern:literal) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
-    };
 }
 
 pattern!(

@@ -1,7 +1,5 @@
 //! A goal taken apart into the questions it asks, and what a research task asks.
 
-use std::sync::LazyLock;
-
 use muster_shared::flow::{PlanTask, SearchQuery, TaskQuery};
 use regex::Regex;
 
@@ -39,12 +37,6 @@ pub(super) fn goal_of(query: &SearchQuery) -> String {
         (true, []) => format!("Search more widely: {}", query.question),
         (true, also) => format!("Search more widely: {} (also: {})", query.question, also.join(", ")),
     }
-}
-
-macro_rules! pattern {
-    ($name:ident, $pattern:literal) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
-    };
 }
 
 pattern!(

@@ -1,9 +1,6 @@
 //! Documents cut into paragraphs, list items, table rows and lines of code.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::super::text::{strip_markup, strip_tags};
 use super::source;
@@ -53,12 +50,6 @@ impl RawBlock {
         }
         (joined, starts)
     }
-}
-
-macro_rules! pattern {
-    ($name:ident, $pattern:literal) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
-    };
 }
 
 pattern!(HEADING, r"^\s{0,3}(#{1,6})\s+(.+?)\s*#*$");

@@ -1,9 +1,8 @@
 //! Markup taken away, so that a statement reads as a sentence.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Captures;
 
 /// The text without Markdown and HTML markup; code keeps its backquotes.
 pub(in super::super) fn strip_markup(text: &str) -> String {
@@ -44,12 +43,6 @@ fn strip_prose(text: &str) -> String {
 
 const INLINE_TAGS: &[&str] =
     &["a", "abbr", "b", "code", "em", "i", "kbd", "mark", "span", "strong", "sub", "sup", "u"];
-
-macro_rules! pattern {
-    ($name:ident, $pattern:literal) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid pattern"));
-    };
-}
 
 pattern!(IMAGE, r"!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])?");
 pattern!(LINK, r"\[([^\]]*)\]\([^)\s]*(?:\s[^)]*)?\)");

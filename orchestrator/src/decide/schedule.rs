@@ -47,10 +47,7 @@ pub(super) fn offer_what_is_due(decision: &mut DecisionBuilder<'_>, is_new: bool
 /// The roles that users define and that tasks are for which are due now.
 pub(crate) fn roles_due(run: &RunState) -> BTreeSet<Role> {
     let named = run.plan.iter().flat_map(|plan| plan.tasks.values()).map(|task| &task.role);
-    if !named
-        .chain(run.conflicts.settling.values().map(|settling| &settling.task.role))
-        .any(|role| is_specialist(role))
-    {
+    if !named.chain(run.conflicts.settling.values().map(|settling| &settling.task.role)).any(is_specialist) {
         return BTreeSet::new();
     }
     // Of runs that are older, what waits for a role that nobody has is offered again.

@@ -115,6 +115,10 @@ fn entries(answer: Option<Answer>) -> Result<Vec<Rc<Entry>>, Failure> {
 }
 
 /// A decision as it was made when what was lent to a run counted as taken for the run itself too.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in for the rule of the product, which takes the run"
+)]
 fn decide_as_strangers(
     fleet: &Capacity,
     id: RunId,

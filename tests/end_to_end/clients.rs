@@ -36,17 +36,23 @@ fn url(folder: &Folder) -> String {
 
 /// Reads what a process says until it has said this.
 fn says(child: &mut Child, words: &str) -> String {
+    let mut errors = child.stderr.take().unwrap();
+    let said = read_until(&mut errors, words);
+    child.stderr = Some(errors);
+    said
+}
+
+/// Reads until these words came.
+fn read_until(source: &mut impl Read, words: &str) -> String {
     let mut said = String::new();
     let began = Instant::now();
-    let mut errors = child.stderr.take().unwrap();
     let mut buffer = [0; 1024];
     while !said.contains(words) && began.elapsed() < LIMIT {
-        match errors.read(&mut buffer).unwrap() {
+        match source.read(&mut buffer).unwrap() {
             0 => break,
             bytes => said.push_str(&String::from_utf8_lossy(&buffer[..bytes])),
         }
     }
-    child.stderr = Some(errors);
     assert!(said.contains(words), "{words} in: {said}");
     said
 }
@@ -120,6 +126,8 @@ fn who_waits_finds_the_fleet_again_at_another_port() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // Only who has found the fleet can lose it.
+    let shown = read_until(follower.stdout.as_mut().unwrap(), "\"seq\":");
     let mut joined = folder.command(&["agent", "worker"]).stderr(Stdio::piped()).spawn().unwrap();
     says(&mut joined, "joining the fleet");
     let supervisor = folder.state().unwrap()["supervisor"]["pid"].as_u64().unwrap();
@@ -143,7 +151,7 @@ fn who_waits_finds_the_fleet_again_at_another_port() {
     })
     .unwrap();
     folder.output(&["cancel", "last", "--reason", "seen enough"]).unwrap();
-    let (asker, follower) = (asker.wait_with_output().unwrap(), follower_output(&mut follower));
+    let (asker, follower) = (asker.wait_with_output().unwrap(), shown + &follower_output(&mut follower));
     joined.kill().unwrap();
     joined.wait().unwrap();
     folder.output(&["down"]).unwrap();

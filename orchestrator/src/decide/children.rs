@@ -50,7 +50,7 @@ pub(super) fn begin(
     wanted: &ChildGoal,
 ) {
     let Some(run) = decision.open() else { return };
-    match goal((run, decision.reader()), decision.now(), task, wanted) {
+    match goal(run, decision.reader(), decision.now(), task, wanted) {
         Ok(goal) => {
             let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
             decision.emit(ChildBegun { task: task.clone(), generation, run: child, goal: goal.clone() });
@@ -68,7 +68,8 @@ pub(super) fn begin(
 
 /// The goal of the child, with its part of time and budget.
 fn goal(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     now: Millis,
     task: &TaskId,
     wanted: &ChildGoal,

@@ -80,7 +80,7 @@ pub(super) fn add(
     part: &TaskDraft,
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    check_chain((run, decision.reader()), plan, &by.planned(), part)?;
+    check_chain(run, decision.reader(), plan, &by.planned(), part)?;
     let roles = survey::leaf_roles(decision.capacity());
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
@@ -108,14 +108,15 @@ pub(super) fn chain(run: &RunState, task: &TaskIndex) -> Vec<TaskIndex> {
 
 /// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
 fn check_chain(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     plan: &Plan,
     by: &TaskIndex,
     part: &TaskDraft,
 ) -> Result<(), Refusal> {
     let chain: Vec<TaskIndex> = chain(run, by).into_iter().chain([by.clone()]).collect();
     let wanted = part.role.as_deref().map_or("worker", str::trim);
-    match circle((run, reader), plan, &chain, (wanted, part)) {
+    match circle(run, reader, plan, &chain, (wanted, part)) {
         None => Ok(()),
         Some(why) => {
             let way = in_words(plan, &chain, wanted);
@@ -126,7 +127,8 @@ fn check_chain(
 
 /// Why a chain of tasks that handed work over must not go on with this part.
 fn circle(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     plan: &Plan,
     chain: &[TaskIndex],
     (wanted, part): (&str, &TaskDraft),

@@ -192,7 +192,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
         survey::short(run, run.id),
     );
-    let report = Box::new(report((run, decision.reader()), &plans, &lessons, &simpler));
+    let report = Box::new(report(run, decision.reader(), &plans, &lessons, &simpler));
     decision.effect(Effect::CancelRun { reason: reason.clone() });
     decision.emit(RunGivenUp { plans, lessons, simpler, report: Some(report) });
     decision.emit(RunFailed { reason });
@@ -227,7 +227,8 @@ fn simpler_goal(run: &RunState, reader: &Reader<'_>) -> String {
 }
 
 fn report(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     plans: &[FailedPlan],
     lessons: &[String],
     simpler: &str,

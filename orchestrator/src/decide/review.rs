@@ -233,6 +233,8 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
     }
 }
 
+/// By what is recorded of a reply: `approve`, `stop`, or what is to change. The other words are how replies were recorded before
+/// they were read by a rule; the list stays as it is.
 fn verdict(reply: &Reply) -> ReviewVerdict {
     let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::GoOn };
     match text.trim().to_lowercase().as_str() {

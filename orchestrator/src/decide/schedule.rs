@@ -212,7 +212,7 @@ fn make_offer(
         | TaskId::DraftReview(_) => &[],
     };
     let Some(run) = decision.open() else { return };
-    let Some(work) = work::work((run, decision.reader()), task, decision.capacity(), specialists) else {
+    let Some(work) = work::work(run, decision.reader(), task, decision.capacity(), specialists) else {
         return;
     };
     let state = run.tasks.get(task);

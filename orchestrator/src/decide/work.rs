@@ -23,13 +23,14 @@ const MOST_PARENTS: usize = 20;
 
 /// The work of a task that is due; nothing when the run does not have what it is about.
 pub(super) fn work(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     task: &TaskId,
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
     match task {
-        TaskId::Plan => Some(planning((run, reader), capacity, specialists)),
+        TaskId::Plan => Some(planning(run, reader, capacity, specialists)),
         TaskId::Leaf(index) => execute(run, index, reader),
         TaskId::Reflect(index) => reflect(run, index),
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
@@ -40,7 +41,8 @@ pub(super) fn work(
 }
 
 fn planning(
-    (run, reader): (&RunState, &Reader<'_>),
+    run: &RunState,
+    reader: &Reader<'_>,
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Work {

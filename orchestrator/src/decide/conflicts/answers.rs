@@ -27,8 +27,8 @@ pub(super) fn answers(
 ) -> Option<BTreeMap<ConflictStep, Answer>> {
     let conflict = run.conflicts.found.get(&id)?;
     let asked = [
-        (ConflictStep::Methods, methods(run, id, (conflict, reader))),
-        (ConflictStep::Arbiter, judged(run, id, (conflict, reader))),
+        (ConflictStep::Methods, methods(run, id, conflict, reader)),
+        (ConflictStep::Arbiter, judged(run, id, conflict, reader)),
         (ConflictStep::Verify, verified(run, conflict, reader)),
         (ConflictStep::Person, said(run, id, reader)),
     ];
@@ -42,9 +42,6 @@ pub(super) fn answers(
     }
     Some(answers)
 }
-
-/// A conflict, and who says what texts on it mean.
-type Read<'a> = (&'a ConflictState, &'a Reader<'a>);
 
 /// The small tasks for a conflict.
 pub(super) fn settling(run: &RunState, id: u32) -> impl Iterator<Item = (TaskId, &Settling)> {
@@ -65,7 +62,8 @@ pub(super) fn given<'a>(run: &'a RunState, task: &TaskId) -> Option<&'a TaskResu
 pub(super) fn claim_on<'a>(
     conflict: &ConflictState,
     result: &'a TaskResult,
-    (wording, reader): (Wording, &Reader<'_>),
+    wording: Wording,
+    reader: &Reader<'_>,
 ) -> Option<&'a Claim> {
     let same = |claim: &&Claim| reader.is_about(conflict, &claim.subject, wording);
     result.claims.iter().find(same).or(match result.claims.as_slice() {
@@ -121,7 +119,7 @@ const fn verdict(value: &ClaimValue) -> Option<bool> {
     }
 }
 
-fn methods(run: &RunState, id: u32, (conflict, reader): Read<'_>) -> AskedSides<Answer> {
+fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Methods) {
         return AskedSides::Not;
     }
@@ -132,7 +130,7 @@ fn methods(run: &RunState, id: u32, (conflict, reader): Read<'_>) -> AskedSides<
             return AskedSides::Pending;
         }
         if let Some(result) = given(run, &task) {
-            let claim = claim_on(conflict, result, (wording(run), reader));
+            let claim = claim_on(conflict, result, wording(run), reader);
             let value = claim.map(|claim| claim.value.clone());
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
@@ -140,7 +138,7 @@ fn methods(run: &RunState, id: u32, (conflict, reader): Read<'_>) -> AskedSides<
     AskedSides::Answered(Answer::Words(words))
 }
 
-fn judged(run: &RunState, id: u32, (conflict, reader): Read<'_>) -> AskedSides<Answer> {
+fn judged(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Arbiter) {
         return AskedSides::Not;
     }
@@ -150,7 +148,7 @@ fn judged(run: &RunState, id: u32, (conflict, reader): Read<'_>) -> AskedSides<A
         return AskedSides::Pending;
     }
     AskedSides::Answered(Answer::Value(
-        given(run, &task).and_then(|result| value_in(run, (conflict, reader), result)),
+        given(run, &task).and_then(|result| value_in(run, conflict, reader, result)),
     ))
 }
 
@@ -165,15 +163,16 @@ fn verified(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> As
         return AskedSides::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, (conflict, reader), result))))
+    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, reader, result))))
 }
 
 fn value_in(
     run: &RunState,
-    (conflict, reader): Read<'_>,
+    conflict: &ConflictState,
+    reader: &Reader<'_>,
     result: &TaskResult,
 ) -> Option<(ClaimValue, String)> {
-    let claim = claim_on(conflict, result, (wording(run), reader))?;
+    let claim = claim_on(conflict, result, wording(run), reader)?;
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 

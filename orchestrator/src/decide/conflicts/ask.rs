@@ -102,7 +102,7 @@ fn with_methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Read
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
             side.claim.method =
-                answers::method(answers::claim_on(conflict, result, (wording(run), reader)), result);
+                answers::method(answers::claim_on(conflict, result, wording(run), reader), result);
         }
     }
     sides

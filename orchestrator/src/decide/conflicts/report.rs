@@ -13,26 +13,23 @@ use super::{is_on, tolerance, wording};
 /// Most conflicts that are told of.
 const MOST: usize = 50;
 
-/// A run, and who says what its texts mean.
-type Telling<'a> = (&'a RunState, &'a Reader<'a>);
-
 /// What the writer is told: every conflict, and what became of it.
 pub(in crate::decide) fn brief(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
     let newest =
-        run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again((run, reader), **id, conflict));
+        run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, reader, **id, conflict));
     newest
-        .filter_map(|(_, conflict)| of_conflict((run, reader), conflict))
-        .chain(unexamined((run, reader)))
+        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
+        .chain(unexamined(run, reader))
         .take(MOST)
         .collect()
 }
 
 /// One conflict, unless there was none.
-fn of_conflict((run, reader): Telling<'_>, conflict: &ConflictState) -> Option<ConflictBrief> {
+fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> Option<ConflictBrief> {
     let (holds, why) = match &conflict.end {
         Some(ConflictEnd::Gone(_)) => return None,
         Some(ConflictEnd::Settled(verdict)) => {
-            let again = claimed_again((run, reader), conflict, verdict);
+            let again = claimed_again(run, reader, conflict, verdict);
             (Some(verdict.value.to_string()), format!("{}: {}{again}", verdict.by, verdict.why))
         }
         Some(ConflictEnd::Unsettled(why)) => (None, why.clone()),
@@ -43,7 +40,7 @@ fn of_conflict((run, reader): Telling<'_>, conflict: &ConflictState) -> Option<C
 
 /// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
 /// perhaps with what was found out for them.
-fn unexamined((run, reader): Telling<'_>) -> Vec<ConflictBrief> {
+fn unexamined(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
     if !is_on(run) {
         return Vec::new();
     }
@@ -52,9 +49,7 @@ fn unexamined((run, reader): Telling<'_>) -> Vec<ConflictBrief> {
     let found = reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)).into_iter();
     let is_marked = |known: &[u32]| {
         let mut same = known.iter().filter_map(|id| run.conflicts.found.get(id));
-        same.any(|conflict| {
-            !is_mended((run, reader), conflict) && of_conflict((run, reader), conflict).is_some()
-        })
+        same.any(|conflict| !is_mended(run, reader, conflict) && of_conflict(run, reader, conflict).is_some())
     };
     let new = found.filter(|found| !is_marked(&found.known));
     new.map(|found| ConflictBrief {
@@ -74,11 +69,11 @@ fn claimed(sides: &[Side]) -> Vec<String> {
 /// were not done again.
 pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
     let open = run.conflicts.found.iter().filter(|(id, conflict)| {
-        !is_mended((run, reader), conflict) && !is_asked_again((run, reader), **id, conflict)
+        !is_mended(run, reader, conflict) && !is_asked_again(run, reader, **id, conflict)
     });
     let marked = open
-        .filter_map(|(_, conflict)| of_conflict((run, reader), conflict))
-        .chain(unexamined((run, reader)))
+        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
+        .chain(unexamined(run, reader))
         .take(MOST);
     marked
         .map(|ConflictBrief { subject, claimed, holds, why }| {
@@ -93,7 +88,7 @@ pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<Strin
 
 /// Whether all who lost have done their task again since, and do not claim the same as before. Where nobody lost, because
 /// one task claims both, it is that task that has to be done again.
-fn is_mended((run, reader): Telling<'_>, conflict: &ConflictState) -> bool {
+fn is_mended(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> bool {
     conflict.verdict().is_some_and(|verdict| {
         let changed = |task: &TaskIndex| {
             conflict
@@ -109,15 +104,20 @@ fn is_mended((run, reader): Telling<'_>, conflict: &ConflictState) -> bool {
             .losers
             .iter()
             .chain(claimants)
-            .all(|task| changed(task) && !insists((run, reader), conflict, verdict, task))
+            .all(|task| changed(task) && !insists(run, reader, conflict, verdict, task))
     })
 }
 
 /// Who did its task again and still claims what does not hold, in words.
-fn claimed_again((run, reader): Telling<'_>, conflict: &ConflictState, verdict: &ConflictVerdict) -> String {
+fn claimed_again(
+    run: &RunState,
+    reader: &Reader<'_>,
+    conflict: &ConflictState,
+    verdict: &ConflictVerdict,
+) -> String {
     let is_again = |task: &&TaskIndex| {
         conflict.side(task).is_some_and(|side| !found::stands(run, side))
-            && insists((run, reader), conflict, verdict, task)
+            && insists(run, reader, conflict, verdict, task)
     };
     let again: Vec<String> = verdict.losers.iter().filter(is_again).map(TaskIndex::to_string).collect();
     if again.is_empty() || wording(run) == Wording::Exact {
@@ -129,7 +129,8 @@ fn claimed_again((run, reader): Telling<'_>, conflict: &ConflictState, verdict: 
 
 /// Whether a task that was done again still claims what does not hold.
 fn insists(
-    (run, reader): Telling<'_>,
+    run: &RunState,
+    reader: &Reader<'_>,
     conflict: &ConflictState,
     verdict: &ConflictVerdict,
     task: &TaskIndex,
@@ -143,7 +144,7 @@ fn insists(
 }
 
 /// Whether what was settled was in question again later, and that is told: once is enough.
-fn is_asked_again((run, reader): Telling<'_>, id: u32, conflict: &ConflictState) -> bool {
+fn is_asked_again(run: &RunState, reader: &Reader<'_>, id: u32, conflict: &ConflictState) -> bool {
     let wording = wording(run);
     let mut later = run.conflicts.found.range(id.saturating_add(1)..).map(|(_, later)| later);
     wording == Wording::Meant
@@ -151,7 +152,7 @@ fn is_asked_again((run, reader): Telling<'_>, id: u32, conflict: &ConflictState)
         && later.any(|later| {
             reader.is_same_subject(&later.subject, &conflict.subject, wording)
                 && !matches!(later.end, Some(ConflictEnd::Gone(_)))
-                && !is_mended((run, reader), later)
+                && !is_mended(run, reader, later)
         })
 }
 
@@ -167,7 +168,7 @@ pub(in crate::decide) fn note(run: &RunState, reader: &Reader<'_>) -> Option<Str
 
 /// What tasks that begin later are told, one line each: what holds where a result that they may see says otherwise.
 pub(in crate::decide) fn told(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
-    let settled = run.conflicts.found.values().filter(|conflict| !is_mended((run, reader), conflict));
+    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, reader, conflict));
     settled
         .filter_map(|conflict| {
             let verdict = conflict.verdict()?;

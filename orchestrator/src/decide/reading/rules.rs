@@ -1,5 +1,7 @@
 //! The rules as this version has them.
 
+use std::collections::BTreeMap;
+
 use muster_shared::conflict::{
     Comparison, Found, Near, Says as _, Side, Subject, Tolerance, compare, detect, near, read_value,
 };
@@ -40,8 +42,7 @@ impl ReadText for ByRules {
             Ask::Contradictions { sides, known, counts, tolerance } => {
                 let found =
                     detect(sides, tolerance).into_iter().filter(|found| found.certain || counts.uncertain);
-                let found =
-                    found.filter_map(|found| contradiction(sides, &found, (known, counts, tolerance)));
+                let found = found.filter_map(|found| contradiction(sides, &found, known, counts, tolerance));
                 let found: Vec<Contradiction> = found.collect();
                 (!found.is_empty()).then_some(Said::Contradictions(found))
             }
@@ -113,13 +114,13 @@ fn place_of(sides: &[Side], wanted: &Side) -> Option<u32> {
     sides.iter().position(|side| side == wanted).map(place)
 }
 
-type Before<'a> = (&'a std::collections::BTreeMap<u32, ConflictState>, Counts, Tolerance);
-
 /// What was found, by places; nothing where it is known and only what is new counts.
 fn contradiction(
     sides: &[Side],
     found: &Found,
-    (known, counts, tolerance): Before<'_>,
+    known: &BTreeMap<u32, ConflictState>,
+    counts: Counts,
+    tolerance: Tolerance,
 ) -> Option<Contradiction> {
     let wording = tolerance.wording;
     let same =
@@ -148,4 +149,26 @@ fn is_same(one: &Near, other: &Near) -> bool {
             && one.claim.value == other.claim.value
     };
     same(&one.one, &other.one) && same(&one.other, &other.other)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::reader::Reader;
+    use super::*;
+
+    proptest! {
+        /// Parts of a goal stand in the record by their places.
+        #[test]
+        fn what_is_read_of_a_goal_is_what_the_rule_says(goal in "(\\PC|[ \n.,?]| and ){0,200}", other in "\\PC{0,40}") {
+            let reader = Reader::new(&ByRules);
+            let told = [other.as_str()];
+            prop_assert_eq!(reader.uncovered(&goal, &told), coverage::uncovered(&goal, told));
+            prop_assert_eq!(reader.unanswered(&goal, &told, &[]), coverage::unanswered(&goal, &told, &[]));
+            let parts = coverage::parts(&goal);
+            let first = parts.first().filter(|_| parts.len() > 1).cloned();
+            prop_assert_eq!(reader.first_part(&goal), first);
+        }
+    }
 }

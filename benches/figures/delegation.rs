@@ -150,6 +150,7 @@ fn decided(by: &AgentId) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: Vec::new(),
         offer: None,
     }

@@ -5,7 +5,7 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{ApplyError, Decided, Entry, RecordEvent, RunEvent, RunState, apply};
 use serde::Serialize;
 
-use crate::decide::{Recorded, Situation, decide};
+use crate::decide::{ByRules, ReadText, Recorded, RecordedReadings, Situation, decide};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -36,12 +36,21 @@ pub struct Divergence {
 /// # Errors
 /// The first difference, a record that cannot be folded among them.
 pub fn replay(run: RunId, entries: &[Entry]) -> Result<Replayed, Box<Divergence>> {
+    replay_by(run, entries, &ByRules)
+}
+
+/// The same, where these rules say what texts mean whose meaning does not stand in the record.
+pub(crate) fn replay_by(
+    run: RunId,
+    entries: &[Entry],
+    rules: &dyn ReadText,
+) -> Result<Replayed, Box<Divergence>> {
     let mut state: Option<RunState> = None;
     let mut done = Replayed::default();
     for (at, entry) in entries.iter().enumerate() {
         if let RecordEvent::Decided(decided) = &entry.event {
             let offers = offers_of(decided, &entries[at + 1..]);
-            check(run, state.as_ref(), entry.seq, decided, &offers)?;
+            check((run, state.as_ref(), rules), entry.seq, decided, &offers)?;
             done.decisions += 1;
             done.events += u32::try_from(decided.events.len()).unwrap_or(u32::MAX);
             done.offers += u32::try_from(offers.len()).unwrap_or(u32::MAX);
@@ -63,19 +72,20 @@ fn offers_of<'a>(decided: &'a Decided, after: &'a [Entry]) -> Vec<&'a TaskOffere
 }
 
 fn check(
-    run: RunId,
-    state: Option<&RunState>,
+    (run, state, rules): (RunId, Option<&RunState>, &dyn ReadText),
     seq: Seq,
     decided: &Decided,
     offers: &[&TaskOffered],
 ) -> Result<(), Box<Divergence>> {
     let placing = Recorded(&decided.placements);
+    let reading = RecordedReadings { readings: decided.readings.as_deref(), rules };
     let situation = Situation {
         id: run,
         now: decided.now,
         capacity: &decided.capacity,
         specialists: &decided.specialists,
         placing: &placing,
+        reading: &reading,
     };
     let again = decide(state, &decided.inputs, situation).map_err(|error| cannot(seq, &error))?;
     let events: Vec<&RunEvent> = again.events.iter().collect();

@@ -183,6 +183,7 @@ fn creation(bus: &Bus) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: vec![RunEvent::RunCreated(RunCreated { goal, limits, event_version: 1, secret, deadline })],
         offer: None,
     }

@@ -61,6 +61,7 @@ impl Record {
             continues: false,
             specialists: Vec::new(),
             placements: Vec::new(),
+            readings: None,
             events,
             offer: None,
         }))
@@ -268,6 +269,7 @@ fn completing(inputs: Vec<Input>, at: Seq) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: vec![complete(leaf("1-1"), at)],
         offer: None,
     }

@@ -256,6 +256,7 @@ impl Listener {
             capacity: std::collections::BTreeMap::new(),
             specialists: Vec::new(),
             placements: Vec::new(),
+            readings: None,
             offers: 0,
             continues: false,
             events: Vec::new(),

@@ -177,6 +177,7 @@ impl Ground {
             continues: false,
             specialists: Vec::new(),
             placements: Vec::new(),
+            readings: None,
             events,
         };
         let before = self.bus.record().read(&RecordFilter::Decisions(run), Seq(0)).await.unwrap();

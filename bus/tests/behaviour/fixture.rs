@@ -111,6 +111,7 @@ pub(crate) fn decided(offers: u32) -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: Vec::new(),
         offer: None,
     }

@@ -1,10 +1,11 @@
 //! Whether a result is what was asked for (O10). One that is not does not count: its task is done again, told why. Agents
 //! that are part of Muster have looked already; others may be written in any language, and are held to the same.
 
-use muster_shared::expected;
 use muster_shared::flow::{Acceptance, Ending, FailureKind, Product, TaskResult};
 use muster_shared::ids::{AgentId, Role, Seq, TaskIndex};
 use muster_shared::run::{AgentEvent, REPAIRS_SINCE, RunState, TEAMS_SINCE};
+
+use super::reading::Reader;
 
 /// Most faults that are named.
 const MOST_FAULTS: usize = 5;
@@ -30,6 +31,7 @@ pub(super) fn fault(
     index: &TaskIndex,
     (ending, result): (Ending, &TaskResult),
     contract_violation: Option<&[String]>,
+    reader: &Reader<'_>,
 ) -> Option<Fault> {
     if run.event_version < TEAMS_SINCE {
         return None;
@@ -65,7 +67,7 @@ pub(super) fn fault(
     if !is_repaired || ending != Ending::Done {
         return None;
     }
-    let unmet = expected::unmet(&task.expected_output, result, None);
+    let unmet = reader.unmet(index, &task.expected_output, result);
     (!unmet.is_empty()).then(|| not_accepted(listed(&unmet)))
 }
 

@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
+use super::reading::Reader;
 use super::{Before, budget, deadline, replan, survey, waits, work};
 
 /// How long a run waits for word of a child before it asks again.
@@ -49,7 +50,7 @@ pub(super) fn begin(
     wanted: &ChildGoal,
 ) {
     let Some(run) = decision.open() else { return };
-    match goal(run, decision.now(), task, wanted) {
+    match goal(run, decision.reader(), decision.now(), task, wanted) {
         Ok(goal) => {
             let (child, goal) = (child_id(run, task, generation, step), Box::new(goal));
             decision.emit(ChildBegun { task: task.clone(), generation, run: child, goal: goal.clone() });
@@ -66,7 +67,13 @@ pub(super) fn begin(
 }
 
 /// The goal of the child, with its part of time and budget.
-fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Result<Goal, String> {
+fn goal(
+    run: &RunState,
+    reader: &Reader<'_>,
+    now: Millis,
+    task: &TaskId,
+    wanted: &ChildGoal,
+) -> Result<Goal, String> {
     let TaskId::Leaf(index) = task else {
         return Err("only a task of the plan can have a run of its own".to_owned());
     };
@@ -105,7 +112,7 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
     }
     let goals = run.goal.parent.iter().flat_map(|parent| parent.goals.iter().cloned());
     let goals = goals.chain([run.goal.text.clone()]).chain(own.map(str::to_owned));
-    let background = background(run, index).map(Box::new);
+    let background = background(run, index, reader).map(Box::new);
     let parent = Parent { run: run.id, task: task.clone(), depth, goals: goals.collect(), background };
     let limits = RunLimits { budget: share, run_deadline_ms: time, ..run.limits.clone() };
     let goal = Goal {
@@ -133,7 +140,7 @@ fn goal(run: &RunState, now: Millis, task: &TaskId, wanted: &ChildGoal) -> Resul
 
 /// What the child is told of the work that it is a part of: the person's goal, the tasks above, what its task builds on,
 /// and what was learnt.
-fn background(run: &RunState, index: &TaskIndex) -> Option<Background> {
+fn background(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Background> {
     if run.event_version < REPAIRS_SINCE {
         return None;
     }
@@ -148,7 +155,7 @@ fn background(run: &RunState, index: &TaskIndex) -> Option<Background> {
     );
     let inputs = survey::inputs(run, &index.planned());
     results.extend(inputs.into_iter().map(|leaf| (leaf.name, leaf.result.conclusion)));
-    Some(Background { asked, above, results, lessons: work::lessons(run) }.bounded())
+    Some(Background { asked, above, results, lessons: work::lessons(run, reader) }.bounded())
 }
 
 fn same(one: &str, other: &str) -> bool {

@@ -21,6 +21,7 @@ use muster_shared::time::Millis;
 
 use super::builder::DecisionBuilder;
 use super::effect::Effect;
+use super::reading::Reader;
 use super::{control, survey};
 use answers::{AskedSides, answers, compared};
 
@@ -101,7 +102,7 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, why: &str) {
         let is_compared = decision.open().is_none_or(|run| {
             wording(run) == Wording::Exact
                 || run.conflicts.found.get(&id).is_none_or(|conflict| conflict.certain)
-                || matches!(compared(run, id), AskedSides::Answered(Ok(_)))
+                || matches!(compared(run, id, decision.reader()), AskedSides::Answered(Ok(_)))
         });
         let why = if is_compared { why.to_owned() } else { format!("{NOT_COMPARED}: {why}") };
         end(decision, id, ConflictEnd::Unsettled(why), Vec::new());
@@ -115,14 +116,14 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let Some(conflict) = run.conflicts.found.get(&id).filter(|conflict| conflict.is_open()) else {
         return false;
     };
-    let over = if let Some(why) = found::gone(run, conflict) {
+    let over = if let Some(why) = found::gone(run, conflict, decision.reader()) {
         Some(ConflictEnd::Gone(why))
     } else if conflict.until <= now {
         Some(ConflictEnd::Unsettled("the time to settle it was up".to_owned()))
     } else if conflict.certain {
         None
     } else {
-        match compared(run, id) {
+        match compared(run, id, decision.reader()) {
             AskedSides::Not => return ask::compare(decision, id),
             AskedSides::Pending => return false,
             AskedSides::Answered(Ok(true)) => None,
@@ -138,7 +139,7 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         end(decision, id, over, Vec::new());
         return false;
     }
-    if let Some(verdict) = known_before(run, id, conflict) {
+    if let Some(verdict) = known_before(run, id, decision.reader()) {
         settled(decision, id, verdict);
         return false;
     }
@@ -148,11 +149,11 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let Some(run) = decision.open() else { return false };
     let Some(conflict) = run.conflicts.found.get(&id) else { return false };
-    let Some(answers) = answers(run, id, conflict) else { return false };
+    let Some(answers) = answers(run, id, decision.reader()) else { return false };
     let limits = &run.limits.conflicts;
     let known = ConflictFacts {
         policy: &limits.policy,
-        tolerance: tolerance(run),
+        says: decision.reader().within(tolerance(run)),
         authority: &limits.authority,
         answers: &answers,
     };
@@ -169,18 +170,21 @@ fn follow_policy(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 }
 
 /// What somebody found out before who looked: whoever claims something else again does not open the question anew.
-fn known_before(run: &RunState, id: u32, conflict: &ConflictState) -> Option<ConflictVerdict> {
+fn known_before(run: &RunState, id: u32, reader: &Reader<'_>) -> Option<ConflictVerdict> {
     if wording(run) == Wording::Exact {
         return None;
     }
-    let subject = conflict.subject(wording(run))?;
+    let conflict = run.conflicts.found.get(&id)?;
+    let is_same = |earlier: &&ConflictState| reader.is_about(earlier, &conflict.subject, wording(run));
     let earlier = run.conflicts.found.range(..id).rev().map(|(_, earlier)| earlier);
-    let mut verdicts =
-        earlier.filter(|earlier| earlier.is_about(&subject, wording(run))).filter_map(ConflictState::verdict);
-    let known = verdicts.find(|verdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person))?;
+    let is_found_out =
+        |verdict: &&ConflictVerdict| matches!(verdict.by, ConflictStep::Verify | ConflictStep::Person);
+    // Only those are read of which somebody found out what holds.
+    let mut settled = earlier.filter(|earlier| earlier.verdict().as_ref().is_some_and(is_found_out));
+    let known = settled.find(is_same)?.verdict()?;
     let why =
         format!("it was found out before: {}", known.why.trim_start_matches("it was found out before: "));
-    as_said(&conflict.sides, &known.value, (known.by, why), tolerance(run))
+    as_said(&conflict.sides, &known.value, (known.by, why), reader.within(tolerance(run)))
 }
 
 /// Records a verdict, and has those who lost do their task again, told of it.

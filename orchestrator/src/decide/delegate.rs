@@ -9,9 +9,9 @@ use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::{self, Refined};
 use muster_shared::run::event::{HandOverRefused, TaskDelegated};
 use muster_shared::run::{REPAIRS_SINCE, RunEvent, RunState, TEAMS_SINCE};
-use muster_shared::text::with_article;
 
 use super::builder::DecisionBuilder;
+use super::reading::Reader;
 use super::{peers, survey, waits};
 
 /// Why work cannot be handed over, and how it came to whoever wants to when it would go in a circle or too far.
@@ -80,7 +80,7 @@ pub(super) fn add(
     part: &TaskDraft,
 ) -> Result<RunEvent, Refusal> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
-    check_chain(run, plan, &by.planned(), part)?;
+    check_chain(run, decision.reader(), plan, &by.planned(), part)?;
     let roles = survey::leaf_roles(decision.capacity());
     let operations = [RefineOperation::Add { after: by.planned(), tasks: vec![part.clone()] }];
     let limits = RunLimits { max_refine_operations: 1, ..run.limits.clone() };
@@ -107,10 +107,16 @@ pub(super) fn chain(run: &RunState, task: &TaskIndex) -> Vec<TaskIndex> {
 }
 
 /// Work that is handed over and over gets nowhere: there is a limit, and nothing comes back to where it has been.
-fn check_chain(run: &RunState, plan: &Plan, by: &TaskIndex, part: &TaskDraft) -> Result<(), Refusal> {
+fn check_chain(
+    run: &RunState,
+    reader: &Reader<'_>,
+    plan: &Plan,
+    by: &TaskIndex,
+    part: &TaskDraft,
+) -> Result<(), Refusal> {
     let chain: Vec<TaskIndex> = chain(run, by).into_iter().chain([by.clone()]).collect();
     let wanted = part.role.as_deref().map_or("worker", str::trim);
-    match circle(run, plan, &chain, (wanted, part)) {
+    match circle(run, reader, plan, &chain, (wanted, part)) {
         None => Ok(()),
         Some(why) => {
             let way = in_words(plan, &chain, wanted);
@@ -122,6 +128,7 @@ fn check_chain(run: &RunState, plan: &Plan, by: &TaskIndex, part: &TaskDraft) ->
 /// Why a chain of tasks that handed work over must not go on with this part.
 fn circle(
     run: &RunState,
+    reader: &Reader<'_>,
     plan: &Plan,
     chain: &[TaskIndex],
     (wanted, part): (&str, &TaskDraft),
@@ -140,7 +147,7 @@ fn circle(
     let before = !own && roles.any(|role| role == wanted);
     // Runs of before are told as they were: a replay compares what was said.
     let whoever =
-        if run.event_version >= REPAIRS_SINCE { with_article(wanted) } else { format!("a {wanted}") };
+        if run.event_version >= REPAIRS_SINCE { reader.with_article(wanted) } else { format!("a {wanted}") };
     before.then(|| format!("{whoever} handed it over before: it would come back to where it was"))
 }
 

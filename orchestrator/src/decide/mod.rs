@@ -30,6 +30,7 @@ mod peers;
 mod place;
 mod planning;
 mod questions;
+mod reading;
 mod refine;
 mod replan;
 mod report;
@@ -51,7 +52,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use muster_shared::flow::{Placement, Specialty, TaskOffered};
+use muster_shared::flow::{Placement, Reading, Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::event::RunForked;
 use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
@@ -63,6 +64,7 @@ pub use effect::Effect;
 pub use loss::{hand_on_again, holders, last_chances};
 pub(crate) use place::names_in;
 pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
+pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};
 pub use response::{Tried, respond};
 pub use schedule::next_review;
 pub(crate) use schedule::roles_due;
@@ -87,6 +89,8 @@ pub struct Situation<'a> {
     pub specialists: &'a [Specialty],
     /// Says to whom leaves go.
     pub placing: &'a dyn Place,
+    /// Says what texts mean.
+    pub reading: &'a dyn ReadText,
 }
 
 /// What was decided.
@@ -110,6 +114,8 @@ pub struct Decision {
     pub told_of_specialists: bool,
     /// To whom tasks go, where not simply to whoever of their role is free. Has to stand in the record with it.
     pub placements: Vec<Placement>,
+    /// What rules about language said; nothing where none was asked. Has to stand in the record with it.
+    pub readings: Option<Vec<Reading>>,
     /// The run as it stands after the decision, apart from positions in the record.
     pub after: Option<RunState>,
     /// The run as it stood before, where the decision can wait.

@@ -178,9 +178,10 @@ fn leaf_done(
     ending: Ending,
     result: &TaskResult,
 ) {
-    let fault = decision
-        .open()
-        .and_then(|run| acceptance::fault(run, index, (ending, result), decision.contract_violation(seq)));
+    let fault = decision.open().and_then(|run| {
+        let broken = decision.contract_violation(seq);
+        acceptance::fault(run, index, (ending, result), broken, decision.reader())
+    });
     let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
         return count_leaf(decision, index, seq, result);
     };

@@ -7,6 +7,7 @@ use muster_shared::flow::{Finding, LeafRef, Report};
 use muster_shared::run::RunState;
 use muster_shared::text::{beginning, normalise_space};
 
+use super::reading::Reader;
 use super::{conflicts, response, survey};
 
 /// Most findings that are listed of one task.
@@ -19,7 +20,7 @@ const LONGEST: usize = 4_000;
 const LONGEST_LINE: usize = 600;
 
 /// The report of a run that is stopped for this reason; nothing when no task had given anything.
-pub(super) fn report(run: &RunState, reason: &str) -> Option<Report> {
+pub(super) fn report(run: &RunState, reason: &str, reader: &Reader<'_>) -> Option<Report> {
     let results = survey::results(run);
     if results.is_empty() {
         return None;
@@ -33,7 +34,7 @@ pub(super) fn report(run: &RunState, reason: &str) -> Option<Report> {
     for leaf in &results {
         add(&mut body, leaf);
     }
-    let unanswered = unanswered(run, &results);
+    let unanswered = unanswered(run, &results, reader);
     if !unanswered.is_empty() {
         body.push_str("\n## What is missing\n\n");
         body.extend(unanswered.iter().map(|what| format!("- {what}\n")));
@@ -69,7 +70,7 @@ fn finding(finding: &Finding) -> String {
 }
 
 /// What tasks could not answer, tasks that gave nothing, and those that were never done.
-fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
+fn unanswered(run: &RunState, results: &[LeafRef], reader: &Reader<'_>) -> Vec<String> {
     let open = results.iter().flat_map(|leaf| leaf.result.unanswered.iter().cloned());
     let nothing =
         survey::fruitless(run).into_iter().map(|(index, name, why)| format!("{index} {name}: {why}"));
@@ -82,7 +83,7 @@ fn unanswered(run: &RunState, results: &[LeafRef]) -> Vec<String> {
         .chain(response::note(run))
         .chain(response::partial_note(run))
         .chain(survey::unchecked_note(run))
-        .chain(conflicts::notes(run))
+        .chain(conflicts::notes(run, reader))
         .map(|what| line(&what, LONGEST_LINE))
         .collect()
 }

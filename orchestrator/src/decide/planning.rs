@@ -5,7 +5,7 @@ use muster_shared::flow::{
     About, Ending, FailureKind, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
 };
 use muster_shared::ids::{Role, Seq, TaskId};
-use muster_shared::plan::{self, PlanProblem, Values, complexity, coverage, tools};
+use muster_shared::plan::{self, PlanProblem, Values, complexity, tools};
 use muster_shared::run::event::{
     PlanAdopted, PlanDrafted, PlanIterated, PlanRefused, PlanningSkipped, RunFailed, TaskRetried,
     WordsUncovered,
@@ -15,6 +15,7 @@ use muster_shared::run::{Checked, REPAIRS_SINCE, REPLANS_SINCE, RunState, WAITS_
 use super::builder::DecisionBuilder;
 use super::failure::{self, Failure};
 use super::outcome::completed;
+use super::reading::Reader;
 use super::{questions, replan, review, survey};
 
 /// Most questions about what a goal means.
@@ -30,7 +31,7 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     match &goal.plan {
         Some(brought) => take_over(decision, brought),
         None => {
-            if let Some(reason) = needs_no_plan(run) {
+            if let Some(reason) = needs_no_plan(run, decision.reader()) {
                 decision.emit(PlanningSkipped { reason });
                 let plan = complexity::single_task(&goal, whoever_does(&goal));
                 decision.emit(PlanAdopted { plan, repairs: Vec::new() });
@@ -40,11 +41,14 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-fn needs_no_plan(run: &RunState) -> Option<String> {
+fn needs_no_plan(run: &RunState, reader: &Reader<'_>) -> Option<String> {
     match run.limits.planning {
         // Whoever wants to see the plan wants one to be made.
         Planning::Auto if run.limits.people.review == ReviewPolicy::Ask => None,
-        Planning::Auto => complexity::small(&run.goal),
+        Planning::Auto => {
+            let words = reader.small_goal(&run.goal)?;
+            Some(format!("the goal is small: one question of {words} words"))
+        }
         Planning::Always => None,
         Planning::Never => Some("no plan is wanted: one task does the whole".to_owned()),
     }
@@ -62,7 +66,7 @@ fn take_over(decision: &mut DecisionBuilder<'_>, brought: &PlanDraft) {
     let mut roles = survey::leaf_roles(decision.capacity());
     roles.extend(survey::roles_to_come(run, survey::roles_named(&brought.tasks)));
     let limits = run.limits.for_people();
-    let named = survey::nameable(run, &tools);
+    let named = survey::nameable(run, &tools, decision.reader());
     let reasons = wrong_with(brought, &limits, &roles, named, survey::values(run).as_ref());
     if reasons.is_empty() {
         // What is in order is left as the person wrote it.
@@ -97,7 +101,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     plan::matching::give_to_specialists(&mut proposal, &roles, decision.specialists());
     let tools = tools::known(decision.specialists());
     let Some(run) = decision.open() else { return };
-    let named = survey::nameable(run, &tools);
+    let named = survey::nameable(run, &tools, decision.reader());
     let wrong = wrong_with(&proposal, &limits, &roles, named, values.as_ref());
     if !wrong.is_empty() && may_ask_again {
         return refuse(decision, seq, wrong);
@@ -184,7 +188,7 @@ fn sound(decision: &mut DecisionBuilder<'_>, seq: Seq, plan: Plan, repairs: Vec<
 fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
     let Some(run) = decision.open() else { return };
     let knows_words = run.event_version >= REPLANS_SINCE;
-    let words = if knows_words { not_spoken_of(run, &plan) } else { Vec::new() };
+    let words = if knows_words { not_spoken_of(run, &plan, decision.reader()) } else { Vec::new() };
     decision.emit(PlanAdopted { plan, repairs: repairs.clone() });
     if !words.is_empty() {
         decision.emit(WordsUncovered { by: Checked::Plan, words });
@@ -193,12 +197,12 @@ fn adopt(decision: &mut DecisionBuilder<'_>, plan: Plan, repairs: Vec<String>) {
 }
 
 /// The parts of the person's words that no task speaks of.
-fn not_spoken_of(run: &RunState, plan: &Plan) -> Vec<String> {
+fn not_spoken_of(run: &RunState, plan: &Plan, reader: &Reader<'_>) -> Vec<String> {
     let texts = plan.tasks.values().flat_map(|task| {
         let own = [task.name.as_str(), &task.goal, &task.expected_output];
         own.into_iter().chain(task.milestones.iter().map(String::as_str))
     });
-    coverage::uncovered(&run.goal.text, texts)
+    reader.uncovered(&run.goal.text, &texts.collect::<Vec<_>>())
 }
 
 /// Carries the draft out as it is: it could not be improved.

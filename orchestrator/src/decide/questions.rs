@@ -30,7 +30,7 @@ pub(super) fn ask(decision: &mut DecisionBuilder<'_>, about: About, question: Qu
     if run.event_version >= REPAIRS_SINCE && !question.choices.is_empty() {
         // What is told as the default is what is taken in the end: one of the choices, or none.
         let default = question.default.take();
-        question.default = default.and_then(|default| question.read(&default).ok());
+        question.default = default.and_then(|default| decision.reader().answer(&question, &default).ok());
     }
     let on_timeout = question.on_timeout.unwrap_or(people.on_timeout);
     let expires = expires(run, &question, decision.now());
@@ -55,9 +55,9 @@ pub(super) fn answer(
     let text = if run.event_version < REPAIRS_SINCE {
         asked.question.read_exactly(text)?
     } else if review::is_verdict(&asked.about) {
-        review::read(text)?
+        review::read(text, decision.reader())?
     } else {
-        asked.question.read(text)?
+        decision.reader().answer(&asked.question, text)?
     };
     let by = if request.by.is_empty() { "somebody" } else { &request.by };
     answered(decision, &Reply { question: id, text: Some(text), by: Some(by.to_owned()) });

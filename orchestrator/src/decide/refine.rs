@@ -27,7 +27,7 @@ pub(super) fn refined(
     let Some(run) = decision.open() else { return };
     let Some(before) = run.plan.clone() else { return };
     let limits = survey::limits_of_plans(run);
-    let (sound, unusable) = apart(operations, survey::nameable(run, &known));
+    let (sound, unusable) = apart(operations, survey::nameable(run, &known, decision.reader()));
     let values = survey::values(run);
     let plan::Refined { plan, changes, mut refused } =
         plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles, values.as_ref());

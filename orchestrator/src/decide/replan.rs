@@ -11,6 +11,7 @@ use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunSta
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
+use super::reading::Reader;
 use super::{effect::Effect, partial, planning, survey, work};
 
 /// Most of each list that is said when a run is given up.
@@ -137,7 +138,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
     let Some(run) = decision.open() else { return };
     let Some(plan) = &run.plan else { return };
     let rigour = if planning::may_ask_again(run) { Rigour::Strict } else { Rigour::Mend };
-    let named = survey::nameable(run, &tools);
+    let named = survey::nameable(run, &tools, decision.reader());
     let unknown = tools::problems(proposal, named);
     if !unknown.is_empty() && rigour == Rigour::Strict {
         return planning::refuse(decision, seq, unknown);
@@ -161,7 +162,7 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
 }
 
 /// What the planner is told.
-pub(super) fn brief(run: &RunState) -> Option<muster_shared::flow::ReplanBrief> {
+pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<muster_shared::flow::ReplanBrief> {
     let plan = run.plan.as_ref().filter(|_| run.planning.is_replanning())?;
     Some(muster_shared::flow::ReplanBrief {
         first: first_new(plan),
@@ -169,7 +170,7 @@ pub(super) fn brief(run: &RunState) -> Option<muster_shared::flow::ReplanBrief> 
         progress: work::progress_tree(run),
         reasons: run.planning.reasons_to_replan().to_vec(),
         results: survey::results(run),
-        lessons: work::lessons(run),
+        lessons: work::lessons(run, reader),
         left: run.limits.max_replans.saturating_sub(run.planning.next_replan()),
     })
 }
@@ -181,8 +182,8 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
     failed.reasons.extend(last.map(str::to_owned));
     let plans: Vec<FailedPlan> =
         run.planning.replans.iter().map(|replan| replan.failed.clone()).chain([failed]).collect();
-    let lessons = learnt(run);
-    let simpler = simpler_goal(run);
+    let lessons = learnt(run, decision.reader());
+    let simpler = simpler_goal(run, decision.reader());
     let count = plans.len();
     let reason = format!(
         "the goal was not reached: {count} {} failed, the last because {}. Ask for less, for example: {simpler:?}; \
@@ -191,16 +192,16 @@ pub(super) fn give_up(decision: &mut DecisionBuilder<'_>, last: Option<&str>) {
         plans.last().and_then(|plan| plan.reasons.last()).map_or("of its tasks", String::as_str),
         survey::short(run, run.id),
     );
-    let report = Box::new(report(run, &plans, &lessons, &simpler));
+    let report = Box::new(report(run, decision.reader(), &plans, &lessons, &simpler));
     decision.effect(Effect::CancelRun { reason: reason.clone() });
     decision.emit(RunGivenUp { plans, lessons, simpler, report: Some(report) });
     decision.emit(RunFailed { reason });
 }
 
-fn learnt(run: &RunState) -> Vec<String> {
+fn learnt(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
     let of_reflections = run.reflections().map(|(_, reflection)| reflection.summary.clone());
     let mut learnt: Vec<String> = Vec::new();
-    for lesson in work::lessons(run).into_iter().chain(of_reflections) {
+    for lesson in work::lessons(run, reader).into_iter().chain(of_reflections) {
         if !lesson.trim().is_empty() && !learnt.contains(&lesson) && learnt.len() < MOST_LINES {
             learnt.push(lesson);
         }
@@ -209,27 +210,31 @@ fn learnt(run: &RunState) -> Vec<String> {
 }
 
 /// What could be done of the goal, else its first part.
-fn simpler_goal(run: &RunState) -> String {
+fn simpler_goal(run: &RunState, reader: &Reader<'_>) -> String {
     let done: Vec<String> =
         survey::results(run).into_iter().map(|leaf| leaf.goal).filter(|goal| !goal.contains("{{")).collect();
-    let parts = || muster_shared::plan::coverage::parts(&run.goal.text);
     let first_plan = || {
         let leaf = run.plan.as_ref().and_then(|plan| plan.leaves().next())?;
         Some(leaf.1.goal.clone())
     };
     let simpler = match done.first() {
         Some(first) => first.clone(),
-        None => match parts().as_slice() {
-            [first, _, ..] => first.clone(),
-            [] | [_] => first_plan().unwrap_or_else(|| run.goal.text.clone()),
-        },
+        None => {
+            reader.first_part(&run.goal.text).or_else(first_plan).unwrap_or_else(|| run.goal.text.clone())
+        }
     };
     simpler.chars().take(300).collect()
 }
 
-fn report(run: &RunState, plans: &[FailedPlan], lessons: &[String], simpler: &str) -> Report {
+fn report(
+    run: &RunState,
+    reader: &Reader<'_>,
+    plans: &[FailedPlan],
+    lessons: &[String],
+    simpler: &str,
+) -> Report {
     const WHY: &str = "the plans failed and the goal was not reached";
-    let mut report = partial::report(run, WHY).unwrap_or_else(|| {
+    let mut report = partial::report(run, WHY, reader).unwrap_or_else(|| {
         let title = "The goal was not reached".to_owned();
         Report {
             body: format!("# {title}\n\n> No task gave a result.\n"),

@@ -2,7 +2,7 @@
 
 use muster_shared::flow::{LeafRef, Report};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
-use muster_shared::plan::coverage::{self, Contribution};
+use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::event::{RunCompleted, WordsUncovered};
 use muster_shared::run::{
     Checked, REPAIRS_SINCE, REPORTS_CHECKED_SINCE, RunState, Shortfall, TaskEnd, count, shortfalls,
@@ -11,6 +11,7 @@ use muster_shared::run::{
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
 use super::partial::line;
+use super::reading::Reader;
 use super::{blueprint, budget, conflicts, draft_review, response, survey};
 
 /// Most tasks that are listed one by one.
@@ -33,7 +34,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
     report.unanswered.extend(missing);
     let missing = decision.open().map(|run| blueprint::shortcomings(run, &report)).unwrap_or_default();
     report.unanswered.extend(missing);
-    let words = decision.open().map(|run| not_spoken_of(run, &report)).unwrap_or_default();
+    let words = decision.open().map(|run| not_spoken_of(run, &report, decision.reader())).unwrap_or_default();
     if let Some(note) = decision.open().and_then(budget::note) {
         report.body = with_note(&report.body, &note);
         report.unanswered.push(note);
@@ -50,7 +51,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
             report.body = with_note(&report.body, &note);
         }
     }
-    if let Some(note) = decision.open().and_then(conflicts::note) {
+    if let Some(note) = decision.open().and_then(|run| conflicts::note(run, decision.reader())) {
         report.body = format!("{}\n\n{note}\n", report.body.trim_end());
     }
     if let Some(note) = decision.open().and_then(unread) {
@@ -129,7 +130,7 @@ fn with_note(body: &str, note: &str) -> String {
 }
 
 /// The parts of the person's words that the report does not speak of (P8).
-fn not_spoken_of(run: &RunState, report: &Report) -> Vec<String> {
+fn not_spoken_of(run: &RunState, report: &Report, reader: &Reader<'_>) -> Vec<String> {
     // A blueprint says itself which parts its report has to have.
     if run.event_version < REPORTS_CHECKED_SINCE || run.goal.blueprint.is_some() {
         return Vec::new();
@@ -137,7 +138,7 @@ fn not_spoken_of(run: &RunState, report: &Report) -> Vec<String> {
     let results = survey::results(run);
     let contributions: Vec<Contribution<'_>> = results.iter().map(|leaf| contribution(run, leaf)).collect();
     let told = report.unanswered.iter().map(String::as_str).chain([report.body.as_str()]);
-    coverage::unanswered(&run.goal.text, &told.collect::<Vec<_>>(), &contributions)
+    reader.unanswered(&run.goal.text, &told.collect::<Vec<_>>(), &contributions)
 }
 
 fn contribution<'a>(run: &'a RunState, leaf: &'a LeafRef) -> Contribution<'a> {

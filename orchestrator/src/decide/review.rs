@@ -5,7 +5,8 @@
 //! and it is asked about again. Whoever edits it gives the plan as it is to be.
 
 use muster_shared::flow::question::MAX_QUESTION_BYTES;
-use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult, verdict};
+use muster_shared::flow::verdict::Verdict;
+use muster_shared::flow::{About, Plan, PlanDraft, Question, Reply, ReviewPolicy, TaskResult};
 use muster_shared::ids::{QuestionId, TaskIndex};
 use muster_shared::plan::{self, tools};
 use muster_shared::run::event::{PlanEdited, RefinementWanted, RunFailed};
@@ -13,6 +14,7 @@ use muster_shared::run::{QuestionEnd, REPAIRS_SINCE, Request, RunState, StopReas
 
 use super::builder::DecisionBuilder;
 use super::partial::line;
+use super::reading::Reader;
 use super::{control, planning, questions, survey};
 
 /// What somebody answers who has nothing against it.
@@ -149,7 +151,7 @@ pub(super) fn reject(decision: &mut DecisionBuilder<'_>, request: &Request) -> R
     if request.reason.trim().is_empty() {
         return Err("say what is to be different: the plan is changed by that".to_owned());
     }
-    if run.event_version >= REPAIRS_SINCE && verdict::read(&request.reason) == verdict::Verdict::Yes {
+    if run.event_version >= REPAIRS_SINCE && decision.reader().verdict(&request.reason) == Verdict::Yes {
         return Err(format!(
             "{:?} reads as an approval: `muster approve` is for that; say what is to be different",
             request.reason.trim()
@@ -159,7 +161,7 @@ pub(super) fn reject(decision: &mut DecisionBuilder<'_>, request: &Request) -> R
 }
 
 /// What a person says to a question of going on or not, as it is recorded: `approve`, `stop`, or what is to change.
-pub(super) fn read(text: &str) -> Result<String, String> {
+pub(super) fn read(text: &str, reader: &Reader<'_>) -> Result<String, String> {
     let text = text.trim();
     if text.len() > MAX_QUESTION_BYTES {
         return Err(format!("the answer has {} bytes, {MAX_QUESTION_BYTES} is the most", text.len()));
@@ -170,12 +172,12 @@ pub(super) fn read(text: &str) -> Result<String, String> {
              waits on"
         )
     };
-    match verdict::read(text) {
-        verdict::Verdict::Yes => Ok(APPROVE.to_owned()),
-        verdict::Verdict::Stop => Ok(STOP.to_owned()),
-        verdict::Verdict::Change(wish) => Ok(wish),
-        verdict::Verdict::No => Err(ask_again(&format!("{text:?} does not say what is to be different"))),
-        verdict::Verdict::Unclear => {
+    match reader.verdict(text) {
+        Verdict::Yes => Ok(APPROVE.to_owned()),
+        Verdict::Stop => Ok(STOP.to_owned()),
+        Verdict::Change(wish) => Ok(wish),
+        Verdict::No => Err(ask_again(&format!("{text:?} does not say what is to be different"))),
+        Verdict::Unclear => {
             Err(ask_again(&format!("it is not clear whether {:?} is a yes or a no", line(text, 100))))
         }
     }
@@ -204,7 +206,7 @@ fn checked(
     edited: &PlanDraft,
 ) -> Result<Plan, String> {
     let roles = survey::leaf_roles(decision.capacity());
-    let (named, values) = (survey::nameable(run, tools), survey::values(run));
+    let (named, values) = (survey::nameable(run, tools, decision.reader()), survey::values(run));
     let problems = planning::wrong_with(edited, &run.limits.for_people(), &roles, named, values.as_ref());
     if !problems.is_empty() {
         return Err(format!("the edited plan cannot be used: {}", problems.join("; ")));
@@ -231,6 +233,8 @@ pub(super) fn decided(decision: &mut DecisionBuilder<'_>, about: &About, reply: 
     }
 }
 
+/// By what is recorded of a reply: `approve`, `stop`, or what is to change. The other words are how replies were recorded before
+/// they were read by a rule; the list stays as it is.
 fn verdict(reply: &Reply) -> ReviewVerdict {
     let (Some(_), Some(text)) = (&reply.by, &reply.text) else { return ReviewVerdict::GoOn };
     match text.trim().to_lowercase().as_str() {

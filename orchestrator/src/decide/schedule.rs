@@ -212,7 +212,9 @@ fn make_offer(
         | TaskId::DraftReview(_) => &[],
     };
     let Some(run) = decision.open() else { return };
-    let Some(work) = work::work(run, task, decision.capacity(), specialists) else { return };
+    let Some(work) = work::work(run, decision.reader(), task, decision.capacity(), specialists) else {
+        return;
+    };
     let state = run.tasks.get(task);
     let heard = task.as_leaf().zip(run.plan.as_ref());
     let heard = heard.map(|(leaf, plan)| run.peers.heard_by(plan, &leaf.planned(), Millis(0)));

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    About, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult, TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult,
+    TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
-use muster_shared::plan::tools::Nameable;
+use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
     GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
@@ -40,10 +41,19 @@ pub fn in_hands(run: &RunState) -> BTreeMap<AgentId, u32> {
 }
 
 /// What tasks of the plan may name: these tools, and the blueprints that came with the goal where runs may stand as deep.
-pub(super) fn nameable<'a>(run: &'a RunState, tools: &'a [String]) -> Nameable<'a> {
+pub(super) fn nameable<'a>(
+    run: &'a RunState,
+    tools: &'a [String],
+    meant: &'a dyn NearestTool,
+) -> Nameable<'a> {
+    Nameable { tools, blueprints: blueprints(run), meant }
+}
+
+/// The blueprints that tasks of the plan may name.
+pub(super) fn blueprints(run: &RunState) -> &[BlueprintBrief] {
     let depth = run.goal.parent.as_ref().map_or(0, |parent| parent.depth);
     let may_nest = depth < run.limits.max_nesting;
-    Nameable { tools, blueprints: if may_nest { &run.goal.blueprints } else { &[] } }
+    if may_nest { &run.goal.blueprints } else { &[] }
 }
 
 /// Roles that a leaf can be given to: those that come with Muster for it, and the specialists that are there.

@@ -9,6 +9,7 @@ use muster_shared::plan::{progress, reference, summary, tools};
 use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
 use super::place::Substance;
+use super::reading::Reader;
 use super::{conflicts, groups, learnt, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
@@ -23,22 +24,28 @@ const MOST_PARENTS: usize = 20;
 /// The work of a task that is due; nothing when the run does not have what it is about.
 pub(super) fn work(
     run: &RunState,
+    reader: &Reader<'_>,
     task: &TaskId,
     capacity: &BTreeMap<Queue, u32>,
     specialists: &[Specialty],
 ) -> Option<Work> {
     match task {
-        TaskId::Plan => Some(planning(run, capacity, specialists)),
-        TaskId::Leaf(index) => execute(run, index),
+        TaskId::Plan => Some(planning(run, reader, capacity, specialists)),
+        TaskId::Leaf(index) => execute(run, index, reader),
         TaskId::Reflect(index) => reflect(run, index),
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
         TaskId::Settle(number) => settle(run, *number),
-        TaskId::Write => Some(write(run)),
-        TaskId::DraftReview(_) => draft_review(run),
+        TaskId::Write => Some(write(run, reader)),
+        TaskId::DraftReview(_) => draft_review(run, reader),
     }
 }
 
-fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Specialty]) -> Work {
+fn planning(
+    run: &RunState,
+    reader: &Reader<'_>,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Work {
     let roles = survey::leaf_roles(capacity);
     Work::Plan {
         refused: refused(run),
@@ -46,9 +53,9 @@ fn planning(run: &RunState, capacity: &BTreeMap<Queue, u32>, specialists: &[Spec
         lessons: survey::taught(run),
         specialists: specialists.to_vec(),
         tools: nameable_tools(run, specialists),
-        blueprints: survey::nameable(run, &[]).blueprints.to_vec(),
+        blueprints: survey::blueprints(run).to_vec(),
         draft: run.planning.first_draft().cloned().map(Box::new),
-        replan: replan::brief(run).map(Box::new),
+        replan: replan::brief(run, reader).map(Box::new),
         answers: survey::answers_about_goal(run),
     }
 }
@@ -64,7 +71,7 @@ fn refused(run: &RunState) -> Vec<String> {
     since.last().cloned().unwrap_or_default()
 }
 
-fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
+fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Work> {
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
     // A member does its task: it is told what whoever does that alone is told.
@@ -74,7 +81,7 @@ fn execute(run: &RunState, index: &TaskIndex) -> Option<Work> {
         inputs: survey::inputs(run, index),
         parents: parents(run, index),
         progress: progress_tree(run),
-        lessons: lessons(run),
+        lessons: lessons(run, reader),
         failed_before,
         left_out: survey::left_out(run, index),
         member,
@@ -110,7 +117,7 @@ pub(super) fn parents(run: &RunState, index: &TaskIndex) -> Vec<String> {
     goals
 }
 
-pub(super) fn lessons(run: &RunState) -> Vec<String> {
+pub(super) fn lessons(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
     // What is nearest comes last: what was learnt in this run outlasts what others taught.
     let earlier = run.planning.lessons.iter().cloned();
     let of_plan = learnt::reflections(run).flat_map(|reflection| reflection.on_plan.iter().cloned());
@@ -122,7 +129,7 @@ pub(super) fn lessons(run: &RunState) -> Vec<String> {
         .chain(of_tools)
         .chain(learnt::suggestions(run))
         .chain(survey::decided_against(run))
-        .chain(conflicts::told(run))
+        .chain(conflicts::told(run, reader))
     {
         if !lessons.contains(&lesson) {
             lessons.push(lesson);
@@ -174,7 +181,7 @@ fn refine(
         roles: roles.iter().map(Role::to_string).collect(),
         specialists: if knows_roles { specialists.to_vec() } else { Vec::new() },
         tools: nameable_tools(run, specialists),
-        blueprints: survey::nameable(run, &[]).blueprints.to_vec(),
+        blueprints: survey::blueprints(run).to_vec(),
     })
 }
 
@@ -197,13 +204,13 @@ fn settle(run: &RunState, number: u32) -> Option<Work> {
     })
 }
 
-fn write(run: &RunState) -> Work {
+fn write(run: &RunState, reader: &Reader<'_>) -> Work {
     Work::Write {
         results: survey::results(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
         stale: survey::stale(run),
-        conflicts: conflicts::brief(run),
+        conflicts: conflicts::brief(run, reader),
         revision: revision(run).map(Box::new),
     }
 }
@@ -214,13 +221,13 @@ fn revision(run: &RunState) -> Option<Revision> {
     Some(Revision { draft, review: run.drafts.last_said()?.clone() })
 }
 
-fn draft_review(run: &RunState) -> Option<Work> {
+fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
     Some(Work::DraftReview {
         draft: run.drafts.kept.clone()?,
         results: survey::results(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
-        conflicts: conflicts::brief(run),
+        conflicts: conflicts::brief(run, reader),
         earlier: run.drafts.last_said().cloned().map(Box::new),
     })
 }

@@ -9,7 +9,7 @@ use muster_shared::run::{ApplyError, Input, RunState};
 use muster_shared::time::Millis;
 
 use super::capacity::{Capacity, FleetAnswer, Holding};
-use crate::decide::{Decision, Place, Situation, Wanted, decide_on, roles_due};
+use crate::decide::{ByRules, Decision, Place, Situation, Wanted, decide_on, roles_due};
 use crate::matching::Look;
 
 /// Of so many tasks that wait is remembered who could do them. More of a run have their place in line.
@@ -53,7 +53,14 @@ pub fn decide_with_room(
         capacity.entry(Queue::Role(role)).or_insert(0);
     }
     let specialists = fleet.specialists();
-    let situation = Situation { id, now, capacity: &capacity, specialists: &specialists, placing: &told };
+    let situation = Situation {
+        id,
+        now,
+        capacity: &capacity,
+        specialists: &specialists,
+        placing: &told,
+        reading: &ByRules,
+    };
     let mut decision = decide_on(run, inputs, situation)?;
     capacity = decision.lent.take().unwrap_or(capacity);
     let looks = told.left_looking(&decision);

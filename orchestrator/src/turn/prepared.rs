@@ -95,7 +95,7 @@ impl Prepared {
     pub(super) fn write(self, fleet: &Capacity, by: AgentId, batch: Uuid) -> Writing {
         let encoding = encoding_of(fleet, &self.decision);
         let Self { inputs, now, basis, after, capacity, specialists, decision, woken: _ } = self;
-        let Decision { events, offers, effects, placements, after: state, .. } = decision;
+        let Decision { events, offers, effects, placements, readings, after: state, .. } = decision;
         let decided = Decided {
             batch,
             by,
@@ -108,6 +108,7 @@ impl Prepared {
             continues: false,
             specialists,
             placements,
+            readings,
             events,
             offer: None,
         };

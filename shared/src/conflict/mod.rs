@@ -22,7 +22,7 @@ pub use detect::{Found, detect};
 pub use meant::same_statement;
 pub use near::{Near, near};
 pub use next::{Answer, ConflictFacts, Next, Word, next};
-pub use position::{Position, positions};
+pub use position::{Position, Says, positions};
 pub use read::read_value;
 pub use side::Side;
 pub use subject::{Subject, Wording};

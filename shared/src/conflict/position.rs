@@ -23,16 +23,35 @@ impl Position {
     }
 }
 
+/// Says whether claims agree with values: by rule, or as it was said before.
+pub trait Says {
+    /// Whether a side claims this value.
+    fn says(&self, side: &Side, value: &ClaimValue) -> bool;
+}
+
+impl Says for Tolerance {
+    fn says(&self, side: &Side, value: &ClaimValue) -> bool {
+        Subject::read(&side.claim.subject, self.wording)
+            .is_some_and(|subject| compare(&subject, &side.claim.value, value, *self) == Comparison::Agree)
+    }
+}
+
+impl<S: Says + ?Sized> Says for &S {
+    fn says(&self, side: &Side, value: &ClaimValue) -> bool {
+        (**self).says(side, value)
+    }
+}
+
 /// Parts sides by what they hold: the value that most agree with first. Within a tolerance to agree is not handed on
 /// from one to the next, so each position stands around one value.
 #[must_use]
-pub fn positions(sides: &[Side], tolerance: Tolerance) -> Vec<Position> {
+pub fn positions(sides: &[Side], by: impl Says + Copy) -> Vec<Position> {
     let mut left: Vec<Side> = sides.to_vec();
     left.sort_by_cached_key(|side| (side.task.clone(), side.claim.value.to_string()));
     let mut found = Vec::new();
-    while let Some(centre) = centre(&left, tolerance) {
+    while let Some(centre) = centre(&left, by) {
         let (with, without): (Vec<Side>, Vec<Side>) =
-            left.into_iter().partition(|side| agree(&centre, side, tolerance));
+            left.into_iter().partition(|side| agree(&centre, side, by));
         found.push(Position { value: centre.claim.value.clone(), sides: with });
         left = without;
     }
@@ -40,19 +59,13 @@ pub fn positions(sides: &[Side], tolerance: Tolerance) -> Vec<Position> {
 }
 
 /// The side that most agree with; among equals the one whose value comes first.
-fn centre(sides: &[Side], tolerance: Tolerance) -> Option<Side> {
-    let with = |side: &Side| sides.iter().filter(|other| agree(side, other, tolerance)).count();
+fn centre(sides: &[Side], by: impl Says + Copy) -> Option<Side> {
+    let with = |side: &Side| sides.iter().filter(|other| agree(side, other, by)).count();
     let key = |side: &&Side| (std::cmp::Reverse(with(side)), side.claim.value.to_string(), side.task.clone());
     sides.iter().min_by_key(key).cloned()
 }
 
 /// Whether two sides claim the same. One always agrees with itself.
-pub(super) fn agree(one: &Side, other: &Side, tolerance: Tolerance) -> bool {
-    one.claim.value == other.claim.value || says(one, &other.claim.value, tolerance)
-}
-
-/// Whether a side claims this value.
-pub(super) fn says(side: &Side, value: &ClaimValue, tolerance: Tolerance) -> bool {
-    Subject::read(&side.claim.subject, tolerance.wording)
-        .is_some_and(|subject| compare(&subject, &side.claim.value, value, tolerance) == Comparison::Agree)
+fn agree(one: &Side, other: &Side, by: impl Says) -> bool {
+    one.claim.value == other.claim.value || by.says(one, &other.claim.value)
 }

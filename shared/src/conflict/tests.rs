@@ -216,8 +216,7 @@ fn two_documents_of_one_task_contradict_each_other() {
     assert_eq!(detect(&sides, before), []);
     let none = BTreeMap::new();
     let policy = [ConflictStep::Methods, ConflictStep::Arbiter];
-    let known =
-        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
+    let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&sides, &known), Next::Ask(ConflictStep::Arbiter), "it is not asked how it came to both");
 }
 
@@ -391,8 +390,7 @@ fn the_policy_is_followed_step_by_step() {
     let mut answers = BTreeMap::new();
     let policy = [Methods, Majority, Confidence, ConflictStep::Authority, Arbiter, Verify, Person];
     let at = |answers: &BTreeMap<ConflictStep, Answer>| {
-        let known =
-            ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers };
+        let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers };
         next(&sides, &known)
     };
     assert_eq!(at(&answers), Next::Ask(Methods));
@@ -412,8 +410,7 @@ fn the_policy_is_followed_step_by_step() {
     let mut told = sides.clone();
     told.iter_mut().for_each(|side| side.claim.method = "counted".to_owned());
     let none = BTreeMap::new();
-    let known =
-        ConflictFacts { policy: &policy, tolerance: Tolerance::default(), authority: &[], answers: &none };
+    let known = ConflictFacts { policy: &policy, says: Tolerance::default(), authority: &[], answers: &none };
     assert_eq!(next(&told, &known), Next::Ask(Arbiter), "the methods are told already");
     assert_eq!(next(&sides, &ConflictFacts { policy: &[], ..known }), Next::Unsettled);
 }
@@ -459,7 +456,7 @@ proptest! {
         prop_assert_eq!(by_majority(&sides, tolerance), by_majority(&other, tolerance));
         prop_assert_eq!(by_confidence(&sides, tolerance), by_confidence(&other, tolerance));
         let answers = BTreeMap::new();
-        let known = ConflictFacts { policy: &ConflictStep::USUAL[1..], tolerance, authority: &[], answers: &answers };
+        let known = ConflictFacts { policy: &ConflictStep::USUAL[1..], says: tolerance, authority: &[], answers: &answers };
         prop_assert_eq!(next(&sides, &known), next(&other, &known));
     }
 

@@ -52,11 +52,13 @@ impl Question {
     /// # Errors
     /// What is wrong with it, and what to say instead.
     pub fn read(&self, text: &str) -> Result<String, String> {
-        self.read_exactly(text).or_else(|wrong| self.meant(text).ok_or(wrong))
+        let meant = || self.choices.get(self.meant(text)?).cloned();
+        self.read_exactly(text).or_else(|wrong| meant().ok_or(wrong))
     }
 
-    /// The choice that is meant by a text, if it is clear which.
-    fn meant(&self, text: &str) -> Option<String> {
+    /// The place of the choice that is meant by a text, if it is clear which.
+    #[must_use]
+    pub fn meant(&self, text: &str) -> Option<usize> {
         let number = text.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']);
         let by_number = number.parse::<usize>().ok().and_then(|n| self.choices.get(n.checked_sub(1)?));
         let same = |wanted: &str| {
@@ -79,7 +81,8 @@ impl Question {
             Verdict::No => same("no"),
             Verdict::Stop | Verdict::Change(_) | Verdict::Unclear => None,
         };
-        by_number.or_else(by_words).or_else(by_verdict).cloned()
+        let meant = by_number.or_else(by_words).or_else(by_verdict)?;
+        self.choices.iter().position(|choice| choice == meant)
     }
 
     /// The answer that a text gives: one of the choices by its number or its very words where there are choices.

@@ -3,19 +3,20 @@
 use serde_json::Value;
 
 use super::reference;
-use super::tools::nearest;
+use super::tools::Nameable;
 use crate::flow::{BlueprintBrief, BlueprintCall, TaskDraft};
 
 /// Longest values of a blueprint that a plan may hold in one task, in bytes of JSON.
 const MAX_VALUES_BYTES: usize = 8 * 1024;
 
 /// What is wrong with how a task speaks of a blueprint, with what to do; nothing when it is in order.
-pub(super) fn problem(task: &TaskDraft, known: &[BlueprintBrief]) -> Option<String> {
+pub(super) fn problem(task: &TaskDraft, nameable: Nameable<'_>) -> Option<String> {
+    let known = nameable.blueprints;
     let call = task.blueprint.as_ref()?;
     let said = |what: String| Some(format!("task {:?} {what}", task.name));
     let names = || known.iter().map(|brief| brief.name.clone()).collect::<Vec<_>>();
     let Some(brief) = find(call, known) else {
-        let instead = match (nearest(&call.name, &names()), known.is_empty()) {
+        let instead = match (nameable.meant.nearest(&call.name, &names()), known.is_empty()) {
             (Some(near), _) => format!("did you mean {near}?"),
             (None, true) => "there is none here: leave `blueprint` out".to_owned(),
             (None, false) => format!("there are {}", names().join(", ")),
@@ -46,11 +47,12 @@ pub(super) fn problem(task: &TaskDraft, known: &[BlueprintBrief]) -> Option<Stri
 
 /// Mends what [`problem`] finds: a blueprint that is not there is left out or replaced by the nearest, and so are values
 /// that cannot be taken. Says what was done.
-pub(super) fn fit(task: &mut TaskDraft, known: &[BlueprintBrief], notes: &mut Vec<String>) {
+pub(super) fn fit(task: &mut TaskDraft, nameable: Nameable<'_>, notes: &mut Vec<String>) {
+    let known = nameable.blueprints;
     let Some(call) = &mut task.blueprint else { return };
     if find(call, known).is_none() {
         let names: Vec<String> = known.iter().map(|brief| brief.name.clone()).collect();
-        let near = nearest(&call.name, &names).map(str::to_owned);
+        let near = nameable.meant.nearest(&call.name, &names);
         let done = near.as_ref().map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
         notes
             .push(format!("{:?} names the blueprint {:?}, which is not there: {done}", task.name, call.name));
@@ -99,11 +101,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
+    use super::super::tools::MostAlike;
     use super::*;
 
     fn known() -> Vec<BlueprintBrief> {
         let params = [("topic".to_owned(), "text".to_owned())].into();
         vec![BlueprintBrief { name: "weekly_report".to_owned(), description: String::new(), params }]
+    }
+
+    fn nameable(blueprints: &[BlueprintBrief]) -> Nameable<'_> {
+        Nameable { tools: &[], blueprints, meant: &MostAlike }
     }
 
     fn task(name: &str, params: &Value) -> TaskDraft {
@@ -145,16 +152,18 @@ mod tests {
             (TaskDraft::default(), None, None),
         ];
         for (mut task, said, left) in cases {
-            let found = problem(&task, &known());
+            let found = problem(&task, nameable(&known()));
             assert_eq!(found.is_some(), said.is_some(), "{found:?}");
             assert!(found.unwrap_or_default().contains(said.unwrap_or_default()), "{said:?}");
             let mut notes = Vec::new();
-            fit(&mut task, &known(), &mut notes);
+            fit(&mut task, nameable(&known()), &mut notes);
             assert_eq!(notes.is_empty(), said.is_none(), "{notes:?}");
             let is_left = task.blueprint.as_ref().map(|call| (call.name.as_str(), call.params.len()));
             assert_eq!(is_left, left);
-            assert_eq!(problem(&task, &known()), None);
+            assert_eq!(problem(&task, nameable(&known())), None);
         }
-        assert!(problem(&task("weekly_report", &whole), &[]).unwrap().contains("leave `blueprint` out"));
+        assert!(
+            problem(&task("weekly_report", &whole), nameable(&[])).unwrap().contains("leave `blueprint` out")
+        );
     }
 }

@@ -52,11 +52,11 @@ const MANIFOLD: [&str; 35] = [
     "documents",
 ];
 
-/// Why a goal is small: one short question, or one short order, with nothing that speaks of more. Nothing when a
+/// Of how many words a goal is that is small: one short question, or one short order, with nothing that speaks of more. Nothing when a
 /// plan should be made. Without certainty a goal counts as not small: a plan for a small goal costs a call, a missing
 /// one costs the answer.
 #[must_use]
-pub fn small(goal: &Goal) -> Option<String> {
+pub fn small(goal: &Goal) -> Option<usize> {
     if goal.corpus.is_some() {
         return None;
     }
@@ -73,7 +73,7 @@ pub fn small(goal: &Goal) -> Option<String> {
     if !(asks || elliptic) || !single || sentences || commas || words.len() > MOST_WORDS {
         return None;
     }
-    Some(format!("the goal is small: one question of {} words", words.len()))
+    Some(words.len())
 }
 
 /// The plan of a goal that is done by one worker: a single task with the goal as it was asked.

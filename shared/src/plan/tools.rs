@@ -80,6 +80,24 @@ pub struct Nameable<'a> {
     pub tools: &'a [String],
     /// The blueprints.
     pub blueprints: &'a [BlueprintBrief],
+    /// Says which of them is meant by a name that is none.
+    pub meant: &'a dyn NearestTool,
+}
+
+/// Says which tool, or blueprint, is meant by a name that is none.
+pub trait NearestTool: std::fmt::Debug {
+    /// The one of these that is meant; nothing when it is not clear.
+    fn nearest(&self, name: &str, known: &[String]) -> Option<String>;
+}
+
+/// What is meant is the most alike, by this version's measure.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MostAlike;
+
+impl NearestTool for MostAlike {
+    fn nearest(&self, name: &str, known: &[String]) -> Option<String> {
+        nearest(name, known).map(str::to_owned)
+    }
 }
 
 /// Of the tools and blueprints that tasks name, those that are not there, each with what to do.
@@ -97,8 +115,8 @@ pub fn problem(task: &TaskDraft, known: Nameable<'_>) -> Option<String> {
 }
 
 fn all_of<'a>(task: &'a TaskDraft, known: Nameable<'a>) -> impl Iterator<Item = String> + 'a {
-    let tools = unknown(task, known.tools).map(|tool| said(task, tool, known.tools));
-    tools.chain(blueprints::problem(task, known.blueprints))
+    let tools = unknown(task, known.tools).map(move |tool| said(task, tool, known));
+    tools.chain(blueprints::problem(task, known))
 }
 
 /// Mends what [`problems`] finds: the nearest tool or blueprint takes the place of one that is not there, else it is left
@@ -112,17 +130,17 @@ pub fn fit(draft: &mut PlanDraft, known: Nameable<'_>) -> Vec<String> {
 fn fit_tasks(tasks: &mut [TaskDraft], known: Nameable<'_>, notes: &mut Vec<String>) {
     for task in tasks {
         fit_tasks(&mut task.subtasks, known, notes);
-        blueprints::fit(task, known.blueprints, notes);
-        let known = known.tools;
+        blueprints::fit(task, known, notes);
         let mut fitting: Vec<String> = Vec::new();
         for tool in std::mem::take(&mut task.tools) {
-            let tool = if is_known(&tool, known) {
+            let tool = if is_known(&tool, known.tools) {
                 Some(tool)
             } else {
-                let near = nearest(&tool, known);
-                let done = near.map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
+                let near = known.meant.nearest(&tool, known.tools);
+                let done =
+                    near.as_ref().map_or_else(|| "left it out".to_owned(), |near| format!("took {near}"));
                 notes.push(format!("{:?} names the tool {tool:?}, which is not there: {done}", task.name));
-                near.map(str::to_owned)
+                near
             };
             fitting.extend(tool.filter(|tool| !fitting.contains(tool)));
         }
@@ -145,15 +163,17 @@ fn is_known(named: &str, known: &[String]) -> bool {
     known.iter().any(|tool| means(named, tool))
 }
 
-fn said(task: &TaskDraft, tool: &str, known: &[String]) -> String {
-    let instead = match nearest(tool, known) {
+fn said(task: &TaskDraft, tool: &str, known: Nameable<'_>) -> String {
+    let instead = match known.meant.nearest(tool, known.tools) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}", known.join(", ")),
+        None => format!("there are {}", known.tools.join(", ")),
     };
     format!("task {:?} names the tool {tool:?}, which nobody has: {instead}", task.name)
 }
 
-pub(super) fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
+/// The tool that a name is most like, if it is like one.
+#[must_use]
+pub fn nearest<'a>(named: &str, known: &'a [String]) -> Option<&'a str> {
     let wanted: String = plain(named).chars().take(64).collect();
     let likeness = |tool: &str| {
         let last = tool.rsplit('.').next().unwrap_or(tool);
@@ -184,7 +204,7 @@ mod tests {
     #[test]
     fn a_tool_that_nobody_has_is_told_with_the_nearest_one() {
         let known = known(&[]);
-        let known = Nameable { tools: &known, blueprints: &[] };
+        let known = Nameable { tools: &known, blueprints: &[], meant: &MostAlike };
         let cases = [
             (
                 vec!["calculator", "corpus.search", "corpus_read", "Corpus.*"],
@@ -223,7 +243,7 @@ mod tests {
             gives: Vec::new(),
         };
         for (tools, problems_found) in [(known(&[auditor]), 0), (known(&[]), 1)] {
-            let known = Nameable { tools: &tools, blueprints: &[] };
+            let known = Nameable { tools: &tools, blueprints: &[], meant: &MostAlike };
             assert_eq!(problems(&draft(&["nmap.scan"]), known).len(), problems_found);
         }
     }

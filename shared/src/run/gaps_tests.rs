@@ -30,6 +30,7 @@ fn decided(seq: u64, basis: u64, after: Option<u64>, named: &[u64]) -> Entry {
             capacity: BTreeMap::new(),
             specialists: Vec::new(),
             placements: Vec::new(),
+            readings: None,
             offers: 0,
             continues: false,
             events: Vec::new(),

@@ -14,4 +14,4 @@ mod words;
 pub(crate) use calendar::{DAYS, MONTHS};
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, within_bytes};
 pub use nearest::nearest_name;
-pub use words::{counted, with_article};
+pub use words::{counted, is_with_an, with_article};

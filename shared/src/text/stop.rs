@@ -3,11 +3,9 @@
 //!
 //! | read for | by | when |
 //! |---|---|---|
-//! | [`is_link`], [`is_light_in_claim`] | what a claim is about | decisions: the lists never change, see [`Wording`] |
-//! | [`is_light_in_question`] | what a goal asks, and whether it was answered | decisions about plans and reports; lessons |
+//! | [`is_link`], [`is_light_in_claim`] | what a claim is about | decisions, which record what they were told |
+//! | [`is_light_in_question`] | what a goal asks, and whether it was answered | decisions about plans and reports, which record it; lessons |
 //! | [`is_light_in_search`] | searching documents | agents, whose steps are recorded |
-//!
-//! [`Wording`]: crate::conflict::Wording
 
 /// Articles, prepositions and forms of "be". Sorted.
 const LINKS: [&str; 21] = [
@@ -440,7 +438,8 @@ mod tests {
         assert!(is_light_in_question("explain") && !is_light_in_question("lease"));
     }
 
-    /// A run that is decided again has to come to the same: another list needs another version of the events.
+    /// What decisions were told stands in the record (`Decided.readings`), so that lists may change. Decisions of before that
+    /// was kept are made again by these lists: whoever changes one gives up replaying those.
     #[test]
     fn lists_that_decisions_go_by_are_what_they_were() {
         let fingerprint = |list: &[&str]| {

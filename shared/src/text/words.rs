@@ -9,11 +9,17 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 /// A word with its article: `a worker`, `an auditor`.
 #[must_use]
 pub fn with_article(word: &str) -> String {
+    format!("{} {word}", if is_with_an(word) { "an" } else { "a" })
+}
+
+/// Whether a word is spoken with "an".
+#[must_use]
+pub fn is_with_an(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     let vowel = lower.starts_with(['a', 'e', 'i', 'o', 'u']);
     // Spoken with a consonant before the vowel.
     let not_heard = ["uni", "us", "ut", "eu", "one"].iter().any(|start| lower.starts_with(start));
-    format!("{} {word}", if vowel && !not_heard { "an" } else { "a" })
+    vowel && !not_heard
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use muster_shared::conflict::Side;
 use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
     Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
-    CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending, FailureKind, Finding,
-    Finite, Goal, GroupVerdict, HelpRequest, Information, InformationShare, LeafRef, ModelCall, Observation,
-    ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft,
-    PlanTask, Product, Question, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response,
-    Revision, RunLimits, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
-    Thought, ToolNote, Usage, View, Wait, Work,
+    Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending,
+    FailureKind, Finding, Finite, Goal, GroupVerdict, HelpRequest, Information, InformationShare, LeafRef,
+    ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer,
+    PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading, ReadingRule, RefineOperation,
+    Reflection, RefusedOperation, Reply, Report, Response, Revision, RunLimits, Said, Step, StepDigest,
+    StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, TextPart, Thought, ToolNote, Usage, View,
+    Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
@@ -90,6 +91,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     }
     add("decided_controlled", Body::Decided(controlled()));
     add("decided_out_of_time", Body::Decided(out_of_time()));
+    add("decided_read", Body::Decided(read()));
     add("decided_expanded", Body::Decided(expanded()));
     add("decided_planning", Body::Decided(replanned()));
     add("decided_nested", Body::Decided(nested()));
@@ -562,6 +564,24 @@ fn contradicting() -> Decided {
         ],
         ..decided()
     }
+}
+
+/// A decision that goes by what rules about language said, of each shape.
+fn read() -> Decided {
+    let contradiction = Contradiction { sides: vec![0, 2], named: 2, certain: true, known: vec![1] };
+    let said = [
+        (ReadingRule::SameSubject, Said::Yes),
+        (ReadingRule::SmallGoal, Said::Number(6)),
+        (ReadingRule::SharedWords, Said::Numbers(vec![2, 0])),
+        (ReadingRule::Verdict, Said::Word("yes".to_owned())),
+        (ReadingRule::Unmet, Said::Texts(vec!["there is no JSON array".to_owned()])),
+        (ReadingRule::Unanswered, Said::Parts(vec![TextPart { at: 17, len: 5 }])),
+        (ReadingRule::Camps, Said::Groups(vec![vec![0, 1], vec![2]])),
+        (ReadingRule::Value, Said::Value(ClaimValue::Verdict(true))),
+        (ReadingRule::Contradictions, Said::Contradictions(vec![contradiction])),
+    ];
+    let readings = said.into_iter().zip(4_000_000_000..).map(|((rule, says), of)| Reading { rule, of, says });
+    Decided { readings: Some(readings.collect()), ..decided() }
 }
 
 /// A draft that was reviewed.
@@ -1106,6 +1126,7 @@ fn decided() -> Decided {
         continues: true,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: run_events(secret),
         offer: None,
     }
@@ -1128,6 +1149,7 @@ fn forked() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: vec![created, RunEvent::RunForked(RunForked { from, state })],
         ..decided()
     }
@@ -1154,6 +1176,7 @@ fn offering() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         events: vec![RunEvent::TaskCompleted(TaskCompleted { task: leaf, generation, outcome: Seq(41) })],
         ..decided()
     };
@@ -1204,6 +1227,7 @@ fn loss() -> Decided {
         continues: false,
         specialists: Vec::new(),
         placements: Vec::new(),
+        readings: None,
         ..decided()
     }
 }

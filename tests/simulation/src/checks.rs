@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Recorded, Situation, decide};
+use muster_orchestrator::decide::{ByRules, Recorded, RecordedReadings, Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, gaps, invariants};
@@ -203,12 +203,14 @@ impl Checks {
     fn decided_alike(&mut self, head: &Entry, decided: &Decided, batch: &[Rc<Entry>]) {
         let state = self.states.get(&head.run).and_then(Option::as_ref);
         let placing = Recorded(&decided.placements);
+        let reading = RecordedReadings { readings: decided.readings.as_deref(), rules: &ByRules };
         let situation = Situation {
             id: head.run,
             now: decided.now,
             capacity: &decided.capacity,
             specialists: &[],
             placing: &placing,
+            reading: &reading,
         };
         let offers = batch.iter().filter_map(|entry| match &entry.event {
             RecordEvent::Offered(offer) => Some(offer),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use muster_orchestrator::decide::{Decision, Place, Situation, Wanted, decide};
+use muster_orchestrator::decide::{ByRules, Decision, Place, Situation, Wanted, decide};
 use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
 use muster_shared::flow::Placement;
@@ -130,7 +130,11 @@ fn decide_as_strangers(
     let held = |decision: &Decision| decision.after.as_ref().map(Holding::of).unwrap_or_default();
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
-        decide(run, inputs, Situation { id, now, capacity, specialists: &[], placing: &placing })
+        decide(
+            run,
+            inputs,
+            Situation { id, now, capacity, specialists: &[], placing: &placing, reading: &ByRules },
+        )
     };
     let mut capacity = fleet.none(run);
     let mut decision = look(&capacity)?;

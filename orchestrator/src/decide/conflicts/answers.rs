@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::conflict::{Answer, Subject, Word, Wording, read_value};
+use muster_shared::conflict::{Answer, Word, Wording};
 use muster_shared::flow::{About, Claim, ClaimValue, ConflictStep, TaskResult};
 use muster_shared::ids::{TaskId, TaskIndex};
 use muster_shared::run::{ConflictState, QuestionEnd, RunState, Settling, SettlingFor};
 
+use super::super::reading::Reader;
 use super::super::survey;
 use super::ask::LEAVE_OPEN;
 use super::{near, wording};
@@ -22,13 +23,14 @@ pub(super) enum AskedSides<T> {
 pub(super) fn answers(
     run: &RunState,
     id: u32,
-    conflict: &ConflictState,
+    reader: &Reader<'_>,
 ) -> Option<BTreeMap<ConflictStep, Answer>> {
+    let conflict = run.conflicts.found.get(&id)?;
     let asked = [
-        (ConflictStep::Methods, methods(run, id, conflict)),
-        (ConflictStep::Arbiter, judged(run, id, conflict)),
-        (ConflictStep::Verify, verified(run, conflict)),
-        (ConflictStep::Person, said(run, id)),
+        (ConflictStep::Methods, methods(run, id, conflict, reader)),
+        (ConflictStep::Arbiter, judged(run, id, conflict, reader)),
+        (ConflictStep::Verify, verified(run, conflict, reader)),
+        (ConflictStep::Person, said(run, id, reader)),
     ];
     let mut answers = BTreeMap::new();
     for (step, asked) in asked {
@@ -61,10 +63,9 @@ pub(super) fn claim_on<'a>(
     conflict: &ConflictState,
     result: &'a TaskResult,
     wording: Wording,
+    reader: &Reader<'_>,
 ) -> Option<&'a Claim> {
-    let same = |claim: &&Claim| {
-        Subject::read(&claim.subject, wording).is_some_and(|subject| conflict.is_about(&subject, wording))
-    };
+    let same = |claim: &&Claim| reader.is_about(conflict, &claim.subject, wording);
     result.claims.iter().find(same).or(match result.claims.as_slice() {
         [only] => Some(only),
         [] | [_, ..] => None,
@@ -78,7 +79,7 @@ pub(super) fn method(claim: Option<&Claim>, result: &TaskResult) -> String {
 }
 
 /// Whether a model says that claims contradict each other; why not, where it gave no word that can be read.
-pub(super) fn compared(run: &RunState, id: u32) -> AskedSides<Result<bool, String>> {
+pub(super) fn compared(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSides<Result<bool, String>> {
     let asks = |settling: &Settling| match &settling.purpose {
         SettlingFor::Compare | SettlingFor::Near(_) => true,
         SettlingFor::Method(_) | SettlingFor::Arbiter => false,
@@ -99,9 +100,11 @@ pub(super) fn compared(run: &RunState, id: u32) -> AskedSides<Result<bool, Strin
             own.find_map(|claim| verdict(&claim.value))
         }
         SettlingFor::Compare | SettlingFor::Method(_) | SettlingFor::Arbiter => {
-            let claimed = result.claims.iter().map(|claim| claim.value.clone());
-            let concluded = read_value(result.conclusion.split(['.', ',']).next().unwrap_or_default(), "");
-            claimed.chain(concluded).find_map(|value| verdict(&value))
+            let concluded = || {
+                let first = result.conclusion.split(['.', ',']).next().unwrap_or_default();
+                reader.value(first).as_ref().and_then(verdict)
+            };
+            result.claims.iter().find_map(|claim| verdict(&claim.value)).or_else(concluded)
         }
     };
     AskedSides::Answered(said.ok_or_else(|| "whoever was asked said neither yes nor no".to_owned()))
@@ -116,7 +119,7 @@ const fn verdict(value: &ClaimValue) -> Option<bool> {
     }
 }
 
-fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
+fn methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Methods) {
         return AskedSides::Not;
     }
@@ -127,7 +130,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answ
             return AskedSides::Pending;
         }
         if let Some(result) = given(run, &task) {
-            let claim = claim_on(conflict, result, wording(run));
+            let claim = claim_on(conflict, result, wording(run), reader);
             let value = claim.map(|claim| claim.value.clone());
             words.insert(side.clone(), Word { value, method: method(claim, result) });
         }
@@ -135,7 +138,7 @@ fn methods(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answ
     AskedSides::Answered(Answer::Words(words))
 }
 
-fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answer> {
+fn judged(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Arbiter) {
         return AskedSides::Not;
     }
@@ -144,10 +147,12 @@ fn judged(run: &RunState, id: u32, conflict: &ConflictState) -> AskedSides<Answe
     if !has_ended(run, &task) {
         return AskedSides::Pending;
     }
-    AskedSides::Answered(Answer::Value(given(run, &task).and_then(|result| value_in(run, conflict, result))))
+    AskedSides::Answered(Answer::Value(
+        given(run, &task).and_then(|result| value_in(run, conflict, reader, result)),
+    ))
 }
 
-fn verified(run: &RunState, conflict: &ConflictState) -> AskedSides<Answer> {
+fn verified(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> AskedSides<Answer> {
     if !conflict.steps.contains(&ConflictStep::Verify) {
         return AskedSides::Not;
     }
@@ -158,15 +163,20 @@ fn verified(run: &RunState, conflict: &ConflictState) -> AskedSides<Answer> {
         return AskedSides::Pending;
     }
     let mut results = leaves().filter_map(|leaf| survey::result_of(run, leaf));
-    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, result))))
+    AskedSides::Answered(Answer::Value(results.find_map(|result| value_in(run, conflict, reader, result))))
 }
 
-fn value_in(run: &RunState, conflict: &ConflictState, result: &TaskResult) -> Option<(ClaimValue, String)> {
-    let claim = claim_on(conflict, result, wording(run))?;
+fn value_in(
+    run: &RunState,
+    conflict: &ConflictState,
+    reader: &Reader<'_>,
+    result: &TaskResult,
+) -> Option<(ClaimValue, String)> {
+    let claim = claim_on(conflict, result, wording(run), reader)?;
     Some((claim.value.clone(), method(Some(claim), result)))
 }
 
-fn said(run: &RunState, id: u32) -> AskedSides<Answer> {
+fn said(run: &RunState, id: u32, reader: &Reader<'_>) -> AskedSides<Answer> {
     let asked = run.questions.values().rev().find(|asked| asked.about == About::Conflict(id));
     let Some(asked) = asked else { return AskedSides::Not };
     let answer = match &asked.end {
@@ -177,7 +187,7 @@ fn said(run: &RunState, id: u32) -> AskedSides<Answer> {
     let value = answer.filter(|(_, text)| *text != LEAVE_OPEN).and_then(|(by, text)| {
         // The tasks that claim it stand behind it.
         let value = text.rsplit_once(" (").map_or(text, |(value, _)| value);
-        Some((read_value(value, "")?, format!("{by} says so")))
+        Some((reader.value(value)?, format!("{by} says so")))
     });
     AskedSides::Answered(Answer::Value(value))
 }

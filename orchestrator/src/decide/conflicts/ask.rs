@@ -12,6 +12,7 @@ use muster_shared::run::event::{ConflictExamined, VerificationAdded};
 use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
+use super::super::reading::Reader;
 use super::super::{questions, survey};
 use super::{answers, tolerance, wording};
 
@@ -87,20 +88,21 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
          methods. Submit one claim with exactly that subject and the value that holds, and say in its `method` why. \
          When it cannot be told, make no claim.",
         conflict.subject,
-        listed(&with_methods(run, id, conflict))
+        listed(&with_methods(run, id, conflict, decision.reader()))
     );
     let task = small("judge which value holds", goal, run.limits.conflicts.arbiter.clone());
     begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
 }
 
 /// The sides with the methods that they showed.
-fn with_methods(run: &RunState, id: u32, conflict: &ConflictState) -> Vec<Side> {
+fn with_methods(run: &RunState, id: u32, conflict: &ConflictState, reader: &Reader<'_>) -> Vec<Side> {
     let mut sides = conflict.sides.clone();
     for (task, settling) in answers::settling(run, id) {
         let SettlingFor::Method(of) = &settling.purpose else { continue };
         let Some(result) = answers::given(run, &task) else { continue };
         for side in sides.iter_mut().filter(|side| side.task == *of) {
-            side.claim.method = answers::method(answers::claim_on(conflict, result, wording(run)), result);
+            side.claim.method =
+                answers::method(answers::claim_on(conflict, result, wording(run), reader), result);
         }
     }
     sides
@@ -133,7 +135,7 @@ fn add(
              and say in its `method` how you came to it.",
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
-            listed(&with_methods(run, id, conflict)).replace("{{", "{ {")
+            listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {")
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
         expected_output: "one claim with the value that holds".to_owned(),
@@ -155,9 +157,9 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
         let tasks: Vec<String> = position.tasks().iter().map(TaskIndex::to_string).collect();
         format!("{} ({})", position.value, tasks.join(", "))
     };
-    let found = positions(&conflict.sides, tolerance(run));
+    let found = positions(&conflict.sides, decision.reader().within(tolerance(run)));
     let question = Question {
-        reason: listed(&with_methods(run, id, conflict)),
+        reason: listed(&with_methods(run, id, conflict, decision.reader())),
         choices: found.iter().map(choice).chain([LEAVE_OPEN.to_owned()]).collect(),
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))

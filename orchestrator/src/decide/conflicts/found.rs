@@ -1,12 +1,15 @@
 //! Which claims are held against each other, and when a conflict is one.
 
-use muster_shared::conflict::{Found, Side, Subject, detect};
+use std::collections::BTreeMap;
+
+use muster_shared::conflict::Side;
 use muster_shared::flow::{Claim, Plan, TaskStatus};
-use muster_shared::ids::{Generation, TaskIndex};
+use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::ConflictFound;
 use muster_shared::run::{ConflictState, Phase, RunState};
 
 use super::super::builder::DecisionBuilder;
+use super::super::reading::{Counts, FoundContradiction, Reader};
 use super::super::survey;
 use super::{is_on, tolerance, until, wording};
 
@@ -16,23 +19,18 @@ pub(in crate::decide) fn after_leaf(decision: &mut DecisionBuilder<'_>, index: &
     if survey::result_of(run, index).is_none_or(|result| result.claims.is_empty()) {
         return;
     }
-    let compares_texts = run.limits.conflicts.compare_texts;
-    let found = detect(&track_record(run), tolerance(run));
-    for found in found.into_iter().filter(|found| found.certain || compares_texts) {
+    let reader = decision.reader();
+    let counts = Counts { uncertain: run.limits.conflicts.compare_texts, known: false };
+    let sides = track_record(run, reader);
+    for found in reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)) {
         record(decision, found);
     }
 }
 
-fn record(decision: &mut DecisionBuilder<'_>, found: Found) {
+fn record(decision: &mut DecisionBuilder<'_>, found: FoundContradiction) {
     let now = decision.now();
     let Some(run) = decision.open() else { return };
-    let wording = wording(run);
-    let same = |conflict: &ConflictState| conflict.subject(wording).as_ref() == Some(&found.subject);
-    let mut known = run.conflicts.found.values().filter(|conflict| same(conflict));
-    if known.any(|known| takes_part(&known.sides) == takes_part(&found.sides)) {
-        return;
-    }
-    let open = run.open_conflicts().find(|(_, conflict)| same(conflict)).map(|(id, _)| id);
+    let open = run.open_conflicts().map(|(id, _)| id).find(|id| found.known.contains(id));
     let most = usize::try_from(run.limits.conflicts.max_conflicts).unwrap_or(usize::MAX);
     let id = match open {
         Some(id) => id,
@@ -40,25 +38,19 @@ fn record(decision: &mut DecisionBuilder<'_>, found: Found) {
         None => run.conflicts.found.last_key_value().map_or(0, |(id, _)| *id).saturating_add(1),
     };
     let until = until(run, now);
-    let subject = found.in_words(wording);
-    let Found { sides, certain, .. } = found;
+    let FoundContradiction { subject, sides, certain, .. } = found;
     decision.emit(ConflictFound { id, subject, sides, certain, until });
 }
 
-/// Which generations of which tasks take part.
-fn takes_part(sides: &[Side]) -> Vec<(&TaskIndex, Generation)> {
-    sides.iter().map(|side| (&side.task, side.generation)).collect()
-}
-
 /// All that may contradict each other: what is claimed, but for what was found out to settle it.
-pub(super) fn track_record(run: &RunState) -> Vec<Side> {
-    let mut sides = claimed_now(run);
+pub(super) fn track_record(run: &RunState, reader: &Reader<'_>) -> Vec<Side> {
+    let mut sides = claimed_now(run, reader);
     sides.retain(|side| !is_verifier(run, &side.task));
     sides
 }
 
 /// All that is claimed by leaves that ended well, and was not overruled.
-pub(super) fn claimed_now(run: &RunState) -> Vec<Side> {
+pub(super) fn claimed_now(run: &RunState, reader: &Reader<'_>) -> Vec<Side> {
     let mut sides = Vec::new();
     for (index, task) in run.plan.iter().flat_map(Plan::leaves) {
         let Some(state) = run.planned(index) else { continue };
@@ -71,7 +63,7 @@ pub(super) fn claimed_now(run: &RunState) -> Vec<Side> {
             claim: claim.clone(),
         }));
     }
-    sides.retain(|side| !is_overruled(run, side));
+    sides.retain(|side| !is_overruled(run, side, reader));
     sides
 }
 
@@ -81,13 +73,13 @@ fn is_verifier(run: &RunState, task: &TaskIndex) -> bool {
     verifiers.any(|by| by == task || task.is_below(by))
 }
 
-fn is_overruled(run: &RunState, side: &Side) -> bool {
-    let subject = |side: &Side| Subject::read(&side.claim.subject, wording(run));
+fn is_overruled(run: &RunState, side: &Side, reader: &Reader<'_>) -> bool {
+    let is_same =
+        |known: &Side| reader.is_same_subject(&known.claim.subject, &side.claim.subject, wording(run));
     run.conflicts.found.values().any(|conflict| {
         let lost = conflict.verdict().is_some_and(|verdict| verdict.losers.contains(&side.task));
-        let is_it = |known: &Side| {
-            known.task == side.task && known.generation == side.generation && subject(known) == subject(side)
-        };
+        let is_it =
+            |known: &Side| known.task == side.task && known.generation == side.generation && is_same(known);
         lost && conflict.sides.iter().any(is_it)
     })
 }
@@ -99,16 +91,16 @@ pub(super) fn stands(run: &RunState, side: &Side) -> bool {
 }
 
 /// Why a conflict is none any more: those who contradicted each other are being done again, or were left out.
-pub(super) fn gone(run: &RunState, conflict: &ConflictState) -> Option<String> {
+pub(super) fn gone(run: &RunState, conflict: &ConflictState, reader: &Reader<'_>) -> Option<String> {
     let (still, changed): (Vec<&Side>, Vec<&Side>) =
         conflict.sides.iter().partition(|side| stands(run, side));
     if changed.is_empty() {
         return None;
     }
     let still: Vec<Side> = still.into_iter().cloned().collect();
-    let compares_texts = run.limits.conflicts.compare_texts;
-    let mut left = detect(&still, tolerance(run)).into_iter();
-    (!left.any(|found| found.certain || compares_texts)).then(|| {
+    let counts = Counts { uncertain: run.limits.conflicts.compare_texts, known: true };
+    let left = reader.contradictions(&still, &BTreeMap::new(), counts, tolerance(run));
+    left.is_empty().then(|| {
         let changed: Vec<String> = changed.into_iter().map(|side| side.task.to_string()).collect();
         format!("{} changed meanwhile", changed.join(", "))
     })

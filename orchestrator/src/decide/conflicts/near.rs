@@ -1,10 +1,10 @@
 //! Claims that may speak of the same in other words. When all that can be done with the plan has been done, a model is asked
 //! about all of them at once; again only about what was claimed since.
 
-use muster_shared::conflict::{Near, Side, near};
+use muster_shared::conflict::Near;
 use muster_shared::flow::{Claim, PlanTask};
 use muster_shared::run::event::ConflictFound;
-use muster_shared::run::{REPAIRS_SINCE, RunState, SettlingFor};
+use muster_shared::run::{ConflictState, REPAIRS_SINCE, RunState, SettlingFor};
 
 use super::super::builder::DecisionBuilder;
 use super::super::{budget, deadline};
@@ -31,7 +31,8 @@ pub(in crate::decide) fn look(decision: &mut DecisionBuilder<'_>) -> bool {
         .conflicts
         .max_conflicts
         .saturating_sub(u32::try_from(run.conflicts.found.len()).unwrap_or(u32::MAX));
-    let mut pairs = near(&found::track_record(run), tolerance(run), |pair| was_asked(run, pair));
+    let mut pairs =
+        decision.reader().near(&found::track_record(run, decision.reader()), &asked(run), tolerance(run));
     pairs.truncate(usize::try_from(open).unwrap_or(usize::MAX));
     let Some(first) = (!pairs.is_empty()).then(|| next_id(run)) else { return false };
     let (role, until) = (run.limits.conflicts.arbiter.clone(), until(run, now));
@@ -69,14 +70,14 @@ fn looks(run: &RunState) -> impl Iterator<Item = &[u32]> {
     })
 }
 
-/// Whether a model was asked about the same claims of the same tasks before, whatever it said.
-fn was_asked(run: &RunState, pair: &Near) -> bool {
-    let said = |side: &Side| (side.task.clone(), side.claim.subject.clone(), side.claim.value.clone());
-    let mut before = looks(run).flatten().filter_map(|id| run.conflicts.found.get(id));
-    before.any(|asked| match asked.sides.as_slice() {
-        [one, other] => (said(one), said(other)) == (said(&pair.one), said(&pair.other)),
-        [] | [_] | [_, _, _, ..] => false,
-    })
+/// The pairs that a model was asked about, whatever it said.
+fn asked(run: &RunState) -> Vec<Near> {
+    let before = looks(run).flatten().filter_map(|id| run.conflicts.found.get(id));
+    let pair = |asked: &ConflictState| match asked.sides.as_slice() {
+        [one, other] => Some(Near { one: one.clone(), other: other.clone() }),
+        [] | [_] | [_, _, _, ..] => None,
+    };
+    before.filter_map(pair).collect()
 }
 
 fn next_id(run: &RunState) -> u32 {

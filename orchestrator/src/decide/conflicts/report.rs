@@ -1,10 +1,11 @@
 //! What the report says of results that contradict each other. Nothing that does reaches it unmarked.
 
-use muster_shared::conflict::{Comparison, ConflictVerdict, Side, Subject, Wording, compare, detect};
+use muster_shared::conflict::{ConflictVerdict, Side, Wording};
 use muster_shared::flow::ConflictBrief;
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::{ConflictEnd, ConflictState, RunState};
 
+use super::super::reading::{Counts, Reader};
 use super::super::survey;
 use super::found::{self, claimed_now};
 use super::{is_on, tolerance, wording};
@@ -13,17 +14,22 @@ use super::{is_on, tolerance, wording};
 const MOST: usize = 50;
 
 /// What the writer is told: every conflict, and what became of it.
-pub(in crate::decide) fn brief(run: &RunState) -> Vec<ConflictBrief> {
-    let newest = run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, **id, conflict));
-    newest.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST).collect()
+pub(in crate::decide) fn brief(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
+    let newest =
+        run.conflicts.found.iter().filter(|(id, conflict)| !is_asked_again(run, reader, **id, conflict));
+    newest
+        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
+        .chain(unexamined(run, reader))
+        .take(MOST)
+        .collect()
 }
 
 /// One conflict, unless there was none.
-fn of_conflict(run: &RunState, conflict: &ConflictState) -> Option<ConflictBrief> {
+fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> Option<ConflictBrief> {
     let (holds, why) = match &conflict.end {
         Some(ConflictEnd::Gone(_)) => return None,
         Some(ConflictEnd::Settled(verdict)) => {
-            let again = claimed_again(run, conflict, verdict);
+            let again = claimed_again(run, reader, conflict, verdict);
             (Some(verdict.value.to_string()), format!("{}: {}{again}", verdict.by, verdict.why))
         }
         Some(ConflictEnd::Unsettled(why)) => (None, why.clone()),
@@ -34,23 +40,20 @@ fn of_conflict(run: &RunState, conflict: &ConflictState) -> Option<ConflictBrief
 
 /// Contradictions that nobody deals with any more: there were too many, or tasks that lost claim again what does not agree,
 /// perhaps with what was found out for them.
-fn unexamined(run: &RunState) -> Vec<ConflictBrief> {
+fn unexamined(run: &RunState, reader: &Reader<'_>) -> Vec<ConflictBrief> {
     if !is_on(run) {
         return Vec::new();
     }
-    let found = detect(&claimed_now(run), tolerance(run)).into_iter().filter(|found| found.certain);
-    let is_marked = |subject: &Subject| {
-        let wording = wording(run);
-        let mut same = run
-            .conflicts
-            .found
-            .values()
-            .filter(|conflict| conflict.subject(wording).as_ref() == Some(subject));
-        same.any(|conflict| !is_mended(run, conflict) && of_conflict(run, conflict).is_some())
+    let counts = Counts { uncertain: false, known: true };
+    let sides = claimed_now(run, reader);
+    let found = reader.contradictions(&sides, &run.conflicts.found, counts, tolerance(run)).into_iter();
+    let is_marked = |known: &[u32]| {
+        let mut same = known.iter().filter_map(|id| run.conflicts.found.get(id));
+        same.any(|conflict| !is_mended(run, reader, conflict) && of_conflict(run, reader, conflict).is_some())
     };
-    let new = found.filter(|found| !is_marked(&found.subject));
+    let new = found.filter(|found| !is_marked(&found.known));
     new.map(|found| ConflictBrief {
-        subject: found.in_words(wording(run)),
+        subject: found.subject,
         claimed: claimed(&found.sides),
         holds: None,
         why: "there were too many conflicts to settle this one, or it came up again".to_owned(),
@@ -64,14 +67,14 @@ fn claimed(sides: &[Side]) -> Vec<String> {
 
 /// What the report says of contradictions by rule, one line each: those that are not settled, and those whose losers
 /// were not done again.
-pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
-    let open = run
-        .conflicts
-        .found
-        .iter()
-        .filter(|(id, conflict)| !is_mended(run, conflict) && !is_asked_again(run, **id, conflict));
-    let marked =
-        open.filter_map(|(_, conflict)| of_conflict(run, conflict)).chain(unexamined(run)).take(MOST);
+pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
+    let open = run.conflicts.found.iter().filter(|(id, conflict)| {
+        !is_mended(run, reader, conflict) && !is_asked_again(run, reader, **id, conflict)
+    });
+    let marked = open
+        .filter_map(|(_, conflict)| of_conflict(run, reader, conflict))
+        .chain(unexamined(run, reader))
+        .take(MOST);
     marked
         .map(|ConflictBrief { subject, claimed, holds, why }| {
             let claimed = claimed.join("; ");
@@ -85,7 +88,7 @@ pub(in crate::decide) fn notes(run: &RunState) -> Vec<String> {
 
 /// Whether all who lost have done their task again since, and do not claim the same as before. Where nobody lost, because
 /// one task claims both, it is that task that has to be done again.
-fn is_mended(run: &RunState, conflict: &ConflictState) -> bool {
+fn is_mended(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) -> bool {
     conflict.verdict().is_some_and(|verdict| {
         let changed = |task: &TaskIndex| {
             conflict
@@ -101,15 +104,20 @@ fn is_mended(run: &RunState, conflict: &ConflictState) -> bool {
             .losers
             .iter()
             .chain(claimants)
-            .all(|task| changed(task) && !insists(run, conflict, verdict, task))
+            .all(|task| changed(task) && !insists(run, reader, conflict, verdict, task))
     })
 }
 
 /// Who did its task again and still claims what does not hold, in words.
-fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict) -> String {
+fn claimed_again(
+    run: &RunState,
+    reader: &Reader<'_>,
+    conflict: &ConflictState,
+    verdict: &ConflictVerdict,
+) -> String {
     let is_again = |task: &&TaskIndex| {
         conflict.side(task).is_some_and(|side| !found::stands(run, side))
-            && insists(run, conflict, verdict, task)
+            && insists(run, reader, conflict, verdict, task)
     };
     let again: Vec<String> = verdict.losers.iter().filter(is_again).map(TaskIndex::to_string).collect();
     if again.is_empty() || wording(run) == Wording::Exact {
@@ -120,33 +128,37 @@ fn claimed_again(run: &RunState, conflict: &ConflictState, verdict: &ConflictVer
 }
 
 /// Whether a task that was done again still claims what does not hold.
-fn insists(run: &RunState, conflict: &ConflictState, verdict: &ConflictVerdict, task: &TaskIndex) -> bool {
+fn insists(
+    run: &RunState,
+    reader: &Reader<'_>,
+    conflict: &ConflictState,
+    verdict: &ConflictVerdict,
+    task: &TaskIndex,
+) -> bool {
     let (wording, tolerance) = (wording(run), tolerance(run));
     let claims = survey::result_of(run, task).map(|result| result.claims.as_slice()).unwrap_or_default();
     claims.iter().any(|claim| {
-        Subject::read(&claim.subject, wording).is_some_and(|subject| {
-            conflict.is_about(&subject, wording)
-                && compare(&subject, &claim.value, &verdict.value, tolerance) == Comparison::Differ
-        })
+        reader.is_about(conflict, &claim.subject, wording)
+            && reader.contradicts(claim, &verdict.value, tolerance)
     })
 }
 
 /// Whether what was settled was in question again later, and that is told: once is enough.
-fn is_asked_again(run: &RunState, id: u32, conflict: &ConflictState) -> bool {
+fn is_asked_again(run: &RunState, reader: &Reader<'_>, id: u32, conflict: &ConflictState) -> bool {
     let wording = wording(run);
     let mut later = run.conflicts.found.range(id.saturating_add(1)..).map(|(_, later)| later);
     wording == Wording::Meant
         && conflict.verdict().is_some()
         && later.any(|later| {
-            later.subject(wording) == conflict.subject(wording)
+            reader.is_same_subject(&later.subject, &conflict.subject, wording)
                 && !matches!(later.end, Some(ConflictEnd::Gone(_)))
-                && !is_mended(run, later)
+                && !is_mended(run, reader, later)
         })
 }
 
 /// The same as a passage for the report; nothing when there is nothing to say.
-pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
-    let notes = notes(run);
+pub(in crate::decide) fn note(run: &RunState, reader: &Reader<'_>) -> Option<String> {
+    let notes = notes(run, reader);
     (!notes.is_empty()).then(|| {
         let lines: Vec<String> =
             notes.iter().map(|note| format!("> - {}", note.replace('\n', " "))).collect();
@@ -155,8 +167,8 @@ pub(in crate::decide) fn note(run: &RunState) -> Option<String> {
 }
 
 /// What tasks that begin later are told, one line each: what holds where a result that they may see says otherwise.
-pub(in crate::decide) fn told(run: &RunState) -> Vec<String> {
-    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, conflict));
+pub(in crate::decide) fn told(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
+    let settled = run.conflicts.found.values().filter(|conflict| !is_mended(run, reader, conflict));
     settled
         .filter_map(|conflict| {
             let verdict = conflict.verdict()?;

@@ -4,6 +4,7 @@
 //! Members are offered, retried, handed on and put down like any other task. Nothing else follows from how they end
 //! but what becomes of their task: plans, reflections and reports know the task alone.
 
+pub(super) mod opinions;
 mod verdict;
 
 use std::time::Duration;
@@ -197,11 +198,16 @@ fn proceed(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
     }
     let by_chair =
         group.chair.as_ref().map(|chair| survey::result_of(run, chair).map(|r| verdict::view(chair, r)));
-    let Some(voted) = verdict::verdict(&found, tolerance(run)) else { return fail(decision, task) };
+    let Some(voted) = verdict::verdict(&found, &decision.reader().camps(&found, tolerance(run))) else {
+        return fail(decision, task);
+    };
     let (generation, round) = (generation(run, task), group.round + 1);
     let open = voted.by != DecidedBy::Unanimity;
     match (by_chair, group.pattern) {
-        (Some(Some(chair)), _) => end(decision, task, verdict::of_chair(&chair, &found, tolerance(run))),
+        (Some(Some(chair)), _) => {
+            let against = decision.reader().dissent(&chair, &found, tolerance(run));
+            end(decision, task, verdict::of_chair(&chair, &found, &against));
+        }
         // A chair that failed is done without.
         (Some(None), _) => end(decision, task, voted),
         (None, Pattern::Committee { rounds, .. }) if open && round <= rounds && found.len() > 1 => {
@@ -301,7 +307,7 @@ pub(super) fn conclude(decision: &mut DecisionBuilder<'_>, reason: &str) {
         let Some(run) = decision.open() else { return };
         let found = run.group_in_work(&task).map(|group| views(run, group)).unwrap_or_default();
         let generation = generation(run, &task);
-        match verdict::verdict(&found, tolerance(run)) {
+        match verdict::verdict(&found, &decision.reader().camps(&found, tolerance(run))) {
             Some(verdict) => decision.emit(MembersSettled { task, generation, verdict }),
             None => {
                 decision.emit(TaskAborted { task: TaskId::Leaf(task), reason: reason.to_owned() });

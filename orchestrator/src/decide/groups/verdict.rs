@@ -1,6 +1,5 @@
 //! Which result of a committee counts. The same results give the same verdict, in whatever order they came.
 
-use muster_shared::conflict::{Comparison, Tolerance, Wording, agreement, same_statement};
 use muster_shared::flow::{DecidedBy, Dissent, GroupVerdict, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 use muster_shared::text::{beginning, normalise_space};
@@ -35,9 +34,8 @@ fn confidence(result: &TaskResult) -> u8 {
     of_claims.or_else(of_findings).and_then(|percent| u8::try_from(percent.min(100)).ok()).unwrap_or(0)
 }
 
-/// The verdict on these views; nothing when there are none.
-pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<GroupVerdict> {
-    let camps = camps(views, tolerance);
+/// The verdict on these views, by those who are of one mind; nothing when there are none.
+pub(super) fn verdict(views: &[View], camps: &[Vec<&View>]) -> Option<GroupVerdict> {
     let most = camps.iter().map(|camp| camp.len()).max()?;
     let largest = camps.iter().find(|camp| camp.len() == most)?;
     if camps.len() == 1 {
@@ -54,65 +52,14 @@ pub(super) fn verdict(views: &[View], tolerance: Tolerance) -> Option<GroupVerdi
 }
 
 /// The verdict when the chair has spoken: who agrees with it is told from who does not.
-pub(super) fn of_chair(chair: &View, views: &[View], tolerance: Tolerance) -> GroupVerdict {
-    let (agree, others): (Vec<&View>, Vec<&View>) =
-        views.iter().partition(|view| agree(chair, view, tolerance));
+pub(super) fn of_chair(chair: &View, views: &[View], against: &[u32]) -> GroupVerdict {
+    let is_against = |at: usize| u32::try_from(at).is_ok_and(|at| against.contains(&at));
+    let placed: Vec<(usize, &View)> = views.iter().enumerate().collect();
+    let (others, agree): (Vec<_>, Vec<_>) = placed.into_iter().partition(|(at, _)| is_against(*at));
+    let agree = agree.into_iter().map(|(_, view)| view);
     let agree = std::iter::once(chair).chain(agree).map(|view| view.member.clone()).collect();
-    let dissent = others.into_iter().map(dissent).collect();
+    let dissent = others.into_iter().map(|(_, view)| dissent(view)).collect();
     GroupVerdict { counts: chair.member.clone(), by: DecidedBy::Chair, agree, dissent }
-}
-
-/// Those who agree, by letter of their first. Within a tolerance, to agree is not handed on from one to the next: each
-/// camp stands around the view that most agree with, as positions in a conflict do.
-fn camps(views: &[View], tolerance: Tolerance) -> Vec<Vec<&View>> {
-    let mut left: Vec<&View> = views.iter().collect();
-    left.sort_by_cached_key(|view| (said(view), view.member.clone()));
-    let mut camps: Vec<Vec<&View>> = Vec::new();
-    while let Some(centre) = centre(&left, tolerance) {
-        let (mut with, without): (Vec<&View>, Vec<&View>) =
-            left.into_iter().partition(|view| view.member == centre.member || agree(centre, view, tolerance));
-        with.sort_by(|one, other| one.member.cmp(&other.member));
-        camps.push(with);
-        left = without;
-    }
-    camps.sort_by(|one, other| {
-        one.first().map(|view| &view.member).cmp(&other.first().map(|view| &view.member))
-    });
-    camps
-}
-
-/// The view that most agree with; among equals the first by what it says, so that letters make no difference.
-fn centre<'a>(sorted: &[&'a View], tolerance: Tolerance) -> Option<&'a View> {
-    let with = |view: &View| sorted.iter().filter(|other| agree(view, other, tolerance)).count();
-    sorted.iter().copied().min_by_key(|view| std::cmp::Reverse(with(view)))
-}
-
-/// What a view says, for an order that does not depend on whose it is.
-fn said(view: &View) -> (Vec<(String, String)>, String) {
-    let claims = view.claims.iter().map(|claim| (plain(&claim.subject), claim.value.to_string()));
-    let mut claims: Vec<(String, String)> = claims.collect();
-    claims.sort();
-    (claims, plain(&view.conclusion))
-}
-
-/// Whether two say the same: by what both make claims about, where a rule can tell, else by their conclusions.
-fn agree(one: &View, other: &View, tolerance: Tolerance) -> bool {
-    match agreement(&one.claims, &other.claims, tolerance) {
-        Comparison::Agree => true,
-        Comparison::Differ => false,
-        Comparison::Unclear => {
-            let by_words = plain(&one.conclusion) == plain(&other.conclusion);
-            let by_meaning =
-                tolerance.wording == Wording::Meant && same_statement(&one.conclusion, &other.conclusion);
-            by_words || by_meaning
-        }
-    }
-}
-
-/// A text as it is compared: words alone, in small letters.
-fn plain(text: &str) -> String {
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '%')).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 fn weight(camp: &[&View]) -> u32 {
@@ -143,10 +90,16 @@ fn dissent(view: &View) -> Dissent {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use muster_shared::conflict::Tolerance;
     use muster_shared::flow::{Claim, ClaimValue, Finite};
     use proptest::prelude::*;
 
+    use super::super::super::reading::{ByRules, Reader};
     use super::*;
+
+    fn verdict(views: &[View], tolerance: Tolerance) -> Option<GroupVerdict> {
+        super::verdict(views, &Reader::new(&ByRules).camps(views, tolerance))
+    }
 
     const TOLERANCE: Tolerance = Tolerance::of(5);
 
@@ -242,7 +195,9 @@ mod tests {
     #[test]
     fn the_chair_says_what_counts_and_who_disagrees_is_kept() {
         let chair = claims("1~z", 30.0, 80);
-        let verdict = of_chair(&chair, &[claims("1~a", 30.0, 50), claims("1~b", 15.0, 90)], TOLERANCE);
+        let views = [claims("1~a", 30.0, 50), claims("1~b", 15.0, 90)];
+        let against = Reader::new(&ByRules).dissent(&chair, &views, TOLERANCE);
+        let verdict = of_chair(&chair, &views, &against);
         assert_eq!(verdict.counts.to_string(), "1~z");
         assert_eq!(verdict.agree.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1~z", "1~a"]);
         assert_eq!(verdict.dissent[0].member.to_string(), "1~b");

@@ -8,6 +8,7 @@ use muster_shared::ids::TaskIndex;
 use muster_shared::plan::progress;
 use muster_shared::run::RunState;
 
+use super::super::reading::Reader;
 use super::super::survey;
 use super::{FoundAnswer, named};
 
@@ -15,7 +16,11 @@ use super::{FoundAnswer, named};
 const TURN: usize = 400;
 
 /// What is known of the tasks that are named, or of the run.
-pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<FoundAnswer, String> {
+pub(super) fn find(
+    run: &RunState,
+    wanted: &ContextRequest,
+    reader: &Reader<'_>,
+) -> Result<FoundAnswer, String> {
     let plan = run.plan.as_ref().ok_or("there is no plan")?;
     let whole = wanted.tasks.is_empty();
     let named = named(run, &wanted.tasks)?;
@@ -26,12 +31,16 @@ pub(super) fn find(run: &RunState, wanted: &ContextRequest) -> Result<FoundAnswe
     if whole {
         leaves.retain(|leaf| survey::result_of(run, leaf).is_some());
     }
-    let asked = telling(&wanted.question);
+    let given = |leaf: &&'_ TaskIndex| survey::result_of(run, leaf).map(of_result).unwrap_or_default();
+    let results: Vec<(&TaskIndex, String)> = leaves.iter().map(|leaf| (*leaf, given(leaf))).collect();
+    let shared = reader.shared_words(&wanted.question, &results);
+    let mut shared: Vec<(&TaskIndex, u32)> = leaves.into_iter().zip(shared).collect();
     // Equal ones stay in the order of the plan.
-    leaves.sort_by_key(|leaf| std::cmp::Reverse(shared(&asked, run, leaf)));
-    if whole && !asked.is_empty() && leaves.iter().any(|leaf| shared(&asked, run, leaf) > 0) {
-        leaves.retain(|leaf| shared(&asked, run, leaf) > 0);
+    shared.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if whole && shared.iter().any(|(_, count)| *count > 0) {
+        shared.retain(|(_, count)| *count > 0);
     }
+    let leaves: Vec<&TaskIndex> = shared.into_iter().map(|(leaf, _)| leaf).collect();
     let mut words = String::new();
     for leaf in &leaves {
         words.push_str(&of_task(run, leaf));
@@ -98,13 +107,9 @@ fn of_run(run: &RunState) -> String {
     text
 }
 
-/// How many telling words a task's result shares with what is asked.
-fn shared(asked: &BTreeSet<String>, run: &RunState, leaf: &TaskIndex) -> usize {
-    if asked.is_empty() {
-        return 0;
-    }
-    let Some(result) = survey::result_of(run, leaf) else { return 0 };
-    asked.intersection(&telling(&of_result(result))).count()
+/// How many telling words a result shares with what is asked. A rule about language: decisions ask it by the reader.
+pub(in crate::decide) fn shared_words(asked: &str, result: &str) -> usize {
+    telling(asked).intersection(&telling(result)).count()
 }
 
 /// The words of a text that may tell what it is about.

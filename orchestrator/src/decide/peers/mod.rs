@@ -2,7 +2,7 @@
 //! and from what agents say of themselves, without a model. The asker was put down and goes on with the answer: whoever
 //! dies in between, it is asked once and answered once.
 
-mod context;
+pub(super) mod context;
 mod help;
 mod share;
 mod values;
@@ -88,7 +88,7 @@ fn see_to(
         PeerRequest::InformationShare(told) => Ok(Some(share::share(decision, asker, told)?)),
         PeerRequest::ContextRequest(wanted) => {
             let Some(run) = decision.open() else { return Ok(None) };
-            Ok(Some(context::find(run, wanted)?))
+            Ok(Some(context::find(run, wanted, decision.reader())?))
         }
         PeerRequest::ContextWrite(wanted) => Ok(Some(values::write(decision, (asker, agent), wanted)?)),
         PeerRequest::ContextRead(wanted) => {

@@ -18,7 +18,7 @@ fn tasks() -> Vec<TaskDraft> {
     vec![task, leaf("the rest", &["1"])]
 }
 
-fn begun() -> Fleet {
+pub(super) fn begun() -> Fleet {
     let limits = RunLimits { reflection: ReflectionLevel::None, ..RunLimits::default() };
     let mut fleet = Fleet::submitted(limits);
     let offer = fleet.find("plan");
@@ -27,11 +27,11 @@ fn begun() -> Fleet {
     fleet
 }
 
-fn gives(conclusion: &str) -> Outcome {
+pub(super) fn gives(conclusion: &str) -> Outcome {
     done(Product::Result(TaskResult { conclusion: conclusion.into(), ..TaskResult::default() }))
 }
 
-fn ends(fleet: &mut Fleet, task: &str, outcome: Outcome) {
+pub(super) fn ends(fleet: &mut Fleet, task: &str, outcome: Outcome) {
     let offer = fleet.find(task);
     fleet.start(&offer);
     fleet.end(&offer, outcome);

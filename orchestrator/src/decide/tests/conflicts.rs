@@ -19,7 +19,7 @@ fn tasks() -> Vec<TaskDraft> {
     vec![leaf("the analysis", &[]), leaf("the chart", &[]), leaf("the summary", &["1", "2"])]
 }
 
-fn claim(value: &str, method: &str) -> Claim {
+pub(super) fn claim(value: &str, method: &str) -> Claim {
     Claim {
         subject: SUBJECT.to_owned(),
         value: read_value(value, "").unwrap(),
@@ -29,11 +29,11 @@ fn claim(value: &str, method: &str) -> Claim {
     }
 }
 
-fn claiming(claims: Vec<Claim>) -> Outcome {
+pub(super) fn claiming(claims: Vec<Claim>) -> Outcome {
     done(Product::Result(TaskResult { conclusion: "so it is".to_owned(), claims, ..TaskResult::default() }))
 }
 
-fn says(value: &str) -> Outcome {
+pub(super) fn says(value: &str) -> Outcome {
     claiming(vec![claim(value, "")])
 }
 
@@ -42,7 +42,7 @@ fn limits(policy: &[ConflictStep]) -> RunLimits {
     RunLimits { reflection: muster_shared::flow::ReflectionLevel::None, conflicts, ..RunLimits::default() }
 }
 
-fn begun(policy: &[ConflictStep]) -> Fleet {
+pub(super) fn begun(policy: &[ConflictStep]) -> Fleet {
     begun_with(limits(policy), tasks())
 }
 
@@ -52,7 +52,7 @@ fn begun_with(limits: RunLimits, tasks: Vec<TaskDraft>) -> Fleet {
     fleet
 }
 
-fn do_so(fleet: &mut Fleet, task: &str, outcome: Outcome) {
+pub(super) fn do_so(fleet: &mut Fleet, task: &str, outcome: Outcome) {
     let offer = fleet.find(task);
     fleet.start(&offer);
     fleet.end(&offer, outcome);
@@ -62,7 +62,7 @@ fn conflict(fleet: &Fleet, id: u32) -> &ConflictState {
     &fleet.run().conflicts.found[&id]
 }
 
-fn is_settled_by(fleet: &Fleet, id: u32) -> Option<ConflictStep> {
+pub(super) fn is_settled_by(fleet: &Fleet, id: u32) -> Option<ConflictStep> {
     conflict(fleet, id).verdict().map(|verdict| verdict.by)
 }
 

@@ -16,7 +16,7 @@ use muster_shared::run::{
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
-use crate::decide::{AnyAgent, Decision, Effect, Place, Situation, decide, in_work};
+use crate::decide::{AnyAgent, ByRules, Decision, Effect, Place, Situation, decide, in_work};
 
 /// Somebody asks the run to stop, without an id.
 pub(super) fn cancel(by: &str, reason: &str) -> Input {
@@ -145,6 +145,7 @@ impl Fleet {
             capacity,
             specialists: &self.specialists,
             placing: &*self.placing,
+            reading: &ByRules,
         };
         decide(self.run.as_ref(), inputs, situation).unwrap()
     }
@@ -157,7 +158,8 @@ impl Fleet {
     }
 
     fn write(&mut self, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, after, told_of_specialists, placements, .. } = decision;
+        let Decision { events, offers, effects, after, told_of_specialists, placements, readings, .. } =
+            decision;
         let decided = Decided {
             batch: Uuid::from_u128(self.record.len() as u128),
             by: "orchestrator-1".parse().unwrap(),
@@ -170,6 +172,7 @@ impl Fleet {
             continues: false,
             specialists: if told_of_specialists { self.specialists.clone() } else { Vec::new() },
             placements,
+            readings,
             events,
             offer: None,
         };

@@ -61,6 +61,15 @@ fn say(fleet: &mut Fleet, member: &str, outcome: Outcome) {
     fleet.end(&offer, outcome);
 }
 
+/// A committee of which one does not agree.
+pub(super) fn divided() -> Fleet {
+    let mut fleet = begun("committee:3");
+    for (member, says) in [("1~a", "red"), ("1~b", "Red."), ("1~c", "green")] {
+        say(&mut fleet, member, result(says));
+    }
+    fleet
+}
+
 #[test]
 fn each_member_is_a_task_of_its_own_and_the_task_is_in_work() {
     let fleet = begun("committee:3");

@@ -22,6 +22,7 @@ mod peers;
 mod placing;
 mod priority;
 mod properties;
+mod readings;
 mod replanning;
 mod responses;
 mod review;

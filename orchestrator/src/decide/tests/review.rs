@@ -20,12 +20,12 @@ fn fleet_with(people: People) -> Fleet {
     Fleet::submitted(RunLimits { people, ..RunLimits::default() })
 }
 
-fn asking() -> People {
+pub(super) fn asking() -> People {
     People { review: ReviewPolicy::Ask, answer_within_ms: 60_000, ..People::default() }
 }
 
 /// A run whose plan waits for a person.
-fn waiting(people: People) -> Fleet {
+pub(super) fn waiting(people: People) -> Fleet {
     let mut fleet = fleet_with(people);
     let planning = fleet.find("plan");
     fleet.end(&planning, plan(tasks()));
@@ -197,7 +197,7 @@ fn a_run_pauses_where_it_was_told_to() {
     }
 }
 
-fn answer(fleet: &mut Fleet, n: u128, text: &str) {
+pub(super) fn answer(fleet: &mut Fleet, n: u128, text: &str) {
     let question = fleet.run().open_questions().next().unwrap().0;
     fleet.ask(n, RequestAction::Answer { question, text: text.to_owned() });
 }

@@ -8,9 +8,9 @@ use muster_shared::run::{Checked, Input, RunEvent, RunStatus};
 use super::fleet::{Fleet, ID, done, good, leaf, queue};
 use crate::replay::replay;
 
-const GOAL: &str = "Describe apples, and compare them with pears.";
+pub(super) const GOAL: &str = "Describe apples, and compare them with pears.";
 
-fn answering(body: &'static str) -> impl FnMut(&TaskOffered) -> Outcome {
+pub(super) fn answering(body: &'static str) -> impl FnMut(&TaskOffered) -> Outcome {
     move |offer| match &offer.work {
         Work::Write { .. } => {
             done(Product::Report(Report { title: "Fruit".into(), body: body.into(), ..Report::default() }))

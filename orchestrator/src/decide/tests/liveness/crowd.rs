@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::decide::tests::fleet::good;
 use crate::decide::{
-    Decision, Effect, Place, Situation, Wanted, decide, groups, next_deadline, next_review, schedule,
+    ByRules, Decision, Effect, Place, Situation, Wanted, decide, groups, next_deadline, next_review, schedule,
 };
 use crate::drive::{Capacity, Holding, Roomed, decide_with_room};
 
@@ -223,7 +223,7 @@ impl Crowd {
     }
 
     fn write(&mut self, at: usize, decision: Decision, inputs: Vec<Input>, capacity: BTreeMap<Queue, u32>) {
-        let Decision { events, offers, effects, placements, .. } = decision;
+        let Decision { events, offers, effects, placements, readings, .. } = decision;
         for effect in effects {
             match effect {
                 Effect::CancelTask { task, generation, .. } => {
@@ -255,6 +255,7 @@ impl Crowd {
             continues: false,
             specialists: Vec::new(),
             placements,
+            readings,
             events,
             offer: None,
         };
@@ -499,7 +500,12 @@ fn decide_as_it_was(
     let mut capacity = fleet.none(run);
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
-        decide(run, inputs, Situation { id, now, capacity, specialists: &[], placing: &placing }).unwrap()
+        decide(
+            run,
+            inputs,
+            Situation { id, now, capacity, specialists: &[], placing: &placing, reading: &ByRules },
+        )
+        .unwrap()
     };
     let mut decision = look(&capacity);
     if !decision.wanted.is_empty() {

@@ -1,0 +1,41 @@
+//! What rules about language make of texts. Word lists, stems and thresholds change from version to version: what a rule said
+//! stands in the decision that asked it, and a replay goes by that.
+
+mod question;
+mod reader;
+mod rules;
+
+use std::fmt::Debug;
+
+use muster_shared::flow::{Reading, Said};
+
+pub(super) use question::Counts;
+pub use question::ReadingQuestion;
+pub(super) use reader::{FoundContradiction, Reader};
+pub use rules::ByRules;
+
+/// Says what texts mean.
+pub trait ReadText: Debug {
+    /// What the rule says that the question is for; nothing where that is what it says of most texts.
+    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said>;
+}
+
+/// What a decision in the record was told.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedReadings<'a> {
+    /// What stands in the decision.
+    pub readings: Option<&'a [Reading]>,
+    /// Says what stands nowhere, in records of before readings were kept.
+    pub rules: &'a dyn ReadText,
+}
+
+impl ReadText for RecordedReadings<'_> {
+    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
+        let Some(readings) = self.readings else { return self.rules.read(question) };
+        let rule = question.rule();
+        let mut of_rule = readings.iter().filter(|reading| reading.rule == rule).peekable();
+        of_rule.peek()?;
+        let of = question.digest();
+        of_rule.find(|reading| reading.of == of).map(|reading| reading.says.clone())
+    }
+}

@@ -1,0 +1,278 @@
+//! Asks rules about language for a decision, and keeps what they said.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use muster_shared::conflict::{Near, Says, Side, Tolerance, Wording};
+use muster_shared::flow::verdict::Verdict;
+use muster_shared::flow::{
+    Claim, ClaimValue, Contradiction, Goal, Question, Reading, Said, TaskResult, TextPart, View,
+};
+use muster_shared::ids::TaskIndex;
+use muster_shared::plan::coverage::Contribution;
+use muster_shared::plan::tools::NearestTool;
+use muster_shared::run::ConflictState;
+use muster_shared::text::normalise_space;
+
+use super::question::Counts;
+use super::{ReadText, ReadingQuestion};
+
+pub(super) const YES: &str = "yes";
+pub(super) const NO: &str = "no";
+pub(super) const STOP: &str = "stop";
+pub(super) const CHANGE: &str = "change";
+
+/// What texts mean, for one decision.
+#[derive(Debug)]
+pub(in crate::decide) struct Reader<'a> {
+    by: &'a dyn ReadText,
+    /// What stands in the record with the decision; nothing while no rule was asked.
+    kept: RefCell<Option<Vec<Reading>>>,
+}
+
+/// Claims about one subject that contradict each other.
+#[derive(Debug, Clone)]
+pub(in crate::decide) struct FoundContradiction {
+    /// The subject in the words of a claim.
+    pub(in crate::decide) subject: String,
+    pub(in crate::decide) sides: Vec<Side>,
+    pub(in crate::decide) certain: bool,
+    /// The conflicts about the same subject that were found before.
+    pub(in crate::decide) known: Vec<u32>,
+}
+
+impl<'a> Reader<'a> {
+    pub(in crate::decide) const fn new(by: &'a dyn ReadText) -> Self {
+        Self { by, kept: RefCell::new(None) }
+    }
+
+    /// What was said, for the record.
+    pub(in crate::decide) fn into_kept(self) -> Option<Vec<Reading>> {
+        self.kept.into_inner()
+    }
+
+    fn ask(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
+        let said = self.by.read(question);
+        let mut kept = self.kept.borrow_mut();
+        let kept = kept.get_or_insert_default();
+        if let Some(says) = &said {
+            let (rule, of) = (question.rule(), question.digest());
+            if !kept.iter().any(|reading| (reading.rule, reading.of) == (rule, of)) {
+                kept.push(Reading { rule, of, says: says.clone() });
+            }
+        }
+        said
+    }
+
+    /// Of how many words the goal is, where it is small enough to be done without a plan.
+    pub(in crate::decide) fn small_goal(&self, goal: &Goal) -> Option<u32> {
+        number(self.ask(&ReadingQuestion::SmallGoal(goal)))
+    }
+
+    /// The parts of the goal that none of the texts speaks of.
+    pub(in crate::decide) fn uncovered(&self, goal: &str, texts: &[&str]) -> Vec<String> {
+        parts(goal, self.ask(&ReadingQuestion::Uncovered { goal, texts }))
+    }
+
+    /// The parts of the goal that a report does not answer.
+    pub(in crate::decide) fn unanswered(
+        &self,
+        goal: &str,
+        told: &[&str],
+        contributions: &[Contribution<'_>],
+    ) -> Vec<String> {
+        parts(goal, self.ask(&ReadingQuestion::Unanswered { goal, told, contributions }))
+    }
+
+    /// The first of several parts of the goal.
+    pub(in crate::decide) fn first_part(&self, goal: &str) -> Option<String> {
+        parts(goal, self.ask(&ReadingQuestion::FirstPart { goal })).into_iter().next()
+    }
+
+    /// What of the expected output a result does not hold.
+    pub(in crate::decide) fn unmet(
+        &self,
+        task: &TaskIndex,
+        expected: &str,
+        result: &TaskResult,
+    ) -> Vec<String> {
+        match self.ask(&ReadingQuestion::Unmet { task, expected, result }) {
+            Some(Said::Texts(unmet)) => unmet,
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// What a person says to whom asks whether to go on.
+    pub(in crate::decide) fn verdict(&self, text: &str) -> Verdict {
+        let Some(Said::Word(word)) = self.ask(&ReadingQuestion::Verdict { text }) else {
+            return Verdict::Unclear;
+        };
+        match word.as_str() {
+            YES => Verdict::Yes,
+            NO => Verdict::No,
+            STOP => Verdict::Stop,
+            CHANGE => Verdict::Change(text.trim().to_owned()),
+            _ => Verdict::Unclear,
+        }
+    }
+
+    /// What a person answers, where there are choices one of them.
+    pub(in crate::decide) fn answer(&self, question: &Question, text: &str) -> Result<String, String> {
+        question.read_exactly(text).or_else(|wrong| {
+            let meant = number(self.ask(&ReadingQuestion::Choice { question, text }));
+            let choice = meant.and_then(|at| question.choices.get(usize::try_from(at).ok()?));
+            choice.cloned().ok_or(wrong)
+        })
+    }
+
+    /// The claims that contradict each other.
+    pub(in crate::decide) fn contradictions(
+        &self,
+        sides: &[Side],
+        known: &BTreeMap<u32, ConflictState>,
+        counts: Counts,
+        tolerance: Tolerance,
+    ) -> Vec<FoundContradiction> {
+        let question = ReadingQuestion::Contradictions { sides, known, counts, tolerance };
+        let Some(Said::Contradictions(found)) = self.ask(&question) else { return Vec::new() };
+        let in_full = |found: Contradiction| {
+            let subject = at(sides, found.named)?.claim.subject.clone();
+            let Contradiction { sides: places, certain, known, .. } = found;
+            let sides = places.into_iter().filter_map(|place| at(sides, place).cloned()).collect();
+            Some(FoundContradiction { subject, sides, certain, known })
+        };
+        found.into_iter().filter_map(in_full).collect()
+    }
+
+    /// The pairs of claims that may speak of the same, without those that a model was asked about before.
+    pub(in crate::decide) fn near(&self, sides: &[Side], asked: &[Near], tolerance: Tolerance) -> Vec<Near> {
+        let Some(Said::Groups(pairs)) = self.ask(&ReadingQuestion::Near { sides, asked, tolerance }) else {
+            return Vec::new();
+        };
+        let in_full = |pair: Vec<u32>| match pair.as_slice() {
+            [one, other] => Some(Near { one: at(sides, *one)?.clone(), other: at(sides, *other)?.clone() }),
+            [] | [_] | [_, _, _, ..] => None,
+        };
+        pairs.into_iter().filter_map(in_full).collect()
+    }
+
+    /// Whether two texts name one subject.
+    pub(in crate::decide) fn is_same_subject(&self, one: &str, other: &str, wording: Wording) -> bool {
+        self.ask(&ReadingQuestion::SameSubject { one, other, wording }).is_some()
+    }
+
+    /// Whether a text names what a conflict is about, in the words of any of its sides.
+    pub(in crate::decide) fn is_about(&self, conflict: &ConflictState, text: &str, wording: Wording) -> bool {
+        let mut names: Vec<&str> = vec![&conflict.subject];
+        for side in &conflict.sides {
+            if !names.contains(&side.claim.subject.as_str()) {
+                names.push(&side.claim.subject);
+            }
+        }
+        names.into_iter().any(|name| self.is_same_subject(name, text, wording))
+    }
+
+    /// Says which claims agree, as far apart as numbers may lie.
+    pub(in crate::decide) const fn within(&'a self, tolerance: Tolerance) -> Within<'a> {
+        Within { reader: self, tolerance }
+    }
+
+    /// Whether a claim contradicts a value.
+    pub(in crate::decide) fn contradicts(
+        &self,
+        claim: &Claim,
+        value: &ClaimValue,
+        tolerance: Tolerance,
+    ) -> bool {
+        self.ask(&ReadingQuestion::OtherValue { claim, value, tolerance }).is_some()
+    }
+
+    /// What a text claims.
+    pub(in crate::decide) fn value(&self, text: &str) -> Option<ClaimValue> {
+        match self.ask(&ReadingQuestion::Value { text }) {
+            Some(Said::Value(value)) => Some(value),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The members of a group by who is of one mind.
+    pub(in crate::decide) fn camps<'v>(&self, views: &'v [View], tolerance: Tolerance) -> Vec<Vec<&'v View>> {
+        match self.ask(&ReadingQuestion::Camps { views, tolerance }) {
+            Some(Said::Groups(camps)) => {
+                let in_full =
+                    |camp: Vec<u32>| camp.into_iter().filter_map(|place| at(views, place)).collect();
+                camps.into_iter().map(in_full).collect()
+            }
+            Some(_) | None if views.is_empty() => Vec::new(),
+            Some(_) | None => {
+                let mut all: Vec<&View> = views.iter().collect();
+                all.sort_by(|one, other| one.member.cmp(&other.member));
+                vec![all]
+            }
+        }
+    }
+
+    /// The places of the members that do not agree with their chair.
+    pub(in crate::decide) fn dissent(&self, chair: &View, views: &[View], tolerance: Tolerance) -> Vec<u32> {
+        numbers(self.ask(&ReadingQuestion::Dissent { chair, views, tolerance }))
+    }
+
+    /// A word with its article.
+    pub(in crate::decide) fn with_article(&self, word: &str) -> String {
+        let with_an = self.ask(&ReadingQuestion::Article { word }).is_some();
+        format!("{} {word}", if with_an { "an" } else { "a" })
+    }
+
+    /// How many telling words each of the results shares with what is asked.
+    pub(in crate::decide) fn shared_words(&self, asked: &str, results: &[(&TaskIndex, String)]) -> Vec<u32> {
+        let shared = numbers(self.ask(&ReadingQuestion::SharedWords { asked, results }));
+        if shared.is_empty() { vec![0; results.len()] } else { shared }
+    }
+}
+
+impl NearestTool for Reader<'_> {
+    fn nearest(&self, name: &str, known: &[String]) -> Option<String> {
+        match self.ask(&ReadingQuestion::Tool { name, known }) {
+            Some(Said::Word(tool)) => Some(tool),
+            Some(_) | None => None,
+        }
+    }
+}
+
+/// Says which claims agree, as far apart as numbers may lie.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::decide) struct Within<'a> {
+    reader: &'a Reader<'a>,
+    tolerance: Tolerance,
+}
+
+impl Says for Within<'_> {
+    fn says(&self, side: &Side, value: &ClaimValue) -> bool {
+        let tolerance = self.tolerance;
+        self.reader.ask(&ReadingQuestion::SameValue { side, value, tolerance }).is_some()
+    }
+}
+
+fn at<T>(items: &[T], place: u32) -> Option<&T> {
+    items.get(usize::try_from(place).ok()?)
+}
+
+fn number(said: Option<Said>) -> Option<u32> {
+    match said {
+        Some(Said::Number(number)) => Some(number),
+        Some(_) | None => None,
+    }
+}
+
+fn numbers(said: Option<Said>) -> Vec<u32> {
+    match said {
+        Some(Said::Numbers(numbers)) => numbers,
+        Some(_) | None => Vec::new(),
+    }
+}
+
+fn parts(goal: &str, said: Option<Said>) -> Vec<String> {
+    let Some(Said::Parts(parts)) = said else { return Vec::new() };
+    let line = normalise_space(goal);
+    parts.into_iter().filter_map(|part: TextPart| part.within(&line).map(str::to_owned)).collect()
+}

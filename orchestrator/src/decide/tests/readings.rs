@@ -1,0 +1,160 @@
+//! What rules about language said stands in the record: word lists, stems and thresholds may change, and a replay of what was
+//! decided by the old ones agrees.
+
+use muster_shared::flow::{ConflictStep, Goal, Planning, Reading, ReadingRule, RunLimits, Said, TextPart};
+use muster_shared::run::{Entry, RecordEvent, RunStatus};
+
+use super::fleet::{Fleet, ID, good, leaf};
+use super::{acceptance, conflicts, groups, review, words};
+use crate::decide::{ByRules, ReadText, ReadingQuestion};
+use crate::replay::{replay, replay_by};
+
+/// Says the opposite of what the rules of this version say.
+#[derive(Debug)]
+struct Contrary;
+
+impl ReadText for Contrary {
+    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
+        match ByRules.read(question) {
+            Some(_) => None,
+            None => opposite(question.rule()),
+        }
+    }
+}
+
+fn opposite(rule: ReadingRule) -> Option<Said> {
+    match rule {
+        ReadingRule::SmallGoal | ReadingRule::Choice => Some(Said::Number(0)),
+        ReadingRule::Uncovered | ReadingRule::Unanswered | ReadingRule::FirstPart => {
+            Some(Said::Parts(vec![TextPart { at: 0, len: 3 }]))
+        }
+        ReadingRule::Unmet => Some(Said::Texts(vec!["it is not so".into()])),
+        ReadingRule::Verdict => Some(Said::Word("yes".into())),
+        ReadingRule::SameSubject
+        | ReadingRule::SameValue
+        | ReadingRule::OtherValue
+        | ReadingRule::Article => Some(Said::Yes),
+        ReadingRule::Tool => Some(Said::Word("calculator".into())),
+        ReadingRule::Dissent => Some(Said::Numbers(vec![0])),
+        ReadingRule::Camps => Some(Said::Groups(vec![vec![0], vec![1]])),
+        ReadingRule::Contradictions
+        | ReadingRule::Near
+        | ReadingRule::Value
+        | ReadingRule::SharedWords
+        | ReadingRule::Unknown => None,
+    }
+}
+
+fn a_conflict_is_found_and_settled() -> Fleet {
+    let mut fleet = conflicts::begun(&ConflictStep::USUAL);
+    conflicts::do_so(&mut fleet, "1", conflicts::says("30 %"));
+    conflicts::do_so(&mut fleet, "2", conflicts::says("15 %"));
+    let shown = |value: &str, how: &str| conflicts::claiming(vec![conflicts::claim(value, how)]);
+    conflicts::do_so(&mut fleet, "settle-1", shown("30 %", "rows of November"));
+    conflicts::do_so(&mut fleet, "settle-2", shown("30.1 percent", "had taken the rows of October"));
+    assert!(conflicts::is_settled_by(&fleet, 1).is_some());
+    conflicts::do_so(&mut fleet, "2", conflicts::says("0.3"));
+    fleet
+}
+
+fn a_reply_is_understood(said: &str) -> Fleet {
+    let mut fleet = review::waiting(review::asking());
+    review::answer(&mut fleet, 1, said);
+    fleet
+}
+
+fn a_result_is_judged(conclusion: &str) -> Fleet {
+    let mut fleet = acceptance::begun();
+    acceptance::ends(&mut fleet, "1", acceptance::gives(conclusion));
+    fleet
+}
+
+fn a_report_is_judged(body: &'static str) -> Fleet {
+    let mut fleet = Fleet::new();
+    fleet.submit(words::GOAL, RunLimits::default());
+    fleet.work(words::answering(body));
+    fleet
+}
+
+fn a_goal_is_small(text: &str) -> Fleet {
+    let mut fleet = Fleet::new();
+    let limits = RunLimits { planning: Planning::Auto, ..RunLimits::default() };
+    fleet.begin_as_it_is(Goal::new(text), limits);
+    fleet
+}
+
+fn readings(record: &[Entry]) -> Vec<&Reading> {
+    let decided = record.iter().filter_map(|entry| match &entry.event {
+        RecordEvent::Decided(decided) => decided.readings.as_ref(),
+        RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+    });
+    decided.flatten().collect()
+}
+
+/// The record as it was before readings were kept.
+fn without_readings(record: &[Entry]) -> Vec<Entry> {
+    let mut record = record.to_vec();
+    for entry in &mut record {
+        if let RecordEvent::Decided(decided) = &mut entry.event {
+            decided.readings = None;
+        }
+    }
+    record
+}
+
+#[test]
+fn a_replay_goes_by_what_rules_said_and_not_by_what_they_would_say_now() {
+    let cases = [
+        ("a conflict", a_conflict_is_found_and_settled(), Some(ReadingRule::Contradictions)),
+        ("a yes", a_reply_is_understood("looks good to me"), Some(ReadingRule::Verdict)),
+        ("no clear answer", a_reply_is_understood("hm"), None),
+        ("a wish", a_reply_is_understood("leave out the second"), Some(ReadingRule::Verdict)),
+        ("what is expected", a_result_is_judged("[1, 2, 3]"), None),
+        ("what is not expected", a_result_is_judged("banana"), Some(ReadingRule::Unmet)),
+        (
+            "a report that lacks something",
+            a_report_is_judged("# Apples\n\nApples are so."),
+            Some(ReadingRule::Unanswered),
+        ),
+        ("a report", a_report_is_judged("# Fruit\n\nApples are so; pears are so, too."), None),
+        ("a small goal", a_goal_is_small("What is a run?"), Some(ReadingRule::SmallGoal)),
+        ("a goal that is not small", a_goal_is_small("Compare runs with tasks."), None),
+        ("a committee that is divided", groups::divided(), Some(ReadingRule::Camps)),
+    ];
+    for (what, fleet, rule) in cases {
+        replay(ID, &fleet.record).unwrap();
+        let kept = readings(&fleet.record);
+        assert!(rule.is_none_or(|rule| kept.iter().any(|reading| reading.rule == rule)), "{what}: {kept:?}");
+        let again = replay_by(ID, &fleet.record, &Contrary);
+        assert!(again.is_ok(), "{what}: {again:?}, {kept:?}");
+        let before = without_readings(&fleet.record);
+        assert!(replay_by(ID, &before, &Contrary).is_err(), "{what}: nothing depends on the rules");
+        assert!(replay(ID, &before).is_ok(), "{what}: a record of before is decided by the rules");
+    }
+}
+
+#[test]
+fn what_is_kept_is_small_and_nothing_is_where_no_rule_is_asked() {
+    let mut fleet = Fleet::submitted(RunLimits::default());
+    let tasks = [leaf("one", &[]), leaf("two", &["1"])];
+    fleet.work(|offer| good(offer, &tasks));
+    assert_eq!(fleet.status(), RunStatus::Completed);
+    let of_decisions: Vec<&Option<Vec<Reading>>> = fleet
+        .record
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            RecordEvent::Decided(decided) => Some(&decided.readings),
+            RecordEvent::Offered(_) | RecordEvent::Agent(..) => None,
+        })
+        .collect();
+    assert!(of_decisions.iter().any(|readings| readings.is_none()));
+    let bytes = |readings: &&Option<Vec<Reading>>| {
+        readings.as_ref().map_or(0, |readings| serde_json::to_string(readings).unwrap().len())
+    };
+    let all: usize = of_decisions.iter().map(bytes).sum();
+    assert!(all <= 100, "{all} bytes in {} decisions: {of_decisions:?}", of_decisions.len());
+    let conflict = a_conflict_is_found_and_settled();
+    let kept = readings(&conflict.record);
+    let all: usize = kept.iter().map(|reading| serde_json::to_string(reading).unwrap().len()).sum();
+    assert!(all <= 700, "{all} bytes: {kept:?}");
+}

@@ -285,6 +285,20 @@ impl Record {
         Ok(last.map(|stored| stored.at))
     }
 
+    /// Where the last word about a generation of a task stands, by the leader's word; what it was need not be readable.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn last_place(
+        &self,
+        run: RunId,
+        task: &TaskId,
+        generation: Generation,
+    ) -> Result<Option<Seq>, BusError> {
+        let last = self.core.backend.last(RUNS, &subject::task_fence(run, task, generation)).await?;
+        Ok(last.map(|stored| stored.seq))
+    }
+
     /// Whether it was decided after a position that an agent does not have a task any more: it was lost, or handed the
     /// task over. The newest decision is looked at first.
     ///

@@ -75,7 +75,7 @@ pub(super) async fn write_outcome(
 /// What an agent does that cannot write.
 pub(super) fn verdict_of(error: &JournalError, offer: &TaskOffered) -> CloseOutcome {
     match error {
-        JournalError::Lost => {
+        JournalError::Lost | JournalError::Closed => {
             tracing::info!(run = %offer.run, task = %offer.task, "another agent has the task");
             CloseOutcome::Lost
         }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use muster_journal::{Found, TaskFold};
 use muster_shared::flow::{
     Action, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
 };
-use muster_shared::ids::{AgentId, Attempt, Seq};
-use muster_shared::run::{AgentEvent, Entry, EventKind, RecordEvent, ToolStarted, Unreadable};
+use muster_shared::ids::{Attempt, Seq};
+use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
 use muster_shared::text::first_line;
 use serde_json::Value;
 
@@ -21,20 +22,9 @@ const MAX_COMPARED: usize = 2_000;
 /// The steps of one generation of a task, over all its attempts, and those of the generations that it goes on from.
 #[derive(Debug, Clone, Default)]
 pub struct History {
+    /// Where the task stands.
+    fold: TaskFold,
     steps: Vec<Step>,
-    /// A tool that was begun and whose end nobody recorded.
-    interrupted: Option<ToolStarted>,
-    /// Why what may have announced one cannot be read.
-    announced_unreadably: Option<String>,
-    /// How the generation before this one ended, if it did so after it had been closed.
-    ended_before: Option<Outcome>,
-    attempts: u32,
-    /// Who began last and has not ended, and where that stands.
-    holder: Option<(AgentId, Seq)>,
-    /// Attempts that ended without a word, and most likely in the middle of a call, which nobody has counted.
-    unanswered: u32,
-    last: Seq,
-    closed: bool,
     usage: Usage,
     /// The messages of the last model call, put together from the deltas in the record.
     sent: Vec<StoredMessage>,
@@ -53,15 +43,22 @@ impl History {
         Self::default().and_then(entries)
     }
 
+    /// Folds what was found before a task was begun.
+    #[must_use]
+    pub fn of(Found { before, entries }: Found<Entry>) -> Self {
+        before.into_iter().fold(Self::default(), Self::going_on_from).and_then(entries)
+    }
+
     /// Folds the entries of this generation after those of the generations that it goes on from.
     #[must_use]
     pub fn and_then(mut self, entries: Vec<Entry>) -> Self {
         for entry in entries {
-            self.last = self.last.max(entry.seq);
             match entry.event {
                 RecordEvent::Agent(key, event) => {
-                    self.note_holder(key.agent, entry.seq, &event);
-                    self.apply(event);
+                    // Only a tool with lasting effect is announced under a key before it runs.
+                    let lasting = self.begun().is_some_and(|begun| !begun.idempotency_key.is_empty());
+                    self.fold.note(&key, entry.seq, &event);
+                    self.apply(event, lasting);
                 }
                 RecordEvent::Decided(_) | RecordEvent::Offered(_) => {}
             }
@@ -72,99 +69,41 @@ impl History {
     /// Folds the entries of an earlier generation that this one goes on from. Its attempts and its end are its own.
     #[must_use]
     pub fn going_on_from(self, entries: Vec<Entry>) -> Self {
-        let mut before = self.and_then(entries);
-        before.lose_holder();
-        Self { attempts: 0, last: Seq(0), closed: false, ..before }
-    }
-
-    fn note_holder(&mut self, agent: AgentId, seq: Seq, event: &AgentEvent) {
-        match event {
-            AgentEvent::Started(_) => {
-                self.lose_holder();
-                self.holder = Some((agent, seq));
-            }
-            // Whoever says what was used counts those before it, too.
-            AgentEvent::Released(_) | AgentEvent::Outcome(_) => {
-                self.holder = None;
-                self.unanswered = 0;
-            }
-            // By one that was to begin or to end it, the generation is closed.
-            AgentEvent::Unreadable(unreadable) => match unreadable.kind {
-                EventKind::Started | EventKind::Released | EventKind::Outcome => self.holder = None,
-                EventKind::Tool | EventKind::Step => {}
-            },
-            AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => {}
-        }
-    }
-
-    /// Nothing more will be heard of who had it. What it had announced was no call of a model.
-    fn lose_holder(&mut self) {
-        if self.holder.take().is_some() && self.interrupted.is_none() {
-            self.unanswered = self.unanswered.saturating_add(1);
-        }
-    }
-
-    /// Who began last and has not ended, and where that stands.
-    #[must_use]
-    pub const fn holder(&self) -> Option<&(AgentId, Seq)> {
-        self.holder.as_ref()
+        let before = self.and_then(entries);
+        Self { fold: before.fold.before_the_next(), ..before }
     }
 
     /// Calls of models that were most likely sent and never answered, by those who had the task and died.
     #[must_use]
     pub fn unanswered(&self) -> u32 {
-        let last = self.holder.is_some() && self.interrupted.is_none();
-        self.unanswered.saturating_add(u32::from(last))
+        self.fold.unanswered()
     }
 
-    fn apply(&mut self, event: AgentEvent) {
+    fn apply(&mut self, event: AgentEvent, lasting: bool) {
         match event {
-            AgentEvent::Started(_) => self.attempts += 1,
-            AgentEvent::ToolStarted(begun) => self.interrupted = Some(begun),
-            AgentEvent::Step(step) => {
-                // Only a tool with lasting effect is announced under a key before it runs.
-                let announced = self.interrupted.take();
-                let lasting = announced.is_some_and(|begun| !begun.idempotency_key.is_empty());
-                self.push(step, lasting);
-            }
+            AgentEvent::Started(_) | AgentEvent::ToolStarted(_) | AgentEvent::Unreadable(_) => {}
+            AgentEvent::Step(step) => self.push(step, lasting),
             AgentEvent::Released(released) => {
                 self.usage += released.usage;
                 if released.parked {
                     // The run has counted it: what comes after is counted by itself.
                     self.usage = Usage::default();
-                    self.closed = true;
                 }
             }
-            AgentEvent::Outcome(outcome) => {
-                self.usage = Usage::default();
-                self.ended_before = Some(outcome);
-                self.closed = true;
-            }
-            AgentEvent::Unreadable(unreadable) => self.pass_over(unreadable),
-        }
-    }
-
-    /// Takes note of an entry that cannot be read. Whoever decides closes the generation by one that was to begin or to
-    /// end it. A step is taken anew after the last one that can be read, unless a call with lasting effect may have been
-    /// announced.
-    fn pass_over(&mut self, unreadable: Unreadable) {
-        match unreadable.kind {
-            EventKind::Started | EventKind::Released | EventKind::Outcome => self.closed = true,
-            EventKind::Tool => self.announced_unreadably = Some(unreadable.why),
-            EventKind::Step => self.announced_unreadably = None,
+            AgentEvent::Outcome(_) => self.usage = Usage::default(),
         }
     }
 
     /// Why it is not known which tool was begun last, if that is so.
     #[must_use]
     pub fn announced_unreadably(&self) -> Option<&str> {
-        self.announced_unreadably.as_deref()
+        self.fold.announced_unreadably()
     }
 
     /// Adds a step that is in the record. `lasting`: it may have changed something outside.
     pub fn push(&mut self, step: Step, lasting: bool) {
         self.usage += usage_of(&step);
-        self.announced_unreadably = None;
+        self.fold.took_step(step.number);
         for call in step.calls.iter().filter(|call| !call.aside) {
             self.sent.truncate(usize::try_from(call.same_messages).unwrap_or(usize::MAX));
             self.sent.extend(call.messages.iter().cloned());
@@ -219,31 +158,31 @@ impl History {
     /// The step to be taken next, from 1.
     #[must_use]
     pub fn next_step(&self) -> u32 {
-        self.steps.last().map_or(1, |step| step.number.saturating_add(1))
+        self.fold.last_step().saturating_add(1)
     }
 
     /// The try that would come next, from 1.
     #[must_use]
     pub fn next_attempt(&self) -> Attempt {
-        Attempt(self.attempts).next()
+        self.fold.next_attempt()
     }
 
     /// The last position in the record that was folded.
     #[must_use]
     pub const fn last(&self) -> Seq {
-        self.last
+        self.fold.last()
     }
 
     /// Whether the outcome is in the record: nobody may go on.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
-        self.closed
+        self.fold.is_closed()
     }
 
     /// The good end that an earlier generation came to after it had been closed: nothing is left to be done.
     #[must_use]
     pub fn ended_before(&self) -> Option<Outcome> {
-        let ended = self.ended_before.as_ref().filter(|outcome| outcome.ending.is_success())?;
+        let ended = self.fold.ended().filter(|outcome| outcome.ending.is_success())?;
         Some(Outcome { usage: Usage::default(), ..ended.clone() })
     }
 
@@ -262,7 +201,7 @@ impl History {
     /// The call that was begun and whose end nobody recorded.
     #[must_use]
     pub const fn begun(&self) -> Option<&ToolStarted> {
-        self.interrupted.as_ref()
+        self.fold.begun()
     }
 
     /// The step that did the very same with a known end, nothing having changed since.

@@ -1,7 +1,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_bus::Bus;
+use std::time::Instant;
+
+use muster_bus::{Bus, RecordFilter};
+use muster_journal::JournalStep;
 use muster_shared::flow::ObservationStatus;
-use muster_shared::ids::{AgentId, Role};
+use muster_shared::ids::{AgentId, Role, Seq};
+use muster_shared::run::{Entry, RecordEvent};
 use serde_json::json;
 
 use super::*;
@@ -28,19 +32,33 @@ async fn whoever_starts_takes_nothing_for_its_own_that_it_has_not_read() {
     let JournalOpening::Ours(opened) = opened else { panic!("the task is new") };
     let (mut first, _) = *opened;
     // What the second slot read before the first wrote its step.
-    let read = History::fold(first.place.entries(Seq(0)).await.unwrap());
-    let place = TaskAssignment::new(bus.record(), offer.run, key.clone(), patience);
-    let ownership = Arc::new(TaskOwnership::new(place.clone()));
-    let mut second = Journal { place, encoding: offer.encoding, last: read.last(), ownership };
+    let second = Journal::new(bus.record(), &offer, &starter("second", 2), patience);
+    let reading = second.place.journal().open(begin(&offer, &starter("second", 2)), second.place.now());
+    let JournalStep::Read(reading) = reading else { panic!("it was given out before: {reading:?}") };
+    let read = entries(&bus, &offer).await;
+    let beginning = reading.read(&mut second.place.journal(), Ok(read), second.place.now());
+    assert!(matches!(beginning, JournalStep::Append(_)), "{beginning:?}");
     let taken = step(1, "corpus.search", json!({"query": 1}), ObservationStatus::Success);
     first.append(&AgentEvent::Step(taken)).await.unwrap();
-    let begun = second.append(&started(&read, &starter("second", 2))).await;
-    assert!(matches!(begun, Err(JournalError::Lost)), "{begun:?}");
+    second.place.carry_out(beginning).await.unwrap();
 
-    let opened = Journal::open(bus.record(), &offer, &starter("second", 2), patience).await.unwrap();
-    let JournalOpening::Ours(opened) = opened else { panic!("the task is open") };
-    let (_, history) = *opened;
+    let after: Vec<Option<u32>> = entries(&bus, &offer).await.iter().map(after_step).collect();
+    assert_eq!(after, [Some(0), None, Some(1)], "it did not begin by what it had read first");
+    let history = History::of(second.place.journal().take_found());
     assert_eq!(history.next_step(), 2, "it goes on after the step that was journaled");
+}
+
+async fn entries(bus: &Bus, offer: &TaskOffered) -> Vec<Entry> {
+    let TaskOffered { run, task, generation, .. } = offer;
+    let filter = RecordFilter::Task { run: *run, task: task.clone(), generation: *generation };
+    bus.record().read(&filter, Seq(0)).await.unwrap()
+}
+
+fn after_step(entry: &Entry) -> Option<u32> {
+    match &entry.event {
+        RecordEvent::Agent(_, AgentEvent::Started(started)) => Some(started.after_step),
+        RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+    }
 }
 
 /// A server that was killed gives out the same delivery again, word for word: what the first slot wrote when it began is
@@ -61,8 +79,7 @@ async fn whoever_begins_by_the_same_delivery_takes_the_task_over_and_the_other_a
     let ownership = first.ownership();
     assert_eq!(ownership.holds().await, Ok(()));
     let mut second = open().await;
-    let entries = second.place.entries(Seq(0)).await.unwrap();
-    assert_eq!(entries.len(), 2, "both said that they begin");
+    assert_eq!(entries(&bus, &offer).await.len(), 2, "both said that they begin");
 
     // It looks once it cannot be sure any more.
     let begun = Instant::now();

@@ -1,68 +1,153 @@
-//! One generation of one task in the record, as the agent that works on it reads it.
+//! One generation of one task in the record, as the agent that works on it reads and writes it: carries out what its
+//! journal asks for.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use muster_bus::{BusError, Record, RecordFilter};
-use muster_shared::backoff::Backoff;
-use muster_shared::ids::{Generation, RunId, Seq};
-use muster_shared::run::{AgentEvent, AgentKey, Entry};
+use muster_bus::{AppendError, BusError, Record, RecordFilter};
+use muster_journal::{
+    AppendEvent, Appended, AskWhoHolds, Holder, Journal, JournalFailure, JournalStep, Moment, Newest,
+    ReadTask, Unanswered,
+};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq};
+use muster_shared::run::{AgentKey, Entry};
+use muster_shared::wire::Encoding;
 
 use super::journal::JournalError;
 
-/// The first wait after a read or write that failed; it doubles up to [`MAX_PAUSE`].
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// Short, so that whoever was cut off writes what it has before somebody else is given its task.
-pub(super) const MAX_PAUSE: Duration = Duration::from_millis(250);
-
 /// One generation of one task, and who works on it.
-#[derive(Clone)]
 pub(super) struct TaskAssignment {
-    pub(super) record: Record,
-    pub(super) run: RunId,
-    pub(super) key: AgentKey,
-    /// How long a bus that cannot be reached is waited for.
-    pub(super) patience: Duration,
+    record: Record,
+    run: RunId,
+    key: AgentKey,
+    encoding: Encoding,
+    since: Instant,
+    journal: Mutex<Journal<Entry>>,
 }
 
 impl TaskAssignment {
-    pub(super) const fn new(record: Record, run: RunId, key: AgentKey, patience: Duration) -> Self {
-        Self { record, run, key, patience }
+    /// The journal of a task that waits so long for a bus that cannot be reached.
+    pub(super) fn new(
+        record: Record,
+        run: RunId,
+        key: AgentKey,
+        encoding: Encoding,
+        patience: Duration,
+    ) -> Self {
+        let (since, connections) = (Instant::now(), record.connections());
+        let now = Moment { at: Duration::ZERO, connections };
+        let journal = Mutex::new(Journal::new(key.clone(), patience, now));
+        Self { record, run, key, encoding, since, journal }
     }
 
-    /// Whether what somebody wrote about the task, after our last word, ends our part in it.
-    pub(super) fn ends_part(&self, key: &AgentKey, written: &AgentEvent) -> bool {
-        written.kind().is_decided_upon() || key.agent != self.key.agent
+    pub(super) fn now(&self) -> Moment {
+        Moment { at: self.since.elapsed(), connections: self.record.connections() }
     }
 
-    /// What was written about this generation after a position.
-    pub(super) async fn entries(&self, after: Seq) -> Result<Vec<Entry>, JournalError> {
-        self.entries_of(self.key.generation, after).await
+    /// Never held while something is waited for.
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal<Entry>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) async fn entries_of(
-        &self,
-        generation: Generation,
-        after: Seq,
-    ) -> Result<Vec<Entry>, JournalError> {
-        let filter = RecordFilter::Task { run: self.run, task: self.key.task.clone(), generation };
-        let begun = Instant::now();
-        let (backoff, mut failures) = (Backoff::new(PAUSE, MAX_PAUSE), 0_u32);
+    /// Carries out what the journal asks for, to its end.
+    pub(super) async fn carry_out(&self, mut step: JournalStep<'_>) -> Result<(), JournalError> {
+        let mut failed = None;
         loop {
-            match self.record.read(&filter, after).await {
-                Ok(entries) => return Ok(entries),
-                Err(error) => self.may_wait(error, begun)?,
-            }
-            failures = failures.saturating_add(1);
-            tokio::time::sleep(backoff.after(failures)).await;
+            step = match step {
+                JournalStep::Read(step) => {
+                    let entries = self.read(&step).await.map_err(|error| unanswered(error, &mut failed));
+                    step.read(&mut self.journal(), entries, self.now())
+                }
+                JournalStep::Append(step) => {
+                    let appended = self.append(&step, &mut failed).await;
+                    step.went(&mut self.journal(), appended, self.now())
+                }
+                JournalStep::AskWhoHolds(step) => {
+                    let holder =
+                        self.holder(&step).await.map_err(|error| unanswered(error, &mut failed));
+                    step.told(&mut self.journal(), holder, self.now())
+                }
+                JournalStep::AskNewest(step) => {
+                    let newest = self.newest().await.map_err(|error| unanswered(error, &mut failed));
+                    step.told(&mut self.journal(), newest, self.now())
+                }
+                JournalStep::Wait(pause) => {
+                    if let Some(error) = failed.take() {
+                        tracing::debug!(%error, "the record cannot be reached; trying again");
+                    }
+                    tokio::time::sleep(pause.time).await;
+                    pause.over(self.now())
+                }
+                JournalStep::Done(done) => return done.map_err(|failure| self.error(failure, failed)),
+            };
         }
     }
 
-    /// Whether an attempt may be repeated.
-    pub(super) fn may_wait(&self, error: BusError, begun: Instant) -> Result<(), JournalError> {
-        if error.is_transient() && begun.elapsed() < self.patience {
-            tracing::debug!(%error, "the record cannot be reached; trying again");
-            return Ok(());
-        }
-        Err(JournalError::Bus(error))
+    async fn read(&self, step: &ReadTask<'_>) -> Result<Vec<Entry>, BusError> {
+        let (run, task, generation) = (self.run, self.key.task.clone(), step.generation);
+        self.record.read(&RecordFilter::Task { run, task, generation }, step.after).await
     }
+
+    async fn append(&self, step: &AppendEvent<'_>, failed: &mut Option<BusError>) -> Appended {
+        let Self { record, run, key, encoding, .. } = self;
+        match record.append_agent(*run, key, step.after, step.event(), *encoding).await {
+            Ok(seq) => Appended::Stored(seq),
+            Err(AppendError::Conflict) => Appended::Conflict,
+            Err(AppendError::Ambiguous { .. }) => Appended::Ambiguous,
+            Err(AppendError::TooLarge { bytes, most }) => Appended::TooLarge { bytes, most },
+            Err(AppendError::Bus(error)) => Appended::Failed(unanswered(error, failed)),
+        }
+    }
+
+    async fn holder(&self, AskWhoHolds { agent, since, .. }: &AskWhoHolds) -> Result<Holder, BusError> {
+        let was_taken_from = self.record.was_taken_from(self.run, (&self.key.task, agent), *since).await?;
+        Ok(Holder { was_taken_from, is_registered: self.record.is_registered(agent).await? })
+    }
+
+    async fn newest(&self) -> Result<Newest, BusError> {
+        let AgentKey { task, generation, .. } = &self.key;
+        let last = self.record.last_place(self.run, task, *generation);
+        let offered = async {
+            match self.record.newest_offer(self.run, task).await {
+                // The fence of the generation still keeps two agents apart.
+                Err(error) if !error.is_transient() => {
+                    tracing::warn!(%error, "it cannot be told whether an offer was made again");
+                    Ok(None)
+                }
+                offered => offered,
+            }
+        };
+        let (last, offered): (Option<Seq>, Option<Generation>) = futures::try_join!(last, offered)?;
+        Ok(Newest { last, offered })
+    }
+
+    fn error(&self, failure: JournalFailure, failed: Option<BusError>) -> JournalError {
+        let timed_out = || {
+            let (what, limit) = ("a write to the record".to_owned(), self.journal().patience());
+            BusError::TimedOut { what, limit }
+        };
+        match failure {
+            JournalFailure::Lost => JournalError::Lost,
+            JournalFailure::Closed => JournalError::Closed,
+            JournalFailure::LeftTo(agent) => {
+                self.say_left_to(&agent);
+                JournalError::Lost
+            }
+            JournalFailure::TooLarge { bytes, most } => JournalError::TooLarge { bytes, most },
+            JournalFailure::Unreachable => JournalError::Bus(failed.unwrap_or_else(timed_out)),
+            JournalFailure::TimedOut => JournalError::Bus(timed_out()),
+        }
+    }
+
+    fn say_left_to(&self, agent: &AgentId) {
+        let (run, task) = (self.run, &self.key.task);
+        tracing::info!(%run, %task, %agent, "given out again, but who has it lives: left to it");
+    }
+}
+
+/// Keeps why an answer did not come.
+fn unanswered(error: BusError, failed: &mut Option<BusError>) -> Unanswered {
+    let is_transient = error.is_transient();
+    *failed = Some(error);
+    Unanswered { is_transient }
 }

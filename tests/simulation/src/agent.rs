@@ -1,18 +1,19 @@
 //! An agent: takes tasks, journals each step, writes the outcome, and settles with its queue.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
-use muster_shared::flow::{Ending, ObservationStatus, Outcome, Usage};
-use muster_shared::ids::{AgentId, Queue, Role, Seq};
+use muster_journal::{Begin, Journal, JournalFailure, JournalStep};
+use muster_shared::flow::{Awaited, Ending, ObservationStatus, Outcome, Step, Usage};
+use muster_shared::ids::{AgentId, Queue, Role};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, EventKind, Released, ToolStarted, Unreadable};
 use muster_shared::wire::{ControlMessage, Profile};
 
-use crate::Sabotage;
 use crate::agenda::Time;
 use crate::io::{Io, Note};
-use crate::job::{Interrupt, Job, Stage, ms, read};
-use crate::journal::{Journal, Look, idempotency_key};
+use crate::job::{Course, Doing, Interrupt, Job, Stage, answered, idempotency_key, ms, request};
 use crate::messages::{Answer, Item, Line, Request, Taken};
 use crate::process::Process;
 use crate::products;
@@ -20,12 +21,8 @@ use crate::queue::ACK_WAIT;
 
 /// How often the queue is told that a task is worked on.
 const PROGRESS: Time = ACK_WAIT / 3;
-/// How long ago the record may have said that a task is ours, before a model is asked without looking again.
-pub(crate) const LOOK_AFTER: Time = ACK_WAIT / 2;
-/// How long a write is tried.
-const PATIENCE: Time = 30_000;
-/// How often a task is looked up anew when somebody wrote in between.
-const OPENINGS: u32 = 3;
+/// How long a bus that cannot be reached is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN: Time = 2_000;
 /// Until when those that are deaf take nothing that is offered to them by name: faults end about then too.
@@ -76,114 +73,116 @@ impl Agent {
         let beat = io.wake(PROGRESS);
         let deadline = io.wake(ms(offer.deadline.since(io.clock)));
         self.calls.extend([(beat, slot), (deadline, slot)]);
+        let begin = Begin {
+            continues: offer.continues,
+            delivered: u64::from(taken.delivered),
+            ack: format!("{}.{}", taken.item, io.time),
+            pid: 0,
+            host: String::new(),
+        };
+        let mut journal = Journal::new(key.clone(), PATIENCE, io.moment());
+        let step = journal.open(begin, io.moment());
         self.slots[slot] = Some(Job {
             item: taken.item,
-            taken: io.time,
             key,
-            journal: Journal::default(),
-            stage: Stage::Opening,
+            journal,
+            course: Course::default(),
+            stage: Stage::Acting,
             awaited: 0,
             beat,
             deadline,
-            openings: 0,
-            confirmed: io.time,
             interrupt: None,
             offer,
         });
-        // A task given out for the first time is taken for new; the fence tells when it is not.
-        if taken.delivered <= 1 {
-            self.start(slot, io);
-        } else {
-            self.open(slot, io);
-        }
+        self.carry_out(slot, Doing::Opening, step, io);
     }
 
-    fn open(&mut self, slot: usize, io: &mut Io<'_>) {
+    /// Asks what the journal needs, or goes on where it needs nothing more.
+    fn carry_out(&mut self, slot: usize, doing: Doing, step: JournalStep<'static>, io: &mut Io<'_>) {
         let Some(job) = self.slots[slot].as_mut() else { return };
-        job.openings += 1;
-        if job.openings > OPENINGS {
-            return self.free(slot, io);
-        }
-        job.stage = Stage::Opening;
-        job.awaited = io.ask(read(job, Seq(0)));
+        job.awaited = match step {
+            JournalStep::Done(done) => return self.done(slot, doing, done, io),
+            JournalStep::Wait(pause) => {
+                let token = io.wake(ms(pause.time));
+                job.stage = Stage::Journal { doing, step: JournalStep::Wait(pause) };
+                token
+            }
+            step => {
+                let Some(request) = request(job, &step) else { return };
+                job.stage = Stage::Journal { doing, step };
+                io.ask(request)
+            }
+        };
         self.calls.insert(job.awaited, slot);
     }
 
-    fn start(&mut self, slot: usize, io: &mut Io<'_>) {
+    /// What the journal waits for is there, or does not come in time.
+    fn heard_for_journal(&mut self, slot: usize, answer: Option<Answer>, io: &mut Io<'_>) {
+        let Some(job) = self.slots[slot].as_mut() else { return };
+        match std::mem::replace(&mut job.stage, Stage::Acting) {
+            Stage::Journal { doing, step } => {
+                let step = answered(&mut job.journal, &doing, step, answer, io);
+                self.carry_out(slot, doing, step, io);
+            }
+            other @ (Stage::Thinking | Stage::Acting) => job.stage = other,
+        }
+    }
+
+    fn done(
+        &mut self,
+        slot: usize,
+        doing: Doing,
+        done: Result<(), JournalFailure>,
+        io: &mut Io<'_>,
+    ) {
+        let Some(job) = self.slots[slot].as_mut() else { return };
+        match done {
+            Ok(()) => match doing {
+                Doing::Opening => {
+                    job.course = Course::of(&job.journal.take_found());
+                    self.begun(slot, io);
+                }
+                Doing::Writing(event) => self.written(slot, &event, io),
+                Doing::Looking => self.ask(slot, io),
+            },
+            Err(JournalFailure::Closed) => self.settle(slot, io),
+            Err(JournalFailure::Lost | JournalFailure::LeftTo(_)) => self.free(slot, io),
+            Err(
+                JournalFailure::TooLarge { .. } | JournalFailure::Unreachable | JournalFailure::TimedOut,
+            ) => self.give_back(slot, UNWRITTEN, io),
+        }
+    }
+
+    /// An earlier generation may have come to a good end after it had been closed: nothing is left to be done.
+    fn begun(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
-        let started = job.journal.started(job.item, job.taken);
-        self.write(slot, started, io);
+        match job.course.fold.ended().filter(|outcome| outcome.ending.is_success()).cloned() {
+            Some(outcome) => {
+                let outcome = Outcome { usage: Usage::default(), ..outcome };
+                self.write(slot, AgentEvent::Outcome(outcome), io);
+            }
+            None => self.go_on(slot, io),
+        }
     }
 
     fn write(&mut self, slot: usize, event: AgentEvent, io: &mut Io<'_>) {
-        self.try_write(slot, event, io.time, io);
-    }
-
-    fn try_write(&mut self, slot: usize, event: AgentEvent, since: Time, io: &mut Io<'_>) {
-        let Some(job) = self.slots[slot].as_mut() else { return };
-        if io.time.saturating_sub(since) > PATIENCE {
-            let back = Request::Back {
-                line: Line::Tasks(job.offer.queue.clone()),
-                item: job.item,
-                after: UNWRITTEN,
-            };
-            io.ask(back);
-            return self.free(slot, io);
-        }
-        let (run, key, after) = (job.offer.run, job.key.clone(), job.journal.last);
-        job.awaited = io.ask(Request::Report { run, key, after, event: event.clone() });
-        job.stage = Stage::Writing { event, since, sent: io.time, looking: false };
-        self.calls.insert(job.awaited, slot);
-    }
-
-    fn heard_of_write(&mut self, slot: usize, answer: Option<Answer>, io: &mut Io<'_>) {
-        let Some(job) = self.slots[slot].as_mut() else { return };
-        let Stage::Writing { event, since, sent, looking } =
-            std::mem::replace(&mut job.stage, Stage::Opening)
-        else {
-            return;
-        };
-        match answer {
-            Some(Answer::Appended { last, .. }) => {
-                job.journal.last = last;
-                job.confirmed = sent;
-                self.written(slot, &event, io);
-            }
-            Some(Answer::Entries(entries)) if looking => {
-                match job.journal.look(&entries, &job.key, Some(&event)) {
-                    Look::Landed => {
-                        job.confirmed = sent;
-                        self.written(slot, &event, io);
-                    }
-                    Look::Missing => self.try_write(slot, event, since, io),
-                    Look::Lost if matches!(event, AgentEvent::Started(_)) => self.open(slot, io),
-                    Look::Lost => self.free(slot, io),
-                }
-            }
-            // A conflict, or nobody knows what became of it.
-            _ => {
-                job.awaited = io.ask(read(job, job.journal.last));
-                job.stage = Stage::Writing { event, since, sent: io.time, looking: true };
-                self.calls.insert(job.awaited, slot);
-            }
-        }
+        let Some(job) = &self.slots[slot] else { return };
+        let step = job.journal.append(Cow::Owned(event.clone()), io.moment());
+        self.carry_out(slot, Doing::Writing(event), step, io);
     }
 
     fn written(&mut self, slot: usize, event: &AgentEvent, io: &mut Io<'_>) {
         let Some(job) = self.slots[slot].as_mut() else { return };
-        job.journal.note(event);
+        job.course.fold.note(&job.key, job.journal.last(), event);
         match event {
             AgentEvent::Started(_) | AgentEvent::Step(_) => self.go_on(slot, io),
+            AgentEvent::ToolStarted(tool) if tool.idempotency_key.is_empty() => self.chosen(slot, io),
             AgentEvent::ToolStarted(tool) => {
                 io.note(Note::ToolRan { key: tool.idempotency_key.clone() });
                 self.act(slot, io);
             }
             AgentEvent::Released(Released { parked: true, .. }) => self.settle(slot, io),
-            AgentEvent::Released(_) => {
-                let line = Line::Tasks(job.offer.queue.clone());
-                io.ask(Request::Back { line, item: job.item, after: 0 });
-                self.free(slot, io);
-            }
+            AgentEvent::Released(_) => self.give_back(slot, 0, io),
             AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) => self.settle(slot, io),
         }
     }
@@ -191,6 +190,12 @@ impl Agent {
     fn settle(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
         io.ask(Request::Done { line: Line::Tasks(job.offer.queue.clone()), item: job.item });
+        self.free(slot, io);
+    }
+
+    fn give_back(&mut self, slot: usize, after: Time, io: &mut Io<'_>) {
+        let Some(job) = &self.slots[slot] else { return };
+        io.ask(Request::Back { line: Line::Tasks(job.offer.queue.clone()), item: job.item, after });
         self.free(slot, io);
     }
 
@@ -206,24 +211,38 @@ impl Agent {
         if job.interrupt.is_some() {
             return self.conclude(slot, io);
         }
-        if let Some(step) = job.journal.interrupted_step() {
-            return self.write(slot, AgentEvent::Step(step), io);
+        if let Some(begun) = job.course.fold.begun().cloned() {
+            return self.finish_begun(slot, begun, io);
         }
-        if io.time.saturating_sub(job.confirmed) > LOOK_AFTER {
-            job.stage = Stage::Checking { sent: io.time };
-            job.awaited = io.ask(read(job, job.journal.last));
-            self.calls.insert(job.awaited, slot);
-            return;
-        }
-        let step = job.journal.steps + 1;
+        let look = job.journal.look(io.moment());
+        self.carry_out(slot, Doing::Looking, look, io);
+    }
+
+    /// What a tool did that was begun and not ended is not known, so it does not run again. An answer that was kept alone is
+    /// gone on from.
+    fn finish_begun(&mut self, slot: usize, begun: ToolStarted, io: &mut Io<'_>) {
+        let Some(job) = &self.slots[slot] else { return };
+        let ToolStarted { step, idempotency_key } = begun;
+        let answered = job.offer.answered.as_ref().filter(|answered| answered.step == step.number);
+        let status = match answered {
+            Some(_) => ObservationStatus::Success,
+            None if idempotency_key.is_empty() => return self.chosen(slot, io),
+            None => ObservationStatus::Timeout,
+        };
+        let observation = products::step(step.number, Some(status)).observation;
+        self.write(slot, AgentEvent::Step(Step { observation, ..step }), io);
+    }
+
+    fn ask(&mut self, slot: usize, io: &mut Io<'_>) {
+        let Some(job) = self.slots[slot].as_mut() else { return };
+        let (step, uncounted) = (job.course.fold.last_step() + 1, job.course.uncounted());
         // No call is made that the budget does not allow.
-        if job.offer.budget.model_calls.is_some_and(|most| u64::from(step) > most) {
-            let steps = job.journal.steps;
-            let ended = products::ended(Ending::BudgetExhausted, None, steps, steps);
+        if job.offer.budget.model_calls.is_some_and(|most| u64::from(uncounted) >= most) {
+            let ended = products::ended(Ending::BudgetExhausted, None, uncounted, uncounted);
             return self.write(slot, AgentEvent::Outcome(ended), io);
         }
         let (run, task, generation) = (job.offer.run, job.offer.task.clone(), job.offer.generation);
-        io.note(Note::Asked { run, task, generation, step, known: job.journal.last });
+        io.note(Note::Asked { run, task, generation, step, known: job.journal.last() });
         job.stage = Stage::Thinking;
         let (least, most) = if io.random.chance(50) { (5_000, 40_000) } else { (50, 2_000) };
         let time = io.random.between(least, most);
@@ -231,21 +250,28 @@ impl Agent {
         self.calls.insert(job.awaited, slot);
     }
 
+    /// What the task waits for in the step being taken, if it does.
+    fn waits(&self, slot: usize) -> Option<Awaited> {
+        let job = self.slots[slot].as_ref()?;
+        let step = job.course.fold.last_step() + 1;
+        products::wait(self.seed, &job.offer).filter(|awaited| awaited.step == step)
+    }
+
     fn answered(&mut self, slot: usize, io: &mut Io<'_>) {
+        let waits = self.waits(slot);
         let Some(job) = &self.slots[slot] else { return };
-        let step = job.journal.steps + 1;
-        if let Some(awaited) = products::wait(self.seed, &job.offer).filter(|awaited| awaited.step == step) {
-            let Outcome { usage, .. } = products::ended(Ending::Cancelled, None, job.journal.steps, step);
-            let wait = Some(Box::new(awaited));
-            let waits = Released { reason: "it waits".to_owned(), parked: true, usage, wait };
-            return self.write(slot, AgentEvent::Released(waits), io);
+        let (step, uncounted) = (job.course.fold.last_step() + 1, job.course.uncounted());
+        if waits.is_some() {
+            // So that whoever goes on need not ask the model again.
+            let kept = ToolStarted { step: products::step(step, None), idempotency_key: String::new() };
+            return self.write(slot, AgentEvent::ToolStarted(kept), io);
         }
         if step > products::steps(self.seed, &job.offer) {
             if products::is_nonsense(self.seed, &job.offer) {
                 let nonsense = Unreadable { kind: EventKind::Outcome, why: "it is nonsense".to_owned() };
                 return self.write(slot, AgentEvent::Unreadable(nonsense), io);
             }
-            let outcome = products::outcome(self.seed, &job.offer, job.journal.steps);
+            let outcome = products::outcome(self.seed, &job.offer, uncounted);
             return self.write(slot, AgentEvent::Outcome(outcome), io);
         }
         if products::is_lasting(self.seed, &job.offer, step) {
@@ -254,6 +280,23 @@ impl Agent {
             return self.write(slot, AgentEvent::ToolStarted(begun), io);
         }
         self.act(slot, io);
+    }
+
+    /// The model's answer is in the record, and nothing of it is done.
+    fn chosen(&mut self, slot: usize, io: &mut Io<'_>) {
+        let waits = self.waits(slot);
+        let Some(job) = &self.slots[slot] else { return };
+        match waits {
+            Some(awaited) if job.interrupt.is_none() => {
+                let uncounted = job.course.uncounted();
+                let Outcome { usage, .. } =
+                    products::ended(Ending::Cancelled, None, uncounted, uncounted + 1);
+                let wait = Some(Box::new(awaited));
+                let waits = Released { reason: "it waits".to_owned(), parked: true, usage, wait };
+                self.write(slot, AgentEvent::Released(waits), io);
+            }
+            Some(_) | None => self.act(slot, io),
+        }
     }
 
     fn act(&mut self, slot: usize, io: &mut Io<'_>) {
@@ -269,22 +312,8 @@ impl Agent {
 
     fn acted(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
-        let step = products::step(job.journal.steps + 1, Some(ObservationStatus::Success));
+        let step = products::step(job.course.fold.last_step() + 1, Some(ObservationStatus::Success));
         self.write(slot, AgentEvent::Step(step), io);
-    }
-
-    fn checked(&mut self, slot: usize, sent: Time, answer: Option<Answer>, io: &mut Io<'_>) {
-        let Some(job) = self.slots[slot].as_mut() else { return };
-        match answer {
-            Some(Answer::Entries(entries)) => match job.journal.look(&entries, &job.key, None) {
-                Look::Lost => self.free(slot, io),
-                Look::Landed | Look::Missing => {
-                    job.confirmed = sent;
-                    self.go_on(slot, io);
-                }
-            },
-            _ => self.go_on(slot, io),
-        }
     }
 
     /// Ends a task before its time. What is being written is left: the fence sorts out whether it lands.
@@ -294,14 +323,14 @@ impl Agent {
             return;
         }
         let concludes = match &job.stage {
-            Stage::Opening => true,
-            Stage::Writing { event, .. } => match event {
+            Stage::Journal { doing: Doing::Opening, .. } => true,
+            Stage::Journal { doing: Doing::Writing(event), .. } => match event {
                 // These are written to the end, and end the task themselves.
                 AgentEvent::Outcome(_) | AgentEvent::Unreadable(_) | AgentEvent::Released(_) => return,
                 AgentEvent::Started(_) => true,
                 AgentEvent::ToolStarted(_) | AgentEvent::Step(_) => false,
             },
-            Stage::Checking { .. } | Stage::Thinking | Stage::Acting => false,
+            Stage::Journal { doing: Doing::Looking, .. } | Stage::Thinking | Stage::Acting => false,
         };
         job.interrupt = Some(why);
         if !concludes {
@@ -311,8 +340,8 @@ impl Agent {
 
     fn conclude(&mut self, slot: usize, io: &mut Io<'_>) {
         let Some(job) = &self.slots[slot] else { return };
-        let ended =
-            |ending| -> Outcome { products::ended(ending, None, job.journal.steps, job.journal.steps) };
+        let uncounted = job.course.uncounted();
+        let ended = |ending| -> Outcome { products::ended(ending, None, uncounted, uncounted) };
         let event = match job.interrupt {
             Some(Interrupt::Release) => released("the agent stops", false, Usage::default()),
             // What a generation used that ends without an outcome is told with this.
@@ -349,24 +378,7 @@ impl Process for Agent {
         if job.awaited != call {
             return;
         }
-        match &job.stage {
-            Stage::Opening => match answer {
-                Some(Answer::Entries(entries)) => {
-                    job.journal = Journal::fold(&entries);
-                    if io.is_sabotaged(Sabotage::HistoryUnread) {
-                        job.journal.forget_steps();
-                    }
-                    if job.journal.is_closed() { self.settle(slot, io) } else { self.start(slot, io) }
-                }
-                _ => self.open(slot, io),
-            },
-            Stage::Writing { .. } => self.heard_of_write(slot, answer, io),
-            Stage::Checking { sent } => {
-                let sent = *sent;
-                self.checked(slot, sent, answer, io);
-            }
-            Stage::Thinking | Stage::Acting => {}
-        }
+        self.heard_for_journal(slot, answer, io);
     }
 
     fn woke(&mut self, token: u64, io: &mut Io<'_>) {
@@ -382,7 +394,7 @@ impl Process for Agent {
             match job.stage {
                 Stage::Thinking => self.answered(slot, io),
                 Stage::Acting => self.acted(slot, io),
-                Stage::Opening | Stage::Writing { .. } | Stage::Checking { .. } => {}
+                Stage::Journal { .. } => self.heard_for_journal(slot, None, io),
             }
         }
     }

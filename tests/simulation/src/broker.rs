@@ -1,10 +1,12 @@
 //! The broker: a record with fences, work queues, leases and timers. What it acknowledges survives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use muster_journal::{Holder, Newest};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
+use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
@@ -33,6 +35,10 @@ pub(crate) struct Broker {
     fences: BTreeMap<Fence, Seq>,
     lines: BTreeMap<Line, WorkQueue>,
     leases: BTreeMap<Life, Time>,
+    /// The generation of each task that was offered last.
+    offered: BTreeMap<(RunId, TaskId), Generation>,
+    /// The agents that say of themselves that they live.
+    present: BTreeSet<AgentId>,
     items: u64,
     sabotage: Option<Sabotage>,
 }
@@ -80,6 +86,15 @@ impl Broker {
             Request::ReadTask { run, task, generation, after } => {
                 Handled::answer(Answer::Entries(self.read_task(run, &task, generation, after)))
             }
+            Request::WhoHolds { run, task, agent, since } => Handled::answer(Answer::Holder(Holder {
+                was_taken_from: self.was_taken_from(run, &task, &agent, since),
+                is_registered: self.present.contains(&agent),
+            })),
+            Request::Newest { run, task, generation } => {
+                let offered = self.offered.get(&(run, task.clone())).copied();
+                let last = self.fences.get(&Fence::Task(run, task, generation)).copied();
+                Handled::answer(Answer::Newest(Newest { last, offered }))
+            }
             Request::Orphans => Handled::answer(Answer::Runs(self.orphans(from, now))),
             Request::Renew => {
                 self.leases.insert(from, now + LEASE);
@@ -123,6 +138,30 @@ impl Broker {
             }
             Request::Control(message) => Handled { control: Some(message), ..Handled::done() },
         }
+    }
+
+    /// An agent says that it lives.
+    pub(crate) fn enter(&mut self, agent: AgentId) {
+        self.present.insert(agent);
+    }
+
+    /// An agent left, or has said nothing for too long.
+    pub(crate) fn forget(&mut self, agent: &AgentId) {
+        self.present.remove(agent);
+    }
+
+    fn was_taken_from(&self, run: RunId, wanted: &TaskId, from: &AgentId, since: Seq) -> bool {
+        let after = usize::try_from(since.0).unwrap_or(usize::MAX).min(self.log.len());
+        let takes = |event: &RunEvent| match event {
+            RunEvent::TaskOrphaned(TaskOrphaned { task, agent, .. })
+            | RunEvent::TaskReleased(TaskReleased { task, agent, .. })
+            | RunEvent::TaskTakenBack(TaskTakenBack { task, agent, .. }) => (task, agent) == (wanted, from),
+            _ => false,
+        };
+        self.log[after..].iter().filter(|entry| entry.run == run).any(|entry| match &entry.event {
+            RecordEvent::Decided(decided) => decided.events.iter().any(takes),
+            RecordEvent::Offered(_) | RecordEvent::Agent(..) => false,
+        })
     }
 
     /// Puts something into a queue.
@@ -189,6 +228,7 @@ impl Broker {
             Some(
                 Sabotage::AgentsWriteUnfenced
                 | Sabotage::HistoryUnread
+                | Sabotage::NewerOffersUnseen
                 | Sabotage::InputsUntold
                 | Sabotage::AcknowledgedLost
                 | Sabotage::LentHeldAgainst,
@@ -200,6 +240,7 @@ impl Broker {
         }
         let inside = decided.offer.as_deref().cloned();
         for offer in inside.into_iter().chain(offers.iter().cloned()) {
+            self.offered.insert((run, offer.task.clone()), offer.generation);
             self.put(Line::Tasks(offer.queue.clone()), Item::Task(Rc::new(offer)), now);
         }
         let events = std::iter::once(RecordEvent::Decided(decided))

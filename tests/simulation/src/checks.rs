@@ -87,6 +87,7 @@ impl Checks {
                 }
                 RecordEvent::Offered(_) => {}
             }
+            self.asks.offered(entry);
         }
     }
 

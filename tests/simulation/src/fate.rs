@@ -53,6 +53,9 @@ impl World {
             }
             return;
         }
+        if let Some(agent) = self.scenario.agent(who.place, who.number) {
+            self.broker.enter(agent);
+        }
         let is_told = self.scenario.is_told;
         let Some(profile) = self.scenario.profile(who.place, who.number).filter(|_| is_told) else { return };
         let profile = Rc::new(profile);
@@ -76,6 +79,7 @@ impl World {
     pub(crate) fn leaves(&mut self, who: Life) {
         let Some(agent) = self.scenario.agent(who.place, who.number) else { return };
         self.registry.remove(&agent);
+        self.broker.forget(&agent);
         for owner in self.orchestrators() {
             let at = self.now + self.random.between(1, 200);
             self.agenda.enter(at, Event::Left { who: owner, agent: agent.clone() });
@@ -119,6 +123,7 @@ impl World {
                 self.summary.faults.count(Fault::CutOff);
                 self.places[place].cut_until = self.now + span;
                 if span > SILENCE {
+                    self.places[place].connections += 1;
                     self.counts_as_dead(place, SILENCE);
                     let who = Life { place, number: self.places[place].life };
                     self.agenda.enter(self.now + span + 1, Event::Back(who));
@@ -153,6 +158,7 @@ impl World {
     fn counts_as_dead(&mut self, place: usize, after: Time) {
         let Some(agent) = self.scenario.agent(place, self.places[place].life) else { return };
         self.registry.remove(&agent);
+        self.agenda.enter(self.now + after, Event::Gone(agent.clone()));
         for who in self.orchestrators() {
             self.agenda.enter(self.now + after, Event::Lost { who, agent: agent.clone() });
         }
@@ -170,6 +176,7 @@ impl World {
     fn stop_broker(&mut self, after: Time) {
         let forget = self.random.chance(300);
         self.broker.restart(forget);
+        self.places.iter_mut().for_each(|place| place.connections += 1);
         if !std::mem::replace(&mut self.broker_down, true) {
             self.agenda.enter(self.now + after, Event::BrokerBack);
         }

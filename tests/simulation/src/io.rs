@@ -1,5 +1,8 @@
 //! What a process can do: ask the broker, be woken, end, and let the model hear of it.
 
+use std::time::Duration;
+
+use muster_journal::Moment;
 use muster_shared::ids::{Generation, RunId, Seq, TaskId};
 use muster_shared::time::Millis;
 
@@ -47,6 +50,8 @@ pub(crate) struct Io<'a> {
     pub(crate) time: Time,
     /// What this process takes for the time.
     pub(crate) clock: Millis,
+    /// How often its connection to the broker was made anew.
+    pub(crate) connections: u64,
     pub(crate) random: &'a mut Random,
     pub(crate) numbers: &'a mut u64,
     pub(crate) sabotage: Option<Sabotage>,
@@ -54,12 +59,16 @@ pub(crate) struct Io<'a> {
 }
 
 /// Longest wait for an answer.
-const PATIENCE: Time = 5_000;
+pub(crate) const PATIENCE: Time = 5_000;
 
 impl Io<'_> {
     const fn number(&mut self) -> u64 {
         *self.numbers += 1;
         *self.numbers
+    }
+
+    pub(crate) const fn moment(&self) -> Moment {
+        Moment { at: Duration::from_millis(self.time), connections: self.connections }
     }
 
     /// Asks, and is answered under the number returned; by nothing when no answer comes in time.

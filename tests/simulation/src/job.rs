@@ -1,31 +1,65 @@
 //! A task in an agent's hands.
 
 use std::rc::Rc;
+use std::time::Duration;
 
+use muster_journal::{AppendEvent, Appended, Found, Journal, JournalStep, TaskFold, Unanswered};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::Seq;
-use muster_shared::run::{AgentEvent, AgentKey};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, EventKind, RecordEvent, Unreadable};
 
+use crate::Sabotage;
 use crate::agenda::Time;
-use crate::journal::Journal;
-use crate::messages::Request;
+use crate::io::Io;
+use crate::messages::{Answer, Request};
 
 /// A task in hand.
 pub(crate) struct Job {
     pub(crate) offer: Rc<TaskOffered>,
     pub(crate) item: u64,
-    pub(crate) taken: Time,
     pub(crate) key: AgentKey,
-    pub(crate) journal: Journal,
+    pub(crate) journal: Journal<Rc<Entry>>,
+    pub(crate) course: Course,
     pub(crate) stage: Stage,
     /// The call or alarm that the stage waits for.
     pub(crate) awaited: u64,
     pub(crate) beat: u64,
     pub(crate) deadline: u64,
-    pub(crate) openings: u32,
-    /// When the request was sent that last showed the task to be ours.
-    pub(crate) confirmed: Time,
     pub(crate) interrupt: Option<Interrupt>,
+}
+
+/// What was done of a task.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    pub(crate) fold: TaskFold,
+    /// How many of its steps the run has counted.
+    counted: u32,
+}
+
+impl Course {
+    pub(crate) fn of(found: &Found<Rc<Entry>>) -> Self {
+        let mut course = Self::default();
+        for entries in &found.before {
+            course.fold = course.fold.and_then(entries).before_the_next();
+            if entries.iter().any(|entry| is_counted(entry)) {
+                course.counted = course.fold.last_step();
+            }
+        }
+        Self { fold: course.fold.and_then(&found.entries), ..course }
+    }
+
+    /// The steps that nobody has counted.
+    pub(crate) const fn uncounted(&self) -> u32 {
+        self.fold.last_step().saturating_sub(self.counted)
+    }
+}
+
+/// Whether it says what was used until then.
+fn is_counted(entry: &Entry) -> bool {
+    match &entry.event {
+        RecordEvent::Agent(_, AgentEvent::Released(released)) => released.parked,
+        RecordEvent::Agent(_, AgentEvent::Outcome(_)) => true,
+        RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+    }
 }
 
 /// Why a task ends before its time.
@@ -40,27 +74,113 @@ pub(crate) enum Interrupt {
 /// What a task in hand waits for.
 #[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Stage {
-    Opening,
-    Writing {
-        event: AgentEvent,
-        since: Time,
-        sent: Time,
-        looking: bool,
-    },
-    /// Looking whether the task is still ours before a model is asked.
-    Checking {
-        sent: Time,
-    },
+    /// What its journal asked for.
+    Journal { doing: Doing, step: JournalStep<'static> },
     Thinking,
     Acting,
 }
 
-/// Asks for what was written about a task after a position.
-pub(crate) fn read(job: &Job, after: Seq) -> Request {
-    let TaskOffered { run, task, generation, .. } = &*job.offer;
-    Request::ReadTask { run: *run, task: task.clone(), generation: *generation, after }
+/// What its journal is about.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
+pub(crate) enum Doing {
+    Opening,
+    Writing(AgentEvent),
+    /// Looking whether the task is still ours before a model is asked.
+    Looking,
 }
 
-pub(crate) fn ms(span: std::time::Duration) -> Time {
+/// What the broker is asked for the journal; for a pause, and at the end, nothing.
+pub(crate) fn request(job: &Job, step: &JournalStep<'_>) -> Option<Request> {
+    let TaskOffered { run, task, generation, .. } = &*job.offer;
+    let (run, task, generation) = (*run, task.clone(), *generation);
+    match step {
+        JournalStep::Read(step) => {
+            Some(Request::ReadTask { run, task, generation: step.generation, after: step.after })
+        }
+        JournalStep::Append(step) => Some(report(job, step)),
+        JournalStep::AskWhoHolds(step) => {
+            Some(Request::WhoHolds { run, task, agent: step.agent.clone(), since: step.since })
+        }
+        JournalStep::AskNewest(_) => Some(Request::Newest { run, task, generation }),
+        JournalStep::Wait(_) | JournalStep::Done(_) => None,
+    }
+}
+
+fn report(job: &Job, step: &AppendEvent<'_>) -> Request {
+    let (run, key) = (job.offer.run, job.key.clone());
+    Request::Report { run, key, after: step.after, event: step.event().clone() }
+}
+
+/// Goes on with the broker's answer; nothing when none came in time, or a pause is over.
+pub(crate) fn answered(
+    journal: &mut Journal<Rc<Entry>>,
+    doing: &Doing,
+    step: JournalStep<'static>,
+    answer: Option<Answer>,
+    io: &Io<'_>,
+) -> JournalStep<'static> {
+    let (now, unanswered) = (io.moment(), Unanswered { is_transient: true });
+    match step {
+        JournalStep::Read(step) => {
+            let entries = match answer {
+                Some(Answer::Entries(entries)) => Ok(as_read(entries, doing, io)),
+                _ => Err(unanswered),
+            };
+            step.read(journal, entries, now)
+        }
+        JournalStep::Append(step) => {
+            let appended = match answer {
+                Some(Answer::Appended { last, .. }) => Appended::Stored(last),
+                Some(_) => Appended::Conflict,
+                None => Appended::Ambiguous,
+            };
+            step.went(journal, appended, now)
+        }
+        JournalStep::AskWhoHolds(step) => {
+            let holder = match answer {
+                Some(Answer::Holder(holder)) => Ok(holder),
+                _ => Err(unanswered),
+            };
+            step.told(journal, holder, now)
+        }
+        JournalStep::AskNewest(step) => {
+            let newest = match answer {
+                Some(Answer::Newest(mut newest)) => {
+                    newest.offered =
+                        newest.offered.filter(|_| !io.is_sabotaged(Sabotage::NewerOffersUnseen));
+                    Ok(newest)
+                }
+                _ => Err(unanswered),
+            };
+            step.told(journal, newest, now)
+        }
+        JournalStep::Wait(pause) => pause.over(now),
+        done @ JournalStep::Done(_) => done,
+    }
+}
+
+/// One that begins anew takes the steps of others for what cannot be read.
+fn as_read(entries: Vec<Rc<Entry>>, doing: &Doing, io: &Io<'_>) -> Vec<Rc<Entry>> {
+    if !io.is_sabotaged(Sabotage::HistoryUnread) || !matches!(doing, Doing::Opening) {
+        return entries;
+    }
+    let unread = |entry: Rc<Entry>| match &entry.event {
+        RecordEvent::Agent(key, AgentEvent::Step(_) | AgentEvent::ToolStarted(_)) => {
+            let unread = Unreadable { kind: EventKind::Step, why: String::new() };
+            let event = RecordEvent::Agent(key.clone(), AgentEvent::Unreadable(unread));
+            Rc::new(Entry { event, ..Entry::clone(&entry) })
+        }
+        RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => entry,
+    };
+    entries.into_iter().map(unread).collect()
+}
+
+pub(crate) fn ms(span: Duration) -> Time {
     Time::try_from(span.as_millis()).unwrap_or(Time::MAX)
+}
+
+/// The name of one use of a tool.
+pub(crate) fn idempotency_key(offer: &TaskOffered, step: u32) -> String {
+    format!("{}/{}/{}/{step}", offer.run, offer.task, offer.generation)
 }

@@ -1,10 +1,10 @@
 //! A fleet in one thread: the real decisions and the real fold, on a broker, a clock and a network that a seed
 //! decides about. The same seed gives the same history, to the last message.
 //!
-//! What is real here is what a run's fate depends on: `decide`, `apply`, the invariants, the matching of tasks and agents,
+//! What is real here is what a run's fate depends on: `decide`, `apply`, the invariants, an agent's journal, the matching of tasks and agents,
 //! and the counts of what each queue takes. Around them stand models
 //! of what surrounds them in a fleet: the broker with its fences, queues, leases and timers (`broker`), the way an
-//! orchestrator drives a run (`owner`), the way an agent keeps its journal (`agent`). People (`people`) answer what they
+//! orchestrator drives a run (`owner`), the way an agent works (`agent`). People (`people`) answer what they
 //! are asked, and fork runs; in some seeds results contradict each other, and tasks share values (`teams`). Faults (`faults`) strike them all; after every entry of the record, the rules in `checks`,
 //! `family` and `accord` are looked at.
 
@@ -21,7 +21,6 @@ mod faults;
 mod folds;
 mod io;
 mod job;
-mod journal;
 mod messages;
 mod network;
 mod owner;
@@ -45,6 +44,8 @@ pub enum Sabotage {
     AgentsWriteUnfenced,
     /// An agent that takes a task over begins it anew, whatever was done before.
     HistoryUnread,
+    /// An agent that looks whether a task is still its own looks at its own generation alone.
+    NewerOffersUnseen,
     /// Orchestrators write whatever others wrote since they looked.
     OwnersWriteUnfenced,
     /// A goal that is submitted again is decided upon as if it were new.
@@ -59,9 +60,10 @@ pub enum Sabotage {
 
 impl Sabotage {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::AgentsWriteUnfenced,
         Self::HistoryUnread,
+        Self::NewerOffersUnseen,
         Self::OwnersWriteUnfenced,
         Self::GoalsDecidedTwice,
         Self::InputsUntold,

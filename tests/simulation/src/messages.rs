@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use muster_journal::{Holder, Newest};
 use muster_shared::flow::{Goal, TaskOffered};
-use muster_shared::ids::{Generation, Queue, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input};
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
@@ -76,6 +77,19 @@ pub(crate) enum Request {
         generation: Generation,
         after: Seq,
     },
+    /// Whether whoever began a task is gone.
+    WhoHolds {
+        run: RunId,
+        task: TaskId,
+        agent: AgentId,
+        since: Seq,
+    },
+    /// What was written last about a task.
+    Newest {
+        run: RunId,
+        task: TaskId,
+        generation: Generation,
+    },
     /// Which unfinished runs fall to the asker.
     Orphans,
     /// Keeps the asker's lease for its full time.
@@ -125,6 +139,8 @@ pub(crate) enum Answer {
     },
     Conflict,
     Entries(Vec<Rc<Entry>>),
+    Holder(Holder),
+    Newest(Newest),
     /// A run's record, and whether its newest author is somebody else whose lease holds.
     Record {
         entries: Vec<Rc<Entry>>,

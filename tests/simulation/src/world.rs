@@ -88,6 +88,8 @@ pub(crate) enum Event {
     },
     /// Somebody who was taken for dead is heard of again.
     Back(Life),
+    /// The registry forgets an agent.
+    Gone(AgentId),
     Follows {
         who: Life,
     },
@@ -108,6 +110,8 @@ pub(crate) struct Place {
     /// What waits for a frozen process.
     pub(crate) frozen: Option<VecDeque<Event>>,
     pub(crate) cut_until: Time,
+    /// How often its connection to the broker was made anew, whoever lives there.
+    pub(crate) connections: u64,
     pub(crate) skew: i64,
     pub(crate) followed: Seq,
     pub(crate) follows: bool,
@@ -147,6 +151,7 @@ impl World {
             process: None,
             frozen: None,
             cut_until: 0,
+            connections: 0,
             skew: 0,
             followed: Seq(0),
             follows: false,
@@ -280,6 +285,7 @@ impl World {
                 self.turn_of(who, Event::Left { who, agent }, move |process, io| process.left(&left, io));
             }
             Event::Back(who) => self.back(who),
+            Event::Gone(agent) => self.broker.forget(&agent),
             Event::Follows { who } => self.follows(who),
             Event::Ordered(run, order) => {
                 self.tell(|_| format!("somebody asks of {}: {order:?}", run.short()));
@@ -318,10 +324,12 @@ impl World {
             return;
         }
         let Some(mut process) = place.process.take() else { return };
+        let connections = place.connections;
         let clock = (EPOCH + self.now).saturating_add_signed(place.skew);
         let mut io = Io {
             time: self.now,
             clock: Millis(clock),
+            connections,
             random: &mut self.random,
             numbers: &mut self.numbers,
             sabotage: self.options.sabotage,

@@ -130,6 +130,12 @@ fn agents_that_begin_anew_what_others_began_are_caught() {
     assert!(is_caught(Sabotage::HistoryUnread, &["no finished model call is asked again"]));
 }
 
+/// The fence of a generation says nothing of the next one.
+#[test]
+fn agents_that_do_not_see_that_their_task_was_offered_anew_are_caught() {
+    assert!(is_caught(Sabotage::NewerOffersUnseen, &["no finished model call is asked again"]));
+}
+
 #[test]
 fn orchestrators_that_ignore_the_fence_are_caught() {
     assert!(is_caught(

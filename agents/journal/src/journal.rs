@@ -1,0 +1,85 @@
+//! What is known of a task while it is in an agent's hands.
+
+use std::time::Duration;
+
+use muster_shared::ids::Seq;
+use muster_shared::run::{AgentEvent, AgentKey};
+
+/// A time since any beginning, and how often the connection to the bus had been made anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// The time; it never goes back.
+    pub at: Duration,
+    /// How often the connection had been made anew.
+    pub connections: u64,
+}
+
+/// What was done before, as it stands in the record.
+#[derive(Debug, Clone)]
+pub struct Found<E> {
+    /// The entries of each of the generations that this one goes on from.
+    pub before: Vec<Vec<E>>,
+    /// Those of this generation.
+    pub entries: Vec<E>,
+}
+
+impl<E> Default for Found<E> {
+    fn default() -> Self {
+        Self { before: Vec::new(), entries: Vec::new() }
+    }
+}
+
+/// The journal of one generation of one task, kept by one agent. It does one thing at a time; one that is given up half-way
+/// may be in the record all the same, and moves its place there when the next is written.
+#[derive(Debug)]
+pub struct Journal<E> {
+    pub(crate) mine: AgentKey,
+    /// How long a bus that cannot be reached is waited for.
+    pub(crate) patience: Duration,
+    /// Our last word, as far as we know.
+    pub(crate) last: Seq,
+    /// When the task was ours for the last time, and over which connection we knew.
+    pub(crate) ours_at: Moment,
+    pub(crate) found: Found<E>,
+}
+
+impl<E> Journal<E> {
+    /// The journal of a task that is about to be begun.
+    #[must_use]
+    pub fn new(mine: AgentKey, patience: Duration, now: Moment) -> Self {
+        Self { mine, patience, last: Seq(0), ours_at: now, found: Found::default() }
+    }
+
+    /// Who keeps it, and of what.
+    #[must_use]
+    pub const fn mine(&self) -> &AgentKey {
+        &self.mine
+    }
+
+    /// The last position in the record that is known to be ours.
+    #[must_use]
+    pub const fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// How long a bus that cannot be reached is waited for.
+    #[must_use]
+    pub const fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// What was done before the task was begun here.
+    pub fn take_found(&mut self) -> Found<E> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Whether what somebody wrote about the task, after our last word, ends our part in it.
+    pub(crate) fn ends_part(&self, key: &AgentKey, written: &AgentEvent) -> bool {
+        written.kind().is_decided_upon() || key.agent != self.mine.agent
+    }
+
+    /// Our word of this position was taken, and had been sent at this moment or later.
+    pub(crate) const fn confirm(&mut self, last: Seq, at: Moment) {
+        (self.last, self.ours_at) = (last, at);
+    }
+}

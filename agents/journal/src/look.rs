@@ -1,0 +1,121 @@
+//! Whether a task is still ours, looked at right before a call is paid for.
+//!
+//! The fence keeps whoever lost a task from writing, but not from asking a model once more. A process that stood still
+//! (stopped, swapped out, a machine that slept) or was cut off from the bus does not know what happened meanwhile: it
+//! looks first. One that wrote a moment ago over the same connection cannot have been taken for dead since.
+
+use std::borrow::Borrow;
+use std::time::Duration;
+
+use muster_shared::ids::{Generation, Seq};
+use muster_shared::run::{Entry, RecordEvent};
+
+use super::journal::{Journal, Moment};
+use super::patience::{AfterPause, Pause, Tries, Unanswered};
+use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
+
+/// So long after its last word nobody else is given a task, by any of the ways in which a death is noticed.
+pub const SURE: Duration = Duration::from_millis(200);
+/// So often it is looked when an answer took longer than that. A bus that is as slow as this all the time has to do.
+const LOOKS: u32 = 3;
+
+impl<E> Journal<E> {
+    /// Looks whether the task is still ours; at once where nobody can have taken it.
+    pub fn look(&self, now: Moment) -> JournalStep<'static> {
+        if self.is_sure(now) {
+            return JournalStep::Done(Ok(()));
+        }
+        JournalStep::AskNewest(AskNewest { looking: Looking { sent: now, looks: 1 }, tries: Tries::since(now) })
+    }
+
+    fn is_sure(&self, now: Moment) -> bool {
+        now.at.saturating_sub(self.ours_at.at) < SURE && now.connections == self.ours_at.connections
+    }
+}
+
+/// A look whether the task is still ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Looking {
+    /// When it was asked last.
+    sent: Moment,
+    looks: u32,
+}
+
+/// Where the last word about this generation of the task stands, and which generation was offered last, are needed: the
+/// fence of a generation says nothing of the next one.
+#[derive(Debug)]
+pub struct AskNewest {
+    looking: Looking,
+    tries: Tries,
+}
+
+/// What was written last about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Newest {
+    /// The last word about the generation; nothing when there is none.
+    pub last: Option<Seq>,
+    /// The generation that was offered last; nothing when that is not known.
+    pub offered: Option<Generation>,
+}
+
+impl AskNewest {
+    pub(crate) const fn at(mut self, now: Moment) -> Self {
+        self.looking.sent = now;
+        self
+    }
+
+    /// Goes on with what was written last.
+    pub fn told<E>(
+        mut self,
+        journal: &mut Journal<E>,
+        newest: Result<Newest, Unanswered>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        let Newest { last, offered } = match newest {
+            Ok(newest) => newest,
+            Err(why) => {
+                return match journal.pause(&mut self.tries, why, now) {
+                    Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::AskNewest(self) }),
+                    Err(given_up) => given_up,
+                };
+            }
+        };
+        if offered.is_some_and(|offered| offered > journal.mine.generation) {
+            return JournalStep::Done(Err(JournalFailure::Lost));
+        }
+        if last.is_none_or(|last| last <= journal.last) {
+            return self.looking.still_ours(journal, now);
+        }
+        let (generation, after) = (journal.mine.generation, journal.last);
+        let then = AfterRead::Look(self.looking);
+        JournalStep::Read(ReadTask { generation, after, tries: Tries::since(now), then })
+    }
+}
+
+impl Looking {
+    pub(crate) fn read<E: Borrow<Entry>>(
+        self,
+        journal: &mut Journal<E>,
+        entries: &[E],
+        now: Moment,
+    ) -> JournalStep<'static> {
+        let lost = entries.iter().any(|entry| match &entry.borrow().event {
+            RecordEvent::Agent(key, written) => journal.ends_part(key, written),
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+        });
+        if lost {
+            return JournalStep::Done(Err(JournalFailure::Lost));
+        }
+        self.still_ours(journal, now)
+    }
+
+    /// It was ours when it was asked. Whoever stood still until the answer was heard looks again.
+    fn still_ours<E>(self, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+        journal.confirm(journal.last, self.sent);
+        if journal.is_sure(now) || self.looks >= LOOKS {
+            return JournalStep::Done(Ok(()));
+        }
+        let looking = Self { sent: now, looks: self.looks + 1 };
+        JournalStep::AskNewest(AskNewest { looking, tries: Tries::since(now) })
+    }
+}

@@ -1,0 +1,194 @@
+//! How a task is begun: read what was done before, see that nobody else has it, write `started` behind the fence.
+
+use std::borrow::{Borrow, Cow};
+use std::time::Duration;
+
+use muster_shared::ids::{AgentId, Generation, Seq};
+use muster_shared::run::{AgentEvent, Entry, Started};
+
+use super::fold::TaskFold;
+use super::journal::{Found, Journal, Moment};
+use super::patience::{AfterPause, MAX_PAUSE, Pause, Tries, Unanswered};
+use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
+use super::writing::Writing;
+
+/// How often a task is looked up anew when somebody wrote in between, before it counts as somebody else's.
+const OPENINGS: u32 = 3;
+/// How long the registry must not know whoever has a task, though nobody has decided that it is lost. A process that
+/// stood still with its whole machine enters itself again as soon as it goes on.
+const MISSED: Duration = Duration::from_secs(2);
+
+/// How a task came to whoever begins it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begin {
+    /// The first of the generations whose steps it goes on from.
+    pub continues: Option<Generation>,
+    /// How often the task was given out, from 1.
+    pub delivered: u64,
+    /// Where the queue's acknowledgement goes.
+    pub ack: String,
+    /// The process.
+    pub pid: u32,
+    /// The machine.
+    pub host: String,
+}
+
+/// A task that is about to be begun.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    begin: Begin,
+    /// The earlier generation that is read, or was read last.
+    generation: Generation,
+    /// The earlier generations.
+    before: TaskFold,
+    /// They and this one.
+    fold: TaskFold,
+    times: u32,
+}
+
+impl<E: Borrow<Entry>> Journal<E> {
+    /// Begins the task: in the end `started` is in the record. One given out for the first time is taken for new, without a
+    /// look into the record: the fence tells when it is not.
+    pub fn open(&mut self, begin: Begin, now: Moment) -> JournalStep<'static> {
+        self.found = Found::default();
+        let generation = begin.continues.unwrap_or(self.mine.generation);
+        let (before, fold) = (TaskFold::default(), TaskFold::default());
+        Box::new(Opening { begin, generation, before, fold, times: 0 }).read_earlier(self, now)
+    }
+}
+
+impl Opening {
+    fn read_earlier<E: Borrow<Entry>>(
+        self: Box<Self>,
+        journal: &mut Journal<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        if self.generation < journal.mine.generation {
+            let generation = self.generation;
+            return read(generation, AfterRead::Before(self), now);
+        }
+        if self.begin.delivered > 1 {
+            return self.look_up(journal, now);
+        }
+        let fold = self.before.clone();
+        Self { fold, ..*self }.begin(journal, now)
+    }
+
+    pub(crate) fn read_before<E: Borrow<Entry>>(
+        self: Box<Self>,
+        journal: &mut Journal<E>,
+        entries: Vec<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        let before = self.before.clone().and_then(&entries).before_the_next();
+        journal.found.before.push(entries);
+        let generation = self.generation.next();
+        Box::new(Self { before, generation, ..*self }).read_earlier(journal, now)
+    }
+
+    fn look_up<E>(self: Box<Self>, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
+        read(journal.mine.generation, AfterRead::Own(self), now)
+    }
+
+    pub(crate) fn read_own<E: Borrow<Entry>>(
+        self: Box<Self>,
+        journal: &mut Journal<E>,
+        entries: Vec<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        let fold = self.before.clone().and_then(&entries);
+        journal.found.entries = entries;
+        Self { fold, ..*self }.begin(journal, now)
+    }
+
+    fn begin<E>(mut self, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+        self.times += 1;
+        if self.fold.is_closed() {
+            return JournalStep::Done(Err(JournalFailure::Closed));
+        }
+        match self.fold.holder().filter(|(agent, _)| *agent != journal.mine.agent).cloned() {
+            Some((agent, since)) => {
+                let (opening, tries, missed) = (Box::new(self), Tries::since(now), None);
+                JournalStep::AskWhoHolds(AskWhoHolds { agent, since, opening, tries, missed })
+            }
+            None => Box::new(self).start(journal, now),
+        }
+    }
+
+    fn start<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+        journal.last = self.fold.last();
+        let Begin { ack, pid, host, .. } = &self.begin;
+        let started = Started {
+            attempt: self.fold.next_attempt(),
+            ack: ack.clone(),
+            pid: *pid,
+            host: host.clone(),
+            after_step: self.fold.last_step(),
+        };
+        Writing::begin(Cow::Owned(AgentEvent::Started(started)), Some(self), journal, now)
+    }
+
+    /// Somebody wrote in between: what it was has to be read.
+    pub(crate) fn again<E>(self: Box<Self>, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
+        if self.times >= OPENINGS {
+            return JournalStep::Done(Err(JournalFailure::Lost));
+        }
+        self.look_up(journal, now)
+    }
+}
+
+fn read(generation: Generation, then: AfterRead<'static>, now: Moment) -> JournalStep<'static> {
+    JournalStep::Read(ReadTask { generation, after: Seq(0), tries: Tries::since(now), then })
+}
+
+/// Whether whoever began the task before and has not ended is known to be gone. That it is given out once more proves
+/// nothing: a queue whose server was killed or stood still gives out what others have at work, and two who are told at
+/// once would both ask a model. Either it was decided, or the registry has not known it for a while.
+#[derive(Debug)]
+pub struct AskWhoHolds {
+    /// Who began it.
+    pub agent: AgentId,
+    /// Where that stands.
+    pub since: Seq,
+    opening: Box<Opening>,
+    tries: Tries,
+    /// Since when the registry does not know it.
+    missed: Option<Duration>,
+}
+
+/// What is known of whoever has a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// Whether it was decided since that it does not have the task any more.
+    pub was_taken_from: bool,
+    /// Whether the registry knows it.
+    pub is_registered: bool,
+}
+
+impl AskWhoHolds {
+    /// Goes on with what is known of it.
+    pub fn told<E>(
+        mut self,
+        journal: &mut Journal<E>,
+        holder: Result<Holder, Unanswered>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        match holder {
+            Ok(Holder { was_taken_from: true, .. }) => return self.opening.start(journal, now),
+            Ok(Holder { was_taken_from: false, is_registered: true }) => {
+                return JournalStep::Done(Err(JournalFailure::LeftTo(self.agent)));
+            }
+            Ok(Holder { was_taken_from: false, is_registered: false }) => {
+                if now.at.saturating_sub(*self.missed.get_or_insert(now.at)) >= MISSED {
+                    return self.opening.start(journal, now);
+                }
+            }
+            Err(why) => {
+                if let Err(given_up) = journal.pause(&mut self.tries, why, now) {
+                    return given_up;
+                }
+            }
+        }
+        JournalStep::Wait(Pause { time: MAX_PAUSE, then: AfterPause::AskWhoHolds(self) })
+    }
+}

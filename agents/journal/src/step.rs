@@ -1,0 +1,101 @@
+//! What the journal needs next. What it is given fits what it asked for by its type.
+
+use std::borrow::Borrow;
+
+use muster_shared::ids::{AgentId, Generation, Seq};
+use muster_shared::run::Entry;
+
+use super::journal::{Journal, Moment};
+use super::look::{AskNewest, Looking};
+use super::opening::{AskWhoHolds, Opening};
+use super::patience::{AfterPause, Pause, Tries, Unanswered};
+use super::writing::{AppendEvent, Writing};
+
+/// What the journal needs next.
+#[derive(Debug)]
+pub enum JournalStep<'e> {
+    /// What was written about a generation of the task.
+    Read(ReadTask<'e>),
+    /// That an event is written, if nobody else has written.
+    Append(AppendEvent<'e>),
+    /// Whether whoever began the task is gone.
+    AskWhoHolds(AskWhoHolds),
+    /// Where the last word about the task stands, and which generation was offered last.
+    AskNewest(AskNewest),
+    /// That time passes.
+    Wait(Pause<'e>),
+    /// Nothing: the task is begun, the event is in the record, or the task is still ours; or why not.
+    Done(Result<(), JournalFailure>),
+}
+
+/// Why nothing more can be done about a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalFailure {
+    /// Its outcome is in the record already.
+    Closed,
+    /// Somebody else took it over, or it was offered anew.
+    Lost,
+    /// It was given out again though who has it lives: it is left to that one.
+    LeftTo(AgentId),
+    /// The event is larger than the record takes.
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// An answer did not come for longer than is waited, or will not come; the last that was missing says why.
+    Unreachable,
+    /// A write did not land for longer than is waited.
+    TimedOut,
+}
+
+/// What was written about a generation of the task after a position is needed.
+#[derive(Debug)]
+pub struct ReadTask<'e> {
+    /// The generation.
+    pub generation: Generation,
+    /// The position.
+    pub after: Seq,
+    pub(crate) tries: Tries,
+    pub(crate) then: AfterRead<'e>,
+}
+
+/// What it is read for.
+#[derive(Debug)]
+pub(crate) enum AfterRead<'e> {
+    /// The task is about to be begun; this is an earlier generation.
+    Before(Box<Opening>),
+    /// The same, with its own generation.
+    Own(Box<Opening>),
+    /// Whether a write landed.
+    Landing(Box<Writing<'e>>),
+    /// Whether the task is still ours.
+    Look(Looking),
+}
+
+impl<'e> ReadTask<'e> {
+    /// Goes on with what was written, in the order of the record.
+    pub fn read<E: Borrow<Entry>>(
+        mut self,
+        journal: &mut Journal<E>,
+        entries: Result<Vec<E>, Unanswered>,
+        now: Moment,
+    ) -> JournalStep<'e> {
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(why) => {
+                return match journal.pause(&mut self.tries, why, now) {
+                    Ok(time) => JournalStep::Wait(Pause { time, then: AfterPause::Read(self) }),
+                    Err(given_up) => given_up,
+                };
+            }
+        };
+        match self.then {
+            AfterRead::Before(opening) => opening.read_before(journal, entries, now),
+            AfterRead::Own(opening) => opening.read_own(journal, entries, now),
+            AfterRead::Landing(writing) => writing.looked(journal, &entries, now),
+            AfterRead::Look(looking) => looking.read(journal, &entries, now),
+        }
+    }
+}

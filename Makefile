@@ -57,5 +57,8 @@ chaos-cluster: nats build-bench ## 50 short runs on three servers, of which one 
 	target/release/muster bench chaos --servers 3 --runs $${RUNS:-50}
 
 clean-state: ## Forget all local runs: stops a local fleet and removes its data from .muster, keeping nats-server
-	@if [ -x target/release/muster ]; then target/release/muster down >/dev/null 2>&1 || true; fi
-	rm -rf .muster/nats .muster/log .muster/fleet.json .muster/fleet.lock .muster/cache
+	@for muster in target/release/muster target/demo/muster target/debug/muster; do \
+		if [ -x "$$muster" ] && "$$muster" down >/dev/null 2>&1; then break; fi; \
+	done
+	rm -rf .muster/nats .muster/log .muster/cache .muster/fleet.json .muster/fleet.json.new .muster/fleet.lock \
+		.muster/port .muster/users .muster/users.lock

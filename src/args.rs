@@ -40,7 +40,7 @@ Exit codes:
   0  completed
   1  the run or the command failed
   2  invalid arguments, settings or input
-  3  the bus cannot be reached or used
+  3  the bus cannot be reached or used, or the fleet is gone
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
   6  completed in part: a task failed, was skipped or was done in part; the report says which";

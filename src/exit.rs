@@ -39,11 +39,20 @@ impl Exit {
         }
     }
 
+    /// All of them, by number.
+    const ALL: [Self; 7] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Usage,
+        Self::BusUnreachable,
+        Self::Stopped,
+        Self::Refused,
+        Self::InPart,
+    ];
+
     /// The end that a number stands for; one that is not known counts as a failure.
     pub(crate) fn of(code: u8) -> Self {
-        let all =
-            [Self::Completed, Self::Failed, Self::Usage, Self::BusUnreachable, Self::Stopped, Self::Refused];
-        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
+        Self::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Failed)
     }
 }
 
@@ -130,9 +139,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exit_codes_are_what_the_manual_says() {
-        let codes = [Exit::Completed, Exit::Failed, Exit::Usage, Exit::BusUnreachable, Exit::Stopped];
-        assert_eq!(codes.map(Exit::code), [0, 1, 2, 3, 4]);
-        assert_eq!([Exit::Refused, Exit::InPart].map(Exit::code), [5, 6]);
+    fn exit_codes_are_what_the_manual_and_the_help_say() {
+        use clap::CommandFactory;
+
+        let manual = include_str!("../docs/running.md");
+        let help = crate::args::Cli::command().render_long_help().to_string();
+        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 4, 5, 6]);
+        for exit in Exit::ALL {
+            let code = exit.code();
+            assert_eq!(Exit::of(code), exit);
+            assert!(manual.contains(&format!("\n| {code} | ")), "{code} in docs/running.md");
+            assert!(help.contains(&format!("\n  {code}  ")), "{code} in the help: {help}");
+        }
+        assert_eq!(Exit::of(99), Exit::Failed);
     }
 }

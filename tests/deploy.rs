@@ -59,3 +59,34 @@ fn a_nats_server_takes_the_configuration_of_the_cluster() {
         .unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
+
+/// A folder as `make` finds it, with what a fleet leaves, and with a program that notes what it was asked.
+#[cfg(unix)]
+#[test]
+fn clean_state_stops_the_fleet_and_leaves_nothing_but_the_server() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for built in ["release", "demo", "debug"] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("Makefile"), at("Makefile")).unwrap();
+        for path in [".muster/nats", ".muster/log", ".muster/cache", ".muster/users", ".muster/bin"] {
+            std::fs::create_dir_all(at(path)).unwrap();
+            std::fs::write(at(path).join("file"), "x").unwrap();
+        }
+        for path in ["fleet.json", "fleet.lock", "port", "users.lock"] {
+            std::fs::write(at(".muster").join(path), "x").unwrap();
+        }
+        let program = at("target").join(built).join("muster");
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        std::fs::write(&program, "#!/bin/sh\necho \"$@\" >asked\n").unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+
+        let made = Command::new("make").arg("clean-state").current_dir(folder.path()).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert_eq!(std::fs::read_to_string(at("asked")).unwrap(), "down\n", "of target/{built}");
+        let left: Vec<_> =
+            std::fs::read_dir(at(".muster")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["bin"]);
+    }
+}

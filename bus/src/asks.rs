@@ -31,6 +31,15 @@ pub struct Asks {
     core: Arc<Core>,
 }
 
+/// A run that a request is to become.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRun<'a> {
+    /// The run.
+    pub run: RunId,
+    /// What is asked, as bytes that are the same whenever it is.
+    pub what: &'a [u8],
+}
+
 /// Which run a request became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Became {
@@ -60,7 +69,6 @@ impl Asks {
     }
 
     /// The run of a request that bears an id of its sender's: `new`, or the one it became when it was asked before.
-    /// `what` is asked, as bytes that are the same whenever it is.
     ///
     /// # Errors
     /// The inner one says that something else was asked under this id; the outer one that the bus failed.
@@ -68,13 +76,13 @@ impl Asks {
         &self,
         sender: &AgentId,
         id: &str,
-        (new, what): (RunId, &[u8]),
+        new: NewRun<'_>,
     ) -> Result<Result<RunId, String>, BusError> {
         let key = crate::store::hash(format!("{sender}/{id}").as_bytes());
-        let wanted = Became { run: new, what: crate::store::hash(what) };
+        let wanted = Became { run: new.run, what: crate::store::hash(new.what) };
         let message = BUCKET.json(&key, &wanted)?;
         match BUCKET.create(&self.core, &key, message, None).await {
-            Ok(_) => return Ok(Ok(new)),
+            Ok(_) => return Ok(Ok(new.run)),
             Err(AppendError::Conflict | AppendError::Ambiguous { .. }) => {}
             Err(error) => return Err(error.into()),
         }

@@ -22,6 +22,17 @@ const BUCKET: Bucket = Bucket(FILES);
 /// How often a change is made anew because somebody else changed the list first.
 const MOST_ATTEMPTS: u32 = 64;
 
+/// A file as a task writes it.
+#[derive(Debug, Clone, Copy)]
+pub struct FilePlace<'a> {
+    /// The run.
+    pub run: RunId,
+    /// Where it stands among the files of the run.
+    pub path: &'a str,
+    /// The task that writes it.
+    pub task: &'a str,
+}
+
 /// The files of runs.
 #[derive(Clone)]
 pub struct Files {
@@ -112,10 +123,11 @@ impl Files {
     /// What `make` refuses with; [`BusError::Conflict`] when others kept writing; else when the bus fails.
     pub async fn write<E: Send>(
         &self,
-        (run, path, task): (RunId, &str, &str),
+        place: FilePlace<'_>,
         make: impl Fn(&FileList, Option<&Bytes>) -> Result<String, E> + Send + Sync,
         needs_content: bool,
     ) -> Result<Artifact, WriteError<E>> {
+        let FilePlace { run, path, task } = place;
         for _ in 0..MOST_ATTEMPTS {
             let list = self.list(run).await?;
             let before = list.find(path).cloned();

@@ -35,7 +35,7 @@ pub mod topology;
 pub mod track_record;
 
 pub use allowance::{Allowances, BrokerClock};
-pub use asks::{Asked, Asks};
+pub use asks::{Asked, Asks, NewRun};
 pub use auctions::Auctions;
 pub use backend::{Appended, QueueSettings};
 pub use bus::{Bus, ServerInfo};
@@ -43,7 +43,7 @@ pub use context::SharedContext;
 pub use control::{Control, ControlTarget, ReceivedControl};
 pub use dead::{DeadLetter, DeadLetters, Origin};
 pub use error::{AppendError, BusError};
-pub use files::{FileList, Files, WriteError};
+pub use files::{FileList, FilePlace, Files, WriteError};
 pub use leases::{Lease, LeaseChange, LeaseNote, Leases, SeenLease};
 pub use lessons::Lessons;
 pub use live::LiveFeed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -263,17 +263,21 @@ impl std::fmt::Debug for Announced {
 /// Says that the agent lives, at every beat and when its load changed.
 async fn beat(core: Arc<Core>, mut profile: Profile, state: Arc<Load>) {
     let pause = LOAD_PAUSE.min(core.settings.heartbeat);
+    let mut told = Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(core.settings.heartbeat) => {}
-            () = state.changed.notified() => tokio::time::sleep(pause).await,
+            // The first change after a while is told at once, those that follow it together.
+            () = state.changed.notified() => tokio::time::sleep(pause.saturating_sub(told.elapsed())).await,
         }
+        told = Instant::now();
         profile.busy = state.busy.load(Ordering::Relaxed);
         (profile.set_aside, profile.times_set_aside) =
             state.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(tell) = state.presence.get() {
             tell(&mut profile.presence);
         }
+        profile.busy = profile.in_hand();
         if let Some(bytes) = resident_bytes(profile.pid) {
             profile.resident_bytes = bytes;
         }
@@ -295,11 +299,11 @@ impl Core {
     }
 
     async fn heartbeat(&self, profile: &Profile) -> Result<Message, BusError> {
-        let Profile { agent, role, busy, slots, presence, .. } = profile;
+        let Profile { agent, role, slots, presence, .. } = profile;
         let subject = Subject::Heartbeat(role.clone(), agent.clone()).to_string();
         let body = Body::Heartbeat(Heartbeat {
             agent: agent.clone(),
-            busy: *busy,
+            busy: profile.in_hand(),
             slots: *slots,
             states: presence.states.clone(),
         });

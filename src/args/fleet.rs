@@ -88,10 +88,10 @@ fn parse_kind(text: &str) -> Result<AgentKind, String> {
 
 /// Check that an agent keeps the protocol.
 ///
-/// Gives the agent four tasks: a normal one, one that another agent started, one that is closed, and one that is
+/// Gives the agent ten tasks, such as a normal one, one that another agent started, one that is closed, and one that is
 /// cancelled; then checks the messages of the agent. With a command after `--`, starts a private bus and the command, with
 /// the address in NATS_URL; otherwise tests an agent of the running fleet, and the tasks stay in its log.
-/// docs/agents.md describes the protocol.
+/// docs/protocol.md describes the protocol.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  muster conform -- python3 deploy/examples/specialist.py\n  muster conform --role word_counter\n  muster conform word_counter-5f3a9c21 --json\n\nExit codes:\n  0  no violation was found\n  1  the agent violates the protocol or is not there: each violation is listed, with how to fix it\n  2  invalid arguments, or the command cannot be started\n  3  the bus cannot be reached or used"

@@ -19,8 +19,14 @@ pub(crate) enum SteerCommand {
     /// Resume a paused run.
     Resume(ResumeArgs),
     /// Skip a task and its subtasks; dependent tasks run without its result.
+    #[command(
+        after_help = "Examples:\n  muster skip last 1-2 --reason \"not needed\"\n  muster skip last 1-2/1-1"
+    )]
     Skip(TaskArgs),
     /// Run a task again, with all tasks that used its result.
+    #[command(
+        after_help = "Examples:\n  muster redo 0193c2 2 --reason \"the source is out of date\"\n  muster redo last 1-2/1-1"
+    )]
     Redo(TaskArgs),
     /// Edit the goal of a run or of a task.
     Edit(EditArgs),
@@ -78,9 +84,6 @@ pub(crate) struct ResumeArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(
-    after_help = "Examples:\n  muster skip last 1-2 --reason \"not needed\"\n  muster redo 0193c2 2 --reason \"the source is out of date\"\n  muster skip last 1-2/1-1"
-)]
 pub(crate) struct TaskArgs {
     #[command(flatten)]
     pub(crate) order: OrderArgs,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use muster_agents::definition::Definition;
 use muster_agents::{AgentSettings, run_agent, run_specialist};
 use muster_shared::ids::Role;
+use muster_shared::text::counted;
 use serde_json::json;
 
 use crate::app::{App, bus_failure, no_fleet};
@@ -95,12 +96,11 @@ fn check(args: &AgentArgs, definition: Option<&Definition>) -> Result<Exit, Fail
 fn described(role: &Role, definition: &Definition) -> String {
     let sections = &definition.sections;
     let lists = [
-        ("typical thoughts", &sections.typical_thoughts),
-        ("specific actions", &sections.specific_actions),
-        ("done criteria", &sections.done_criteria),
-        ("escalation triggers", &sections.escalation_triggers),
+        counted(sections.typical_thoughts.len(), "typical thought", "typical thoughts"),
+        counted(sections.specific_actions.len(), "specific action", "specific actions"),
+        counted(sections.done_criteria.len(), "done criterion", "done criteria"),
+        counted(sections.escalation_triggers.len(), "escalation trigger", "escalation triggers"),
     ];
-    let counted: Vec<String> = lists.iter().map(|(name, list)| format!("{} {name}", list.len())).collect();
     let promise = |given: bool| if given { "checked" } else { "anything" };
     let contract = &definition.contract;
     format!(
@@ -109,6 +109,6 @@ fn described(role: &Role, definition: &Definition) -> String {
         definition.capabilities.join(", "),
         promise(contract.input.is_some()),
         promise(contract.output.is_some()),
-        counted.join(", ")
+        lists.join(", ")
     )
 }

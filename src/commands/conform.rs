@@ -6,6 +6,7 @@ use std::time::Duration;
 use muster_bus::Bus;
 use muster_bus::server::{LocalServer, ServerSettings};
 use muster_shared::ids::AgentId;
+use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
@@ -73,10 +74,8 @@ fn in_a_word(agent: Option<&AgentId>, checks: &[Check]) -> String {
     match (agent, of(CheckResult::Fail)) {
         (None, _) => "no agent could be checked".to_owned(),
         (Some(agent), 0) if of(CheckResult::Warn) > 0 => {
-            format!(
-                "{agent} keeps the protocol, as far as was seen: {} points were not",
-                of(CheckResult::Warn)
-            )
+            let unseen = counted(of(CheckResult::Warn), "point was", "points were");
+            format!("{agent} keeps the protocol, as far as was seen: {unseen} not")
         }
         (Some(agent), 0) => format!("{agent} keeps the protocol"),
         (Some(agent), 1) => format!("{agent} breaks the protocol in one point"),

@@ -6,6 +6,7 @@ use muster_bus::BusError;
 use muster_bus::server::{find_binary, version_of};
 use muster_orchestrator::decide::{AgentsByRole, WaitsFor, waits_for};
 use muster_shared::run::RunState;
+use muster_shared::text::counted;
 use muster_shared::wire::Profile;
 use serde_json::json;
 
@@ -255,7 +256,11 @@ async fn fleet(app: &App, bus: &muster_bus::Bus) -> Check {
     match bus.registry().list().await {
         Ok(profiles) => {
             let orchestrators = profiles.iter().filter(|profile| profile.role == "orchestrator").count();
-            let found = format!("{} processes, {orchestrators} of them orchestrators", profiles.len());
+            let found = format!(
+                "{}, {}",
+                counted(profiles.len(), "process", "processes"),
+                counted(orchestrators, "of them an orchestrator", "of them orchestrators")
+            );
             if orchestrators == 0 {
                 Check::warn(
                     "fleet",

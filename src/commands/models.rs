@@ -74,10 +74,14 @@ async fn reach(what: &str, target: &ModelTarget) -> Check {
         return Check::ok(what, "offline: rules over your documents, no language model and no key");
     }
     match list(target).await {
-        Ok(models) if models.contains(&format!("{}\"", target.model)) || models.contains(&target.model) => {
+        // Whoever serves a model need not list it: what it serves is seen when it is asked.
+        Ok(ModelList::None) => Check::ok(what, format!("{target}: the server does not list its models")),
+        Ok(ModelList::Listed(models))
+            if models.contains(&format!("{}\"", target.model)) || models.contains(&target.model) =>
+        {
             Check::ok(what, target.to_string())
         }
-        Ok(_) => Check::warn(
+        Ok(ModelList::Listed(_)) => Check::warn(
             what,
             format!("{target} answers, but does not list this model"),
             "check the model's name against the provider's list",
@@ -96,33 +100,23 @@ fn mend(target: &ModelTarget) -> String {
     }
 }
 
-/// The provider's list of models, as it came.
-async fn list(target: &ModelTarget) -> Result<String, String> {
-    let client = reqwest::Client::builder().timeout(LIMIT).build().map_err(|e| e.to_string())?;
-    let base = target.endpoint_or_default();
-    let path = match target.provider {
-        ModelProvider::Ollama => "api/tags",
-        ModelProvider::OpenAi | ModelProvider::Anthropic | ModelProvider::Gemini | ModelProvider::Offline => {
-            "models"
-        }
-    };
-    let mut request = client.get(format!("{base}{path}"));
-    if let Some(key) = &target.key {
-        let key = key.expose_secret();
-        request = match target.provider {
-            ModelProvider::Anthropic => {
-                request.header("x-api-key", key).header("anthropic-version", "2023-06-01")
-            }
-            ModelProvider::Gemini => request.header("x-goog-api-key", key),
-            ModelProvider::OpenAi | ModelProvider::Ollama | ModelProvider::Offline => {
-                request.bearer_auth(key)
-            }
-        };
-    }
-    let mut response = request.send().await.map_err(|e| deepest(&e))?;
+/// What a server says of the models that it has.
+enum ModelList {
+    /// Its list, as it came.
+    Listed(String),
+    /// It answers, but has no such list.
+    None,
+}
+
+/// The provider's list of models.
+async fn list(target: &ModelTarget) -> Result<ModelList, String> {
+    let mut response = request(target)?.send().await.map_err(|e| deepest(&e))?;
     match response.status() {
         status if status.is_success() => {}
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err("the key is refused".to_owned()),
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+            return Ok(ModelList::None);
+        }
         status => return Err(format!("its list of models answers {status}")),
     }
     let mut text = Vec::new();
@@ -132,7 +126,29 @@ async fn list(target: &ModelTarget) -> Result<String, String> {
             return Err(format!("its list of models is longer than {}", figures::bytes(MAX_LIST as u64)));
         }
     }
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    Ok(ModelList::Listed(String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The request for the list of models.
+fn request(target: &ModelTarget) -> Result<reqwest::RequestBuilder, String> {
+    let client = reqwest::Client::builder().timeout(LIMIT).build().map_err(|e| e.to_string())?;
+    let base = target.endpoint_or_default();
+    let path = match target.provider {
+        ModelProvider::Ollama => "api/tags",
+        ModelProvider::OpenAi | ModelProvider::Anthropic | ModelProvider::Gemini | ModelProvider::Offline => {
+            "models"
+        }
+    };
+    let request = client.get(format!("{base}{path}"));
+    let Some(key) = &target.key else { return Ok(request) };
+    let key = key.expose_secret();
+    Ok(match target.provider {
+        ModelProvider::Anthropic => {
+            request.header("x-api-key", key).header("anthropic-version", "2023-06-01")
+        }
+        ModelProvider::Gemini => request.header("x-goog-api-key", key),
+        ModelProvider::OpenAi | ModelProvider::Ollama | ModelProvider::Offline => request.bearer_auth(key),
+    })
 }
 
 /// The innermost reason: outer ones only repeat the address.
@@ -142,4 +158,74 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
         error = source;
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::render::checks::CheckResult;
+
+    /// What is said of a server that answers the request for its models like this.
+    async fn said_of(answer: &'static str) -> Check {
+        // As the program does when it starts.
+        let _installed_already = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _asked = stream.read(&mut [0; 4096]).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let target = ModelTarget {
+            provider: ModelProvider::OpenAi,
+            model: "small".to_owned(),
+            endpoint: Some(format!("http://{address}/v1/").parse().unwrap()),
+            key: None,
+        };
+        let check = reach("model", &target).await;
+        serving.await.unwrap();
+        check
+    }
+
+    #[tokio::test]
+    async fn a_server_need_not_list_its_models() {
+        for answer in [
+            "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            "HTTP/1.1 501 Not Implemented\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        ] {
+            let check = said_of(answer).await;
+            assert_eq!(check.verdict, CheckResult::Ok, "{check:?}");
+            assert!(check.found.contains("the server does not list its models"), "{check:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_lists_others_or_fails_is_told() {
+        for (answer, verdict, told) in [
+            (
+                "HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n[\"large\"]",
+                CheckResult::Warn,
+                "does not list this model",
+            ),
+            (
+                "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                CheckResult::Fail,
+                "its list of models answers 503",
+            ),
+            (
+                "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                CheckResult::Fail,
+                "the key is refused",
+            ),
+        ] {
+            let check = said_of(answer).await;
+            assert_eq!(check.verdict, verdict, "{check:?}");
+            assert!(check.found.contains(told), "{check:?}");
+        }
+    }
 }

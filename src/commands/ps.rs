@@ -1,5 +1,6 @@
 //! `muster ps`: the processes of the fleet.
 
+use muster_bus::Bus;
 use muster_bus::allowance::breaker::BreakerState;
 use muster_orchestrator::decide::{AgentsByRole, waits_for};
 use muster_shared::track_record::{Identity, TrackRecords};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::app::{App, bus_failure, now};
 use crate::args::JsonArgs;
 use crate::exit::{Exit, Failure};
-use crate::fleet::state::FleetState;
+use crate::fleet::state::{FleetState, MemberState};
 use crate::render::figures;
 use crate::render::processes::Listed;
 use crate::{output, render};
@@ -25,9 +26,29 @@ fn local(app: &App) -> Option<FleetState> {
     app.fleet.live().filter(|state| state.url == url)
 }
 
+/// What `muster ps` tells of a fleet.
+struct FleetShown {
+    listed: Vec<Listed>,
+    agents: AgentsByRole,
+    /// The processes of a local fleet.
+    members: Vec<MemberState>,
+    /// Providers that are not asked for now.
+    open: Vec<BreakerState>,
+}
+
 /// Prints the registry.
 pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
     let bus = app.connect("reader").await?;
+    let fleet = look(app, &bus).await?;
+    if args.json {
+        output::json(&in_json(&fleet))?;
+    } else {
+        in_words(app, &bus, fleet).await?;
+    }
+    Ok(Exit::Completed)
+}
+
+async fn look(app: &App, bus: &Bus) -> Result<FleetShown, Failure> {
     let profiles = bus.registry().list().await.map_err(bus_failure)?;
     let mut track_records = TrackRecords::default();
     // A fleet of before there was this has no place for it.
@@ -35,62 +56,63 @@ pub(super) async fn ps(app: &App, args: &JsonArgs) -> Result<Exit, Failure> {
         track_records.learn(kept);
     }
     let agents: AgentsByRole = profiles.iter().collect();
-    let listed: Vec<Listed> = profiles
-        .into_iter()
-        .map(|profile| Listed {
-            track_record: track_records.of_agent(&Identity::of(&profile.agent, &profile.name, &profile.host)),
-            profile,
-        })
-        .collect();
+    let listed = profiles.into_iter().map(|profile| {
+        let who = Identity::of(&profile.agent, &profile.name, &profile.host);
+        Listed::new(profile, track_records.of_agent(&who))
+    });
     let members = local(app).map(|state| state.members).unwrap_or_default();
     // The rates and budgets of a fleet have a place of their own; one that began before it has none.
     let breakers = bus.allowances().breakers().await.unwrap_or_default();
-    let open: Vec<BreakerState> = breakers.into_iter().filter(BreakerState::is_open).collect();
-    if args.json {
-        let mut all: Vec<Value> = listed.iter().map(|listed| json!(listed)).collect();
-        let given_up = members.iter().filter(|member| member.given_up);
-        all.extend(
-            given_up.map(
-                |member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }),
-            ),
-        );
-        all.extend(open.iter().map(|breaker| {
-            let said = breaker.in_words(now());
-            json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
-        }));
-        output::json(&all)?;
-    } else {
-        if let Some(team) = app.fleet.live().and_then(|state| state.team) {
-            output::line(&format!("team {team}"))?;
+    let open = breakers.into_iter().filter(BreakerState::is_open).collect();
+    Ok(FleetShown { listed: listed.collect(), agents, members, open })
+}
+
+fn in_json(fleet: &FleetShown) -> Vec<Value> {
+    let listed = fleet.listed.iter().map(|listed| json!(listed));
+    let given_up = fleet.members.iter().filter(|member| member.given_up);
+    let given_up = given_up
+        .map(|member| json!({ "name": member.name, "role": member.role(), "given_up": member.gave_up }));
+    let open = fleet.open.iter().map(|breaker| {
+        let said = breaker.in_words(now());
+        json!({ "provider": breaker.provider, "outage": said, "open_until": breaker.open_until })
+    });
+    listed.chain(given_up).chain(open).collect()
+}
+
+async fn in_words(app: &App, bus: &Bus, fleet: FleetShown) -> Result<(), Failure> {
+    let FleetShown { listed, agents, members, open } = fleet;
+    if let Some(team) = app.fleet.live().and_then(|state| state.team) {
+        output::line(&format!("team {team}"))?;
+    }
+    let set_aside = render::processes::set_aside(&listed, now());
+    let here: Vec<String> = listed.iter().map(|listed| listed.profile.role.clone()).collect();
+    output::line(&render::processes::table(listed, now()))?;
+    for line in set_aside.into_iter().chain(render::processes::given_up(&members, &here, now())) {
+        output::line(&line)?;
+    }
+    for breaker in &open {
+        output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;
+    }
+    for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
+        output::line(&format!("an agent file is left out: {}", file.reason))?;
+    }
+    runs(bus, &agents).await
+}
+
+/// The runs that are paused, or lack somebody.
+async fn runs(bus: &Bus, agents: &AgentsByRole) -> Result<(), Failure> {
+    let newest = super::runs::newest(bus, LOOKED_AT).await?;
+    if let Some(text) = super::runs::summary(&newest.left_out) {
+        output::note(&text);
+    }
+    for run in newest.runs {
+        let short = run.id.short();
+        if run.control.paused.is_some() {
+            output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
         }
-        let set_aside = render::processes::set_aside(&listed, now());
-        let here: Vec<String> = listed.iter().map(|listed| listed.profile.role.clone()).collect();
-        output::line(&render::processes::table(listed, now()))?;
-        for line in set_aside {
-            output::line(&line)?;
-        }
-        for line in render::processes::given_up(&members, &here, now()) {
-            output::line(&line)?;
-        }
-        for breaker in &open {
-            output::line(&figures::one_line(&breaker.in_words(now()), LINE))?;
-        }
-        for file in app.fleet.live().into_iter().flat_map(|state| state.refused) {
-            output::line(&format!("an agent file is left out: {}", file.reason))?;
-        }
-        let newest = super::runs::newest(&bus, LOOKED_AT).await?;
-        if let Some(text) = super::runs::summary(&newest.left_out) {
-            output::note(&text);
-        }
-        for run in newest.runs {
-            let short = run.id.short();
-            if run.control.paused.is_some() {
-                output::line(&format!("run {short} is paused; `muster resume {short}` lets it go on"))?;
-            }
-            for waits in waits_for(&run, &agents).iter().filter(|waits| waits.is_lacking()) {
-                output::line(&format!("run {short} waits for {waits}"))?;
-            }
+        for waits in waits_for(&run, agents).iter().filter(|waits| waits.is_lacking()) {
+            output::line(&format!("run {short} waits for {waits}"))?;
         }
     }
-    Ok(Exit::Completed)
+    Ok(())
 }

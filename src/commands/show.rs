@@ -32,7 +32,7 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         ));
     }
     if args.json {
-        let mut shown = in_json(&state, &waits, args);
+        let mut shown = in_json(&state, &children, &waits, args);
         if !args.full {
             in_brief(&mut shown);
         }
@@ -41,7 +41,7 @@ pub(super) async fn show(app: &App, args: &ShowArgs) -> Result<Exit, Failure> {
         }
         output::json(&shown)?;
     } else {
-        output::line(&in_words(app, &state, args))?;
+        output::line(&in_words(app, &state, &children, args))?;
         let is_whole = args.task.is_none() && !args.reflection && !args.refinements;
         let inner = render::run::within(&state, &children, now(), app.paint());
         if is_whole && !inner.is_empty() {
@@ -100,7 +100,7 @@ fn check(state: &RunState, args: &ShowArgs) -> Result<(), Failure> {
     }
 }
 
-fn in_words(app: &App, state: &RunState, args: &ShowArgs) -> String {
+fn in_words(app: &App, state: &RunState, children: &[RunState], args: &ShowArgs) -> String {
     let width = output::is_terminal().then(output::columns);
     let (paint, task) = (app.paint(), args.task.as_ref().map(|task| &task.at));
     let none = |what: &str| match task {
@@ -117,7 +117,7 @@ fn in_words(app: &App, state: &RunState, args: &ShowArgs) -> String {
     }
     match task {
         Some(index) => render::run::task(state, index, width, paint).unwrap_or_default(),
-        None => render::run::show(state, now(), width, paint),
+        None => render::run::show(state, children, now(), width, paint),
     }
 }
 
@@ -151,7 +151,7 @@ fn brief_task(task: &mut Value) {
     }
 }
 
-fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
+fn in_json(state: &RunState, children: &[RunState], waits: &[WaitsFor], args: &ShowArgs) -> Value {
     if args.refinements {
         let refinements = state.refining.wanted.iter().map(|(wanted, reasons)| {
             let done = render::run::refinement_of(state, *wanted);
@@ -173,6 +173,9 @@ fn in_json(state: &RunState, waits: &[WaitsFor], args: &ShowArgs) -> Value {
             whole["summaries"] = json!(summary::all(state, Detail::Seen));
             whole["complete"] = json!(runs::is_complete(state));
             whole["count"] = json!(count(state));
+            let used = render::run::usage(state, children);
+            whole["usage_own"] = json!(used.own);
+            whole["usage_with_children"] = json!(used.with_children);
             whole["missing"] = json!(shortfalls(state));
             whole
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::ids::Role;
+use muster_shared::text::nearest_name;
 
 use super::specialists;
 use crate::app::App;
@@ -10,9 +11,6 @@ use crate::exit::Failure;
 
 /// The name under which orchestrators are scaled.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
-
-/// A name less like a known one than this is not taken for it.
-const LIKE_ENOUGH: f64 = 0.7;
 
 /// What was asked for on the command line, over what settings say.
 ///
@@ -35,9 +33,7 @@ pub(crate) fn of(app: &App, asked: &BTreeMap<String, u16>) -> Result<BTreeMap<St
 }
 
 fn unknown(name: &str, mut known: Vec<String>) -> Failure {
-    let like = |known: &&String| strsim::jaro_winkler(known, name);
-    let nearest = known.iter().filter(|known| like(known) > LIKE_ENOUGH);
-    let nearest = nearest.max_by(|one, other| like(one).total_cmp(&like(other)));
+    let nearest = nearest_name(name, known.iter().map(String::as_str));
     let meant = nearest.map_or_else(String::new, |known| format!("did you mean {known}? "));
     known.sort();
     known.dedup();

@@ -1,10 +1,14 @@
 //! A whole run as it was once recorded, by version 1 of the events: it must fold for ever, and be shown as it is here.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use muster_bus::subject::Subject;
-use muster_shared::ids::{RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, Entry, RecordEvent, RunState, RunStatus, apply, invariants};
+use muster_shared::flow::Usage;
+use muster_shared::ids::{Generation, RunId, Seq, TaskId};
+use muster_shared::run::{
+    AgentEvent, Child, ChildEnd, Entry, RecordEvent, RunState, RunStatus, Spending, apply, invariants,
+};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope};
 
@@ -85,8 +89,8 @@ fn it_is_shown() {
     let states = states();
     let last = states.last().unwrap();
     let now = last.ended_at.unwrap();
-    insta::assert_snapshot!("show", run::show(last, now, None, Paint::PLAIN));
-    insta::assert_snapshot!("show_narrow", run::show(last, now, Some(40), Paint::PLAIN));
+    insta::assert_snapshot!("show", run::show(last, &[], now, None, Paint::PLAIN));
+    insta::assert_snapshot!("show_narrow", run::show(last, &[], now, Some(40), Paint::PLAIN));
     let index = last.reflections().map(|(index, _)| index).next().unwrap();
     insta::assert_snapshot!("show_task", run::task(last, index, Some(60), Paint::PLAIN).unwrap());
     insta::assert_snapshot!("runs", runs::table(std::slice::from_ref(last), now));
@@ -113,7 +117,7 @@ fn what_has_ended_is_not_in_work_and_calls_are_counted_once() {
     for state in states() {
         let tree = progress::tree(&state, &progress::Doing::new(), state.decided_at, 300, Paint::PLAIN);
         let used = figures::usage(&state.used());
-        let shown = run::show(&state, state.decided_at, None, Paint::PLAIN);
+        let shown = run::show(&state, &[], state.decided_at, None, Paint::PLAIN);
         assert!(shown.contains(&format!("  used    {used}\n")) && tree.ends_with(&used), "{used}: {shown}");
         for (task, _) in state.seen.iter().filter(|(task, _)| state.seen_ended(task).is_some()) {
             if let TaskId::Leaf(index) = task {
@@ -123,6 +127,41 @@ fn what_has_ended_is_not_in_work_and_calls_are_counted_once() {
         }
     }
     assert!(undecided > 0);
+}
+
+/// Those that have ended are in its own count, those at work are not.
+#[test]
+fn calls_of_the_runs_within_are_counted_once() {
+    let calls = |model_calls| Usage { model_calls, ..Usage::default() };
+    let done = states().pop().unwrap();
+    let id = |number: u64| format!("0197a1b2-0000-7000-8000-{number:012}").parse::<RunId>().unwrap();
+    let run = |number: u64, used: u64| RunState {
+        id: id(number),
+        spending: Spending { used: calls(used), ..done.spending.clone() },
+        children: BTreeMap::new(),
+        ..done.clone()
+    };
+    let child = |end: Option<u64>| Child {
+        task: TaskId::Write,
+        generation: Generation(1),
+        goal: Box::new(done.goal.clone()),
+        asked_at: Millis(1),
+        end: end.map(|used| {
+            let (status, usage) = (RunStatus::Completed, calls(used));
+            Box::new(ChildEnd { status, reason: String::new(), report: None, usage })
+        }),
+    };
+    let (mut outer, mut at_work) = (run(1, 7), run(2, 20));
+    outer.children = BTreeMap::from([(id(2), child(None)), (id(3), child(Some(4)))]);
+    at_work.children = BTreeMap::from([(id(4), child(None))]);
+    let children = [at_work, run(3, 4), run(4, 100)];
+    let used = run::usage(&outer, &children);
+    assert_eq!((used.own, used.with_children), (calls(3), calls(127)));
+    let shown = run::show(&outer, &children, Millis(0), None, Paint::PLAIN);
+    assert!(
+        shown.contains("  used    127 model calls") && shown.contains("  itself  3 model calls"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -19,6 +19,13 @@ pub(crate) struct Listed {
     pub(crate) track_record: Option<Tally>,
 }
 
+impl Listed {
+    /// A process as it is listed, in words and as JSON.
+    pub(crate) fn new(profile: Profile, track_record: Option<Tally>) -> Self {
+        Self { profile: Profile { busy: profile.in_hand(), ..profile }, track_record }
+    }
+}
+
 /// The processes of a fleet, orchestrators first, then by role.
 pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
     if listed.is_empty() {
@@ -173,8 +180,8 @@ mod tests {
     fn orchestrators_stand_first() {
         let track_record = Some(Tally { done: 9, failed: 1, ..Tally::default() });
         let listed = vec![
-            Listed { profile: profile("worker-1", "worker"), track_record },
-            Listed { profile: profile("o-1", "orchestrator"), track_record: None },
+            Listed::new(profile("worker-1", "worker"), track_record),
+            Listed::new(profile("o-1", "orchestrator"), None),
         ];
         let text = table(listed, Millis(66_000));
         let lines: Vec<&str> = text.lines().collect();
@@ -187,11 +194,23 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_works_is_told_as_busy_in_words_and_as_json() {
+        let mut worker = Profile { busy: 0, ..profile("worker-1", "worker") };
+        worker.presence.states = vec![AgentState::Thinking, AgentState::Acting];
+        let listed = Listed::new(worker, None);
+        assert_eq!(serde_json::to_value(&listed).unwrap()["busy"], 2);
+        let text = table(vec![listed], Millis(1_000));
+        assert!(text.contains("2/8") && text.contains("thinking, acting"), "{text}");
+        let idle = Listed::new(Profile { busy: 0, ..profile("worker-2", "worker") }, None);
+        assert_eq!(idle.profile.busy, 0);
+    }
+
+    #[test]
     fn runs_that_are_left_alone_are_told_with_the_reason() {
         let run: muster_shared::ids::RunId = "0197a1b2-0000-7000-8000-000000000001".parse().unwrap();
         let aside = SetAside { run, reason: "it decided 100 times in a row".into(), until: 5_000 };
         let orchestrator = Profile { set_aside: vec![aside], ..profile("o-1", "orchestrator") };
-        let lines = set_aside(&[Listed { profile: orchestrator, track_record: None }], Millis(1_000));
+        let lines = set_aside(&[Listed::new(orchestrator, None)], Millis(1_000));
         let expected = format!("run {} is left alone for 4.0s: it decided 100 times in a row", run.short());
         assert_eq!(lines, [expected]);
     }

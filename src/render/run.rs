@@ -3,25 +3,58 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Ending, Finding, Outcome, RefineOperation, Reflection, RefusedOperation, TaskResult, TaskStatus,
+    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, RefusedOperation, TaskResult,
+    TaskStatus, Usage,
 };
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;
 use muster_shared::plan::summary;
-use muster_shared::run::{Group, RunState, TaskState, in_part};
+use muster_shared::run::{RunState, TaskState, in_part};
 use muster_shared::time::Millis;
 
 use super::paint::Paint;
 use super::progress::{self, Doing};
 use super::{conflicts, drafts, figures, questions, runs, safe};
 
+/// What a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsageOfRun {
+    /// Its own tasks.
+    pub(crate) own: Usage,
+    /// These, and the runs within it.
+    pub(crate) with_children: Usage,
+}
+
+/// What a run used, of which these are the runs within.
+pub(crate) fn usage(state: &RunState, children: &[RunState]) -> UsageOfRun {
+    // What ended is counted in the run already, with all that was within it.
+    let (mut ended, mut with_children) = (Usage::default(), state.used());
+    for (id, child) in &state.children {
+        match &child.end {
+            Some(end) => ended += end.usage,
+            None => {
+                let at_work = children.iter().find(|child| child.id == *id);
+                with_children +=
+                    at_work.map(|child| usage(child, children).with_children).unwrap_or_default();
+            }
+        }
+    }
+    UsageOfRun { own: state.used().without(ended), with_children }
+}
+
 /// A run in full: what was asked, the tree, results, reflections, refinements, usage, report. Lines are broken to fit
 /// a terminal of `width` columns, if there is one.
-pub(crate) fn show(state: &RunState, now: Millis, width: Option<usize>, paint: Paint) -> String {
+pub(crate) fn show(
+    state: &RunState,
+    children: &[RunState],
+    now: Millis,
+    width: Option<usize>,
+    paint: Paint,
+) -> String {
     let columns = width.unwrap_or(progress::DEFAULT_WIDTH).saturating_sub(2);
     let tree = progress::tree_with(state, &Doing::new(), now, columns, paint, |index| below(state, index));
     let parts = [
-        head(state, now, paint),
+        head(state, children, now, paint),
         section("Taught by earlier runs", &lessons(state), paint),
         section("Progress", &tree, paint),
         section("Questions", &questions::of_run(state, now), paint),
@@ -52,46 +85,14 @@ pub(crate) fn task(
     if index.is_member() {
         state.planned(index)?;
     }
-    let mut lines = vec![format!("{} {index} {}", paint.bold("Task"), figures::one_line(&planned.name, 200))];
-    let mut say = |name: &str, text: &str| {
-        if !text.is_empty() {
-            lines.push(format!("  {name:<9} {}", figures::one_line(text, 2_000)));
-        }
-    };
     let found = state.planned(index);
-    say("state", &found.map(|found| format!("{:?}", found.status).to_lowercase()).unwrap_or_default());
-    say("goal", &planned.goal);
-    say("role", &planned.role.to_string());
-    say("expected", &planned.expected_output);
-    say("criticism", &planned.criticism);
-    say("needs", &planned.depends_on.iter().map(TaskIndex::to_string).collect::<Vec<_>>().join(", "));
-    let group = state.groups.get(index);
-    say("pattern", &group.map(|group| group.pattern.to_string()).unwrap_or_default());
-    let members = group.into_iter().flat_map(Group::everybody).map(ToString::to_string);
-    say("members", &members.collect::<Vec<_>>().join(", "));
-    let verdict = group.and_then(|group| group.verdict.as_ref());
-    say(
-        "verdict",
-        &verdict.map(|found| format!("{}, {}", found.counts, found.by.in_words())).unwrap_or_default(),
-    );
-    for other in verdict.into_iter().flat_map(|verdict| &verdict.dissent) {
-        say("dissent", &other.to_string());
-    }
-    say("critical", if planned.critical { "yes" } else { "" });
-    say("tools", &planned.tools.join(", "));
-    say("blueprint", planned.blueprint.as_ref().map_or("", |call| call.name.as_str()));
-    say("priority", &own_priority(planned.priority));
-    say("agent", &found.and_then(|found| found.agent.as_ref()).map(ToString::to_string).unwrap_or_default());
-    say("stale", found.and_then(|found| found.stale.as_deref()).unwrap_or_default());
-    say("model", found.and_then(|found| found.answers.model.as_deref()).unwrap_or_default());
-    say("in part", in_part(state, index).unwrap_or_default());
-    for (needed, why) in found.into_iter().flat_map(|found| &found.without) {
-        say("without", &format!("{needed}: {why}"));
-    }
-    let reasons = found.map(|found| found.reasons.as_slice()).unwrap_or_default();
-    for reason in reasons {
-        say("because", reason);
-    }
+    let mut lines = vec![format!("{} {index} {}", paint.bold("Task"), figures::one_line(&planned.name, 200))];
+    let status = found.map(|found| format!("{:?}", found.status).to_lowercase()).unwrap_or_default();
+    let told = std::iter::once(("state", status)).chain(as_asked(planned)).chain(of_group(state, index));
+    let told = told.chain(as_planned(planned));
+    let told = told.chain(found.into_iter().flat_map(|found| as_it_stands(state, index, found)));
+    let told = told.filter(|(_, text)| !text.is_empty());
+    lines.extend(told.map(|(name, text)| format!("  {name:<9} {}", figures::one_line(&text, 2_000))));
     let milestones = milestones(state, index).join("\n");
     let summed_up = summary::of(state, index, Detail::Seen).map(|summary| summary.long).unwrap_or_default();
     let result = found.and_then(result_of).map(result_text).unwrap_or_default();
@@ -105,6 +106,56 @@ pub(crate) fn task(
     ];
     let shown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     Some(width.map_or(shown.clone(), |width| figures::wrap(&shown, width)))
+}
+
+/// What is told of a task: its name and its text, each on a line unless there is nothing to tell.
+type ToldOfTask = (&'static str, String);
+
+/// What is asked of a task.
+fn as_asked(planned: &PlanTask) -> [ToldOfTask; 5] {
+    let needs = planned.depends_on.iter().map(TaskIndex::to_string);
+    [
+        ("goal", planned.goal.clone()),
+        ("role", planned.role.to_string()),
+        ("expected", planned.expected_output.clone()),
+        ("criticism", planned.criticism.clone()),
+        ("needs", needs.collect::<Vec<_>>().join(", ")),
+    ]
+}
+
+/// How a task is to be done.
+fn as_planned(planned: &PlanTask) -> [ToldOfTask; 4] {
+    [
+        ("critical", if planned.critical { "yes" } else { "" }.to_owned()),
+        ("tools", planned.tools.join(", ")),
+        ("blueprint", planned.blueprint.as_ref().map(|call| call.name.clone()).unwrap_or_default()),
+        ("priority", own_priority(planned.priority)),
+    ]
+}
+
+/// Who does a task together, and what they came to.
+fn of_group(state: &RunState, index: &TaskIndex) -> Vec<ToldOfTask> {
+    let Some(group) = state.groups.get(index) else { return Vec::new() };
+    let members = group.everybody().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut told = vec![("pattern", group.pattern.to_string()), ("members", members)];
+    if let Some(found) = &group.verdict {
+        told.push(("verdict", format!("{}, {}", found.counts, found.by.in_words())));
+        told.extend(found.dissent.iter().map(|other| ("dissent", other.to_string())));
+    }
+    told
+}
+
+/// What became of a task so far.
+fn as_it_stands(state: &RunState, index: &TaskIndex, found: &TaskState) -> Vec<ToldOfTask> {
+    let mut told = vec![
+        ("agent", found.agent.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("stale", found.stale.clone().unwrap_or_default()),
+        ("model", found.answers.model.clone().unwrap_or_default()),
+        ("in part", in_part(state, index).unwrap_or_default().to_owned()),
+    ];
+    told.extend(found.without.iter().map(|(needed, why)| ("without", format!("{needed}: {why}"))));
+    told.extend(found.reasons.iter().map(|reason| ("because", reason.clone())));
+    told
 }
 
 /// All reflections, or that on one task; nothing when there is none.
@@ -194,7 +245,7 @@ fn section(title: &str, body: &str, paint: Paint) -> String {
     }
 }
 
-fn head(state: &RunState, now: Millis, paint: Paint) -> String {
+fn head(state: &RunState, children: &[RunState], now: Millis, paint: Paint) -> String {
     let took = figures::span(state.ended_at.unwrap_or(now).since(state.created_at));
     let mut lines = vec![
         format!("{} {} ({}, {took})", paint.bold("Run"), state.id, runs::painted(state, paint)),
@@ -221,7 +272,11 @@ fn head(state: &RunState, now: Millis, paint: Paint) -> String {
             figures::cut(&corpus.id, 13)
         ));
     }
-    lines.push(format!("  used    {}", figures::usage(&state.used())));
+    let used = usage(state, children);
+    lines.push(format!("  used    {}", figures::usage(&used.with_children)));
+    if used.own != used.with_children {
+        lines.push(format!("  itself  {}; the rest in the runs within", figures::usage(&used.own)));
+    }
     if !state.limits.budget.is_unlimited() {
         lines.push(format!("  budget  {}", figures::spent(&state.limits.budget, &state.used())));
     }

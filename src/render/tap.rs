@@ -4,7 +4,7 @@ use muster_bus::subject::Subject;
 use muster_shared::flow::{Awaited, PeerAnswer, Wait};
 use muster_shared::ids::AgentId;
 use muster_shared::run::event::{InformationShared, TaskAnswered};
-use muster_shared::run::{Request, RequestAction, RunEvent};
+use muster_shared::run::{Decided, Request, RequestAction, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::ask::Ask;
 use muster_shared::wire::{Body, Command, ControlMessage, Envelope, LiveKind, OwnerAnswer, OwnerMessage};
@@ -132,19 +132,52 @@ fn request(Request { reason, action, .. }: &Request) -> String {
     }
 }
 
+/// A decision: what follows from it, and what it offers.
+fn decided(decided: &Decided) -> String {
+    let events = decided.events.iter().map(event);
+    let offers = match (&decided.offer, decided.offers) {
+        (Some(offer), _) => Some(format!("offers it to {} (generation {})", offer.queue, offer.generation)),
+        (None, 0) => None,
+        (None, n) => Some(figures::plural(n.into(), "offer")),
+    };
+    events.chain(offers).collect::<Vec<_>>().join(", ")
+}
+
+fn command(command: &Command) -> String {
+    match command {
+        Command::Submit { goal, .. } => format!("submit: {}", goal.text),
+        Command::Attend { goal, .. } => format!("submit for a task: {}", goal.text),
+        Command::ChildEnded { child, .. } => format!("{} has ended", child.short()),
+        Command::Fork { from, .. } => format!("fork of {} at {}", from.run.short(), from.at),
+        Command::Request(asked) => request(asked),
+    }
+}
+
+fn control(message: &ControlMessage) -> String {
+    match message {
+        ControlMessage::CancelRun { run, reason } => {
+            format!("cancel run {}: {reason}", run.short())
+        }
+        ControlMessage::CancelTask { task, reason, .. } => format!("cancel {task}: {reason}"),
+        ControlMessage::ParkRun { run, reason } => {
+            format!("park run {}: {reason}", run.short())
+        }
+        ControlMessage::ParkTask { task, reason, .. } => format!("park {task}: {reason}"),
+        ControlMessage::Inform { task, information, .. } if information.is_empty() => {
+            format!("progress for {task}")
+        }
+        ControlMessage::Inform { task, information, .. } => {
+            let told = information.iter().map(|one| format!("from {}: {}", one.teller(), one.text));
+            format!("information for {task}: {}", told.collect::<Vec<_>>().join("; "))
+        }
+        ControlMessage::Shutdown => "shut down".to_owned(),
+        ControlMessage::Owners(message) => owners(message),
+    }
+}
+
 fn says(body: &Body) -> String {
     match body {
-        Body::Decided(decided) => {
-            let events = decided.events.iter().map(event);
-            let offers = match (&decided.offer, decided.offers) {
-                (Some(offer), _) => {
-                    Some(format!("offers it to {} (generation {})", offer.queue, offer.generation))
-                }
-                (None, 0) => None,
-                (None, n) => Some(figures::plural(n.into(), "offer")),
-            };
-            events.chain(offers).collect::<Vec<_>>().join(", ")
-        }
+        Body::Decided(decided) => self::decided(decided),
         Body::Offered(offer) => format!("to {} (generation {})", offer.queue, offer.generation),
         Body::Started(started) => {
             let attempt = match started.attempt.0 {
@@ -165,28 +198,8 @@ fn says(body: &Body) -> String {
             Some(_) | None => released.reason.clone(),
         },
         Body::Outcome(outcome) => format!("{:?} {}", outcome.ending, outcome.reason),
-        Body::Command(Command::Submit { goal, .. }) => format!("submit: {}", goal.text),
-        Body::Command(Command::Attend { goal, .. }) => format!("submit for a task: {}", goal.text),
-        Body::Command(Command::ChildEnded { child, .. }) => format!("{} has ended", child.short()),
-        Body::Command(Command::Fork { from, .. }) => format!("fork of {} at {}", from.run.short(), from.at),
-        Body::Command(Command::Request(asked)) => request(asked),
-        Body::Control(ControlMessage::CancelRun { run, reason }) => {
-            format!("cancel run {}: {reason}", run.short())
-        }
-        Body::Control(ControlMessage::CancelTask { task, reason, .. }) => format!("cancel {task}: {reason}"),
-        Body::Control(ControlMessage::ParkRun { run, reason }) => {
-            format!("park run {}: {reason}", run.short())
-        }
-        Body::Control(ControlMessage::ParkTask { task, reason, .. }) => format!("park {task}: {reason}"),
-        Body::Control(ControlMessage::Inform { task, information, .. }) if information.is_empty() => {
-            format!("progress for {task}")
-        }
-        Body::Control(ControlMessage::Inform { task, information, .. }) => {
-            let told = information.iter().map(|one| format!("from {}: {}", one.teller(), one.text));
-            format!("information for {task}: {}", told.collect::<Vec<_>>().join("; "))
-        }
-        Body::Control(ControlMessage::Shutdown) => "shut down".to_owned(),
-        Body::Control(ControlMessage::Owners(message)) => owners(message),
+        Body::Command(asked) => command(asked),
+        Body::Control(message) => control(message),
         Body::Heartbeat(beat) => format!("{}/{} busy", beat.busy, beat.slots),
         Body::Profile(profile) => format!("{}{}", profile.role, place(profile.pid, &profile.host)),
         Body::Ask(Ask::Submit { goal, .. }) => format!("submit, to be answered: {}", goal.text),

@@ -1,9 +1,14 @@
 //! Settings from the environment: `MUSTER_LIMITS_MAX_STEPS` sets `limits.max_steps`.
 
+use muster_shared::text::nearest_name;
+
 use super::error::SettingsError;
 use super::keys::Keys;
 use super::layer::{Layer, Origin};
 use super::list;
+
+/// What all our variables begin with.
+const PREFIX: &str = "MUSTER_";
 
 /// Holds what flags set where a process of a fleet was started: in its arguments everybody could read it.
 pub(crate) const HANDED_DOWN: &str = "MUSTER_SET";
@@ -38,21 +43,20 @@ pub(crate) fn layer(
         } else if let Some((key, known)) = keys.of_variable(name) {
             let origin = Origin::Variable(name.clone());
             layer.set(&key, list::value_of(value, &key, known, &origin)?, origin);
-        } else if name.starts_with("MUSTER_") && !READ_ELSEWHERE.contains(&name.as_str()) {
+        } else if name.starts_with(PREFIX) && !READ_ELSEWHERE.contains(&name.as_str()) {
             warnings.push(format!("{name} is set but is no setting{}", nearest(name, keys)));
         }
     }
     Ok((layer, warnings))
 }
 
+/// A hint at the variable that may be meant. What all of them begin with says nothing of how near two are.
 fn nearest(name: &str, keys: &Keys) -> String {
     let variables = keys.variables();
-    let best = variables
-        .keys()
-        .map(|known| (strsim::jaro_winkler(known, name), known))
-        .filter(|(likeness, _)| *likeness > 0.9)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    best.map_or_else(String::new, |(_, known)| format!("; did you mean {known}?"))
+    let known = variables.keys().map(String::as_str).chain(READ_ELSEWHERE);
+    let rest = known.filter_map(|known| known.strip_prefix(PREFIX));
+    let best = nearest_name(name.strip_prefix(PREFIX).unwrap_or(name), rest);
+    best.map_or_else(String::new, |rest| format!("; did you mean {PREFIX}{rest}?"))
 }
 
 #[cfg(test)]
@@ -87,6 +91,8 @@ mod tests {
         let variables = [
             ("MUSTER_LIMITS_MAX_STEPS", "7"),
             ("MUSTER_LIMITS_MAX_STEP", "7"),
+            ("MUSTER_REPO", "/src"),
+            ("MUSTER_FLEE", "/srv"),
             ("MUSTER_LOG", "debug"),
             ("MUSTER_NATS_SERVER", "/bin/nats-server"),
             ("PATH", "/bin"),
@@ -97,7 +103,11 @@ mod tests {
         assert_eq!(set, ["limits.max_steps", "log.level"]);
         assert_eq!(
             warnings,
-            ["MUSTER_LIMITS_MAX_STEP is set but is no setting; did you mean MUSTER_LIMITS_MAX_STEPS?"]
+            [
+                "MUSTER_LIMITS_MAX_STEP is set but is no setting; did you mean MUSTER_LIMITS_MAX_STEPS?",
+                "MUSTER_REPO is set but is no setting",
+                "MUSTER_FLEE is set but is no setting; did you mean MUSTER_FLEET?",
+            ]
         );
     }
 }

@@ -64,7 +64,16 @@ fn one(loaded: &Loaded, name: &str, key: &Key) -> Explained {
     let takes = key.setting.takes;
     let all = match takes.kind {
         Kind::Words(words) | Kind::List { words, .. } => words(),
-        _ => Vec::new(),
+        Kind::Whole { .. }
+        | Kind::OneOf(_)
+        | Kind::Real { .. }
+        | Kind::Span { .. }
+        | Kind::Flag
+        | Kind::Text
+        | Kind::Secret
+        | Kind::Named(_)
+        | Kind::Group(_)
+        | Kind::Internal => Vec::new(),
     };
     let variable =
         if name.contains(['"', '/']) || name.contains("NAME") { None } else { Some(variable(name)) };

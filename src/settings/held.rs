@@ -26,7 +26,15 @@ pub(super) fn as_given(merged: &Config, name: &str, key: &Key) -> Json {
         Kind::Whole { .. } => merged.get::<u64>(name).ok().map(Json::from),
         Kind::Flag => merged.get_bool(name).ok().map(Json::from),
         Kind::List { .. } => merged.get::<Vec<String>>(name).ok().map(Json::from),
-        _ => merged.get::<Value>(name).ok().and_then(|value| json_of(&value.kind)),
+        Kind::OneOf(_)
+        | Kind::Real { .. }
+        | Kind::Span { .. }
+        | Kind::Text
+        | Kind::Words(_)
+        | Kind::Secret
+        | Kind::Named(_)
+        | Kind::Group(_)
+        | Kind::Internal => merged.get::<Value>(name).ok().and_then(|value| json_of(&value.kind)),
     };
     key.setting.written(given.and_then(|given| key.setting.held(&given)).as_ref())
 }

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use muster_shared::setting::{Kind, Setting};
+use muster_shared::text::nearest_name;
 use serde_json::Value;
 
 /// The part of a key that stands for any name, such as a role.
 const ANY: &str = "*";
-
-/// Likeness from which a known key is worth suggesting.
-const LIKE_ENOUGH: f64 = 0.7;
 
 /// One key that may be set, such as `limits.max_steps`.
 #[derive(Debug, Clone)]
@@ -163,20 +161,7 @@ impl Keys {
             let parts: Vec<&str> = key.name.split('.').collect();
             names.extend((1..=parts.len()).map(|n| parts[..n].join(".")));
         }
-        let given_parent = name.rsplit_once('.').map_or("", |(parent, _)| parent);
-        let likeness = |known: &String| {
-            let known_parent = known.rsplit_once('.').map_or("", |(parent, _)| parent);
-            let last = |n: &str| n.rsplit('.').next().map(str::to_owned).unwrap_or_default();
-            // Under the right group, the last part decides; elsewhere the whole name.
-            if known_parent == given_parent {
-                strsim::jaro_winkler(&last(known), &last(name))
-            } else {
-                strsim::jaro_winkler(known, name) - 0.05
-            }
-        };
-        let best =
-            names.into_iter().map(|known| (likeness(&known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
-        best.filter(|(likeness, _)| *likeness >= LIKE_ENOUGH).map(|(_, known)| known)
+        nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
     /// The key that an environment variable sets, with the name it has there.
@@ -223,7 +208,15 @@ fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>)
                     }
                 }
             }
-            _ => keys.push(Key { name, fields, group: above.about, setting: *setting }),
+            Kind::Whole { .. }
+            | Kind::OneOf(_)
+            | Kind::Real { .. }
+            | Kind::Span { .. }
+            | Kind::Flag
+            | Kind::Text
+            | Kind::Words(_)
+            | Kind::List { .. }
+            | Kind::Secret => keys.push(Key { name, fields, group: above.about, setting: *setting }),
         }
     }
 }

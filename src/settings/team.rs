@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use muster_shared::ids::Role;
+use muster_shared::text::nearest_name;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -198,9 +199,7 @@ impl TeamReader<'_> {
     }
 
     fn unknown_field(&self, role: &str, field: &str, at: Range<usize>) -> SettingsError {
-        let like = |known: &&&str| strsim::jaro_winkler(known, field);
-        let nearest =
-            FIELDS.iter().filter(|known| like(known) > 0.7).max_by(|a, b| like(a).total_cmp(&like(b)));
+        let nearest = nearest_name(field, FIELDS.into_iter());
         let advice = nearest.map_or_else(String::new, |known| format!("did you mean {known}? "));
         let what = format!("members.{role}.{field} is not known");
         self.wrong(at, what, &format!("{advice}A member has {}", FIELDS.join(", ")))
@@ -220,8 +219,7 @@ impl TeamReader<'_> {
 
 fn advice_for_unknown(role: &str) -> String {
     let names = Role::BUILT_IN.map(|known| known.to_string());
-    let like = |known: &&String| strsim::jaro_winkler(known, role);
-    let nearest = names.iter().filter(|known| like(known) > 0.8).max_by(|a, b| like(a).total_cmp(&like(b)));
+    let nearest = nearest_name(role, names.iter().map(String::as_str));
     let meant = nearest.map_or_else(String::new, |known| format!("did you mean {known}? Else "));
     format!("{meant}say what it is: file = \"{role}.agent.md\", or command = [\"python3\", \"{role}.py\"]")
 }

@@ -158,8 +158,7 @@ impl Index {
     pub(super) fn nearest_path(&self, path: &str) -> Result<Option<String>, CorpusError> {
         let mut statement = self.0.prepare_cached("SELECT path FROM files ORDER BY path")?;
         let paths: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        let path: String = path.chars().take(300).collect();
-        Ok(muster_shared::text::nearest_name(&path, paths.iter().map(String::as_str)).map(str::to_owned))
+        Ok(muster_shared::text::nearest_name(path, paths.iter().map(String::as_str)).map(str::to_owned))
     }
 }
 

@@ -25,6 +25,8 @@ const LINES_AFTER: u32 = 14;
 const MAX_STEPS: usize = 10;
 /// Coverage above which no further search is made.
 const GOOD: f64 = 0.7;
+/// What stands between a question and that of which nothing was found.
+pub(super) const NOTHING_ON: &str = " — nothing was found on ";
 
 pub(super) fn next(offer: &TaskOffered, task: &PlanTask, steps: &[Step]) -> OfflineMove {
     let asked = asked_in(task);
@@ -281,7 +283,7 @@ fn unanswered(asked: &SearchQuery, answer: &FoundAnswer) -> Vec<String> {
     if answer.missing.is_empty() {
         return Vec::new();
     }
-    vec![format!("{} — nothing was found on {}", asked.question, listed(&answer.missing))]
+    vec![format!("{}{NOTHING_ON}{}", asked.question, listed(&answer.missing))]
 }
 
 fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {

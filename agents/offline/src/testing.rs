@@ -326,18 +326,9 @@ fn place(plan: &mut Plan, parent: Option<&TaskIndex>, drafts: &[TaskDraft]) {
             name: draft.name.clone(),
             goal: draft.goal.clone(),
             role: draft.role.as_deref().unwrap_or("worker").parse().unwrap(),
-            criticism: String::new(),
-            milestones: Vec::new(),
-            expected_output: String::new(),
-            needs: Vec::new(),
-            tools: Vec::new(),
             depends_on,
-            critical: false,
-            max_steps: None,
-            priority: 0,
-            pattern: None,
-            blueprint: None,
             query: draft.query.clone(),
+            ..PlanTask::new("", "", Role::Worker)
         };
         plan.tasks.insert(index.clone(), task);
         place(plan, Some(&index), &draft.subtasks);
@@ -407,7 +398,8 @@ fn refine(
     changed
 }
 
-fn write(
+/// The report on these results.
+pub(super) fn write(
     base: &TaskOffered,
     ran: &[(LeafRef, Vec<Step>)],
     reflections: &[(TaskIndex, Reflection)],

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
-use muster_shared::flow::{Citation, Product};
+use muster_shared::flow::{Citation, LeafRef, PlanTask, Product, Report, TaskOffered};
+use muster_shared::ids::{Role, TaskIndex};
 use proptest::prelude::*;
 
-use super::testing::{Documents, Folder, Ran, Tools, offer, run};
+use super::testing::{Documents, Folder, Ran, Tools, execute, offer, run, run_task, write};
 
 const GUIDE: &str = "# Guide\n\n## Delegation\n\nA task may be handed on. Delegation loops are refused: the chain of\n\
     agents is tracked, and its depth is limited to 5.\n\n## Death of a worker\n\nWhen a worker dies, its task is \
@@ -39,6 +40,54 @@ fn two_questions_are_answered_with_true_places() {
     assert!(body.contains("No language model was used"), "{body}");
     assert!(ran.report.offline);
     assert!(body.contains('✓'), "{body}");
+}
+
+/// The report on two tasks, of which the second uses what the first gave: the goal of the second as it stands in the plan,
+/// and as it is put to whoever does it.
+fn report_with_reference(planned: &str, put: &str) -> Report {
+    let base = offer("Tell me all about it");
+    let leaf = |number, name: &str, planned: &str, put: &str| {
+        let index = TaskIndex::top(number);
+        let work = execute(PlanTask::new(name, put, Role::Researcher), Vec::new());
+        let (product, steps) = run_task(&TaskOffered { work, ..base.clone() }, &mut documents());
+        let Product::Result(result) = product else { panic!("no result: {product:?}") };
+        let (name, goal) = (name.to_owned(), planned.to_owned());
+        (LeafRef { index, name, goal, query: None, result }, steps)
+    };
+    let first = "What limits delegation loops?";
+    write(&base, &[leaf(1, "First look", first, first), leaf(2, "Second look", planned, put)], &[])
+}
+
+#[test]
+fn references_to_other_tasks_are_told_by_their_names() {
+    let (planned, put) = (
+        "How does a worker go on after {{1.result}}?",
+        "How does a worker go on after the death of a worker?",
+    );
+    let report = report_with_reference(planned, put);
+    let body = &report.body;
+    assert!(body.contains("## How does a worker go on after “First look”?"), "{body}");
+    assert!(body.contains("- **How does a worker go on after “First look”?** "), "{body}");
+    assert!(!body.contains("{{"), "{body}");
+}
+
+#[test]
+fn an_open_question_with_a_reference_is_told_once_and_in_words() {
+    let (planned, put) = ("Who fed penguins in {{context.place}}?", "Who fed penguins in Antarctica?");
+    let report = report_with_reference(planned, put);
+    assert_eq!(report.unanswered, ["Who fed penguins in “place”?"]);
+    assert_eq!(report.body.matches("Who fed penguins").count(), 2, "{}", report.body);
+}
+
+#[test]
+fn a_goal_that_is_one_question_is_told_once() {
+    for goal in ["How does a run survive the death of a worker?", "Who won the regatta?", "x"] {
+        let ran = ask(goal);
+        let body = &ran.report.body;
+        let told =
+            body.lines().filter(|line| line.trim_start_matches(['#', '-', ' ']).eq_ignore_ascii_case(goal));
+        assert_eq!(told.count(), 1, "{body}");
+    }
 }
 
 #[test]

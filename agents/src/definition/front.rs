@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{RolePermissions, Specialty};
 use muster_shared::ids::Role;
+use muster_shared::text::nearest_name;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -215,11 +216,9 @@ fn refused(error: &serde_yaml_ng::Error) -> Fault {
 }
 
 fn nearest(unknown: &str, known: &[&str]) -> String {
-    const NEAR: f64 = 0.7;
-    let scored = known.iter().map(|known| (strsim::jaro_winkler(unknown, known), known));
-    match scored.max_by(|(one, _), (other, _)| one.total_cmp(other)) {
-        Some((score, best)) if score >= NEAR => format!("did you mean {best:?}?"),
-        Some(_) | None => format!("known here: {}", known.join(", ")),
+    match nearest_name(unknown, known.iter().copied()) {
+        Some(best) => format!("did you mean {best:?}?"),
+        None => format!("known here: {}", known.join(", ")),
     }
 }
 

@@ -22,9 +22,9 @@ pub(super) async fn feed(
     wait: Duration,
     stop: CancellationToken,
 ) -> Result<(), BusError> {
-    let fed = stop.run_until_cancelled(Box::pin(pull_on(&queue, &mut seats, &host, wait))).await;
+    let fed = pull_on(&queue, &mut seats, &host, wait, &stop).await;
     stop.cancel();
-    fed.unwrap_or(Ok(()))
+    fed
 }
 
 async fn pull_on(
@@ -32,17 +32,21 @@ async fn pull_on(
     seats: &mut watch::Receiver<Seats>,
     host: &Addr<Host>,
     wait: Duration,
+    stop: &CancellationToken,
 ) -> Result<(), BusError> {
     let mut failures = 0_u32;
     loop {
-        if seats.wait_for(|seats| seats.free > 0).await.is_err() {
+        let seats = async { seats.wait_for(|seats| seats.free > 0).await.is_ok() };
+        if !unless_stopped(stop, seats).await.unwrap_or(false) {
             return Ok(());
         }
-        match queue.take(wait).await {
+        let Some(taken) = unless_stopped(stop, Box::pin(queue.take(wait))).await else { return Ok(()) };
+        match taken {
             Ok(None) => {}
             Ok(Some(task)) => {
                 failures = 0;
-                // Waits until the host has seated it, so that the next look at free seats is true.
+                // Waits until the host has seated it, so that the next look at free seats is true. Whoever stops waiting
+                // takes the message back, and the task would be lost with it: this is not cut short.
                 if host.send(Arrived(task)).await.is_err() {
                     return Ok(());
                 }
@@ -52,8 +56,21 @@ async fn pull_on(
                 tracing::warn!(%error, "no tasks can be taken; trying again");
                 failures = failures.saturating_add(1);
                 // A bus that comes back is not asked by all agents in the same moment.
-                tokio::time::sleep(BACKOFF.spread(failures, fraction())).await;
+                let pause = tokio::time::sleep(BACKOFF.spread(failures, fraction()));
+                if unless_stopped(stop, pause).await.is_none() {
+                    return Ok(());
+                }
             }
         }
+    }
+}
+
+/// What a wait gives; nothing once the agent is to stop, and nothing is begun then: what the host gives back at that
+/// moment is for others.
+async fn unless_stopped<T>(stop: &CancellationToken, wait: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        done = wait => Some(done),
     }
 }

@@ -121,8 +121,11 @@ impl Host {
 
     /// Gives a task to a free slot.
     fn seat(&mut self, task: TakenTask) {
-        let stopping = self.stop.is_cancelled();
-        let Some(number) = self.free.pop().filter(|_| !stopping) else {
+        if self.stop.is_cancelled() {
+            hand_back(task);
+            return;
+        }
+        let Some(number) = self.free.pop() else {
             // The other queue's task came first: somebody else takes this one.
             hand_back(task);
             return;
@@ -143,6 +146,7 @@ impl Host {
                 let (actix::dev::SendError::Full(Assign { task, .. })
                 | actix::dev::SendError::Closed(Assign { task, .. })) = error;
                 tracing::error!(slot = number, "a free slot takes no task");
+                self.free.push(number);
                 hand_back(task);
             }
         }

@@ -23,6 +23,7 @@ mod held;
 mod park;
 mod slots;
 mod steps;
+mod stopping;
 mod uncertain;
 mod wait;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use muster_bus::allowance::pool::LoanRequest;
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::flow::{Budget, Usage};
 use serde::{Deserialize, Serialize};
@@ -147,12 +148,9 @@ impl BudgetLease {
             Period::Day => format!("day-{}", now.0 / DAY),
             Period::Total => "total".to_owned(),
         };
-        let needs = as_budget(wanted);
-        let untold = held.untold;
+        let request = LoanRequest { who: &self.who, used: held.untold, needs: as_budget(wanted), now, until };
         let limit = self.fleet.budget;
-        let lent = self
-            .allowances
-            .change_pool(&pool, |pool| pool.borrow(&limit, (&self.who, untold), &needs, (now, until)));
+        let lent = self.allowances.change_pool(&pool, |pool| pool.borrow(&limit, &request));
         let ends = Instant::now() + LOAN;
         let lent = lent.await?.ok_or(BudgetLeaseError::UsedUp(limit))?;
         held.untold = Usage::default();

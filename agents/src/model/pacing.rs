@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use muster_bus::allowance::rate::Rate;
+use muster_bus::allowance::rate::{Demand, Rate, RateState};
 use muster_bus::{Allowances, BrokerClock, BusError};
 use muster_shared::time::Millis;
 
@@ -148,7 +148,7 @@ impl Pacer {
         }
         let (requests, tokens) = (lane.rate.chunk(), lane.owed(tokens * u64::from(lane.rate.chunk())));
         loop {
-            match self.ask(model, &lane.rate, (requests, tokens), latest).await {
+            match self.ask(model, &lane.rate, Demand { requests, tokens }, latest).await {
                 Ok(Some(at)) => {
                     *chunk = Chunk { requests: requests - 1, from: Some(at) };
                     return Ok(at);
@@ -167,13 +167,13 @@ impl Pacer {
         &self,
         model: &str,
         rate: &Rate,
-        what: (u32, u64),
+        demand: Demand,
         latest: Instant,
     ) -> Result<Option<Instant>, BusError> {
         let clock = self.clock().await?;
         let now = clock.now();
         let last = now.after(latest.saturating_duration_since(Instant::now()));
-        let turn = |state: &mut muster_bus::allowance::rate::RateState| state.reserve(rate, what, now, last);
+        let turn = |state: &mut RateState| state.reserve(rate, demand, now, last);
         let at = self.allowances.change_rate(model, turn).await?;
         Ok(at.map(|at| Instant::now() + at.since(clock.now())))
     }

@@ -135,9 +135,8 @@ impl ToolRegistry {
     /// The registered name most like `name`, if any is near enough to be meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<String> {
-        let name = beginning(name, MAX_NAME).to_lowercase();
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
-        nearest_name(&name, tools.values().map(|registered| registered.spec.name.as_str())).map(str::to_owned)
+        nearest_name(name, tools.values().map(|registered| registered.spec.name.as_str())).map(str::to_owned)
     }
 }
 

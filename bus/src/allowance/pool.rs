@@ -28,22 +28,31 @@ pub struct Loan {
     pub until: Millis,
 }
 
+/// What a process asks of a pool.
+#[derive(Debug, Clone, Copy)]
+pub struct LoanRequest<'a> {
+    /// The process.
+    pub who: &'a str,
+    /// What it used since it last said so.
+    pub used: Usage,
+    /// The least that is of use to it.
+    pub needs: Budget,
+    /// The time.
+    pub now: Millis,
+    /// Until when it may use what it is lent.
+    pub until: Millis,
+}
+
 impl Pool {
-    /// Takes note of what a process used since it last said so, and lends it a part of `limit` until `until` in place
-    /// of what it had: what it `needs`, or a chunk where there is as much. Nothing when there is not as much as it
-    /// needs.
-    pub fn borrow(
-        &mut self,
-        limit: &Budget,
-        (who, used): (&str, Usage),
-        needs: &Budget,
-        (now, until): (Millis, Millis),
-    ) -> Option<Budget> {
+    /// Takes note of what a process used, and lends it a part of `limit` in place of what it had: what it needs, or a
+    /// chunk where there is as much. Nothing when there is not as much as it needs.
+    pub fn borrow(&mut self, limit: &Budget, request: &LoanRequest<'_>) -> Option<Budget> {
+        let LoanRequest { who, used, needs, now, until } = *request;
         self.used += used;
         self.lent.remove(who);
         self.lent.retain(|_, loan| loan.until > now);
         let free = self.free(limit);
-        if !free.covers(needs) {
+        if !free.covers(&needs) {
             return None;
         }
         let chunk = limit.map(|_, limit| limit.div_ceil(CHUNK)).tighter(&free);
@@ -87,8 +96,8 @@ mod tests {
 
     fn borrow(pool: &mut Pool, who: &str, before: u64, needs: u64, now: Millis) -> Option<u64> {
         let until = now.after(std::time::Duration::from_secs(1));
-        pool.borrow(&LIMIT, (who, used(before)), &calls(needs), (now, until))
-            .and_then(|budget| budget.model_calls)
+        let request = LoanRequest { who, used: used(before), needs: calls(needs), now, until };
+        pool.borrow(&LIMIT, &request).and_then(|budget| budget.model_calls)
     }
 
     #[test]

@@ -65,16 +65,20 @@ pub struct RateState {
     pub closed_until: Millis,
 }
 
+/// What is to be set aside of a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demand {
+    /// Requests.
+    pub requests: u32,
+    /// Tokens.
+    pub tokens: u64,
+}
+
 impl RateState {
     /// Sets aside requests and tokens, and says when their turn is. Nothing is set aside when that would be later
     /// than `latest`.
-    pub fn reserve(
-        &mut self,
-        rate: &Rate,
-        (requests, tokens): (u32, u64),
-        now: Millis,
-        latest: Millis,
-    ) -> Option<Millis> {
+    pub fn reserve(&mut self, rate: &Rate, demand: Demand, now: Millis, latest: Millis) -> Option<Millis> {
+        let Demand { requests, tokens } = demand;
         let now = micros(now.max(self.closed_until));
         let start = now.max(self.requests_at).max(self.tokens_at);
         if start > micros(latest) {
@@ -111,15 +115,21 @@ mod tests {
         Rate { requests_per_minute: Some(most), tokens_per_minute: None }
     }
 
+    const fn demand(requests: u32, tokens: u64) -> Demand {
+        Demand { requests, tokens }
+    }
+
     #[test]
     fn requests_stand_in_one_row() {
         let (mut state, rate) = (RateState::default(), requests(60));
-        let turns: Vec<u64> =
-            (0..4).filter_map(|_| state.reserve(&rate, (1, 0), NOW, LATE)).map(|at| at.0 - NOW.0).collect();
+        let turns: Vec<u64> = (0..4)
+            .filter_map(|_| state.reserve(&rate, demand(1, 0), NOW, LATE))
+            .map(|at| at.0 - NOW.0)
+            .collect();
         assert_eq!(turns, [0, 1053, 2106, 3158], "a second each, and a twentieth to spare");
         let later = NOW.after(std::time::Duration::from_secs(60));
         assert_eq!(
-            state.reserve(&rate, (1, 0), later, LATE),
+            state.reserve(&rate, demand(1, 0), later, LATE),
             Some(later),
             "what was not used is not saved up"
         );
@@ -129,7 +139,7 @@ mod tests {
     fn no_minute_has_more_than_the_rate() {
         let (mut state, rate) = (RateState::default(), requests(600));
         let turns: Vec<u64> = (0..3000)
-            .filter_map(|_| state.reserve(&rate, (rate.chunk(), 0), NOW, LATE))
+            .filter_map(|_| state.reserve(&rate, demand(rate.chunk(), 0), NOW, LATE))
             .map(|at| at.0)
             .collect();
         for (at, turn) in turns.iter().enumerate() {
@@ -142,17 +152,17 @@ mod tests {
     fn tokens_count_too() {
         let rate = Rate { requests_per_minute: Some(6_000), tokens_per_minute: Some(60_000) };
         let mut state = RateState::default();
-        assert_eq!(state.reserve(&rate, (1, 9_500), NOW, LATE), Some(NOW));
-        assert_eq!(state.reserve(&rate, (1, 100), NOW, LATE), Some(Millis(NOW.0 + 10_000)));
+        assert_eq!(state.reserve(&rate, demand(1, 9_500), NOW, LATE), Some(NOW));
+        assert_eq!(state.reserve(&rate, demand(1, 100), NOW, LATE), Some(Millis(NOW.0 + 10_000)));
     }
 
     #[test]
     fn nobody_is_put_beyond_its_patience() {
         let (mut state, rate) = (RateState::default(), requests(1));
         let latest = Millis(NOW.0 + 1_000);
-        assert_eq!(state.reserve(&rate, (1, 0), NOW, latest), Some(NOW));
+        assert_eq!(state.reserve(&rate, demand(1, 0), NOW, latest), Some(NOW));
         let before = state;
-        assert_eq!(state.reserve(&rate, (1, 0), NOW, latest), None);
+        assert_eq!(state.reserve(&rate, demand(1, 0), NOW, latest), None);
         assert_eq!(state, before, "nothing was set aside");
     }
 
@@ -162,6 +172,6 @@ mod tests {
         let until = Millis(NOW.0 + 7_000);
         assert_eq!(state.close(until), Some(()));
         assert_eq!(state.close(Millis(NOW.0 + 3_000)), None, "an earlier end changes nothing");
-        assert_eq!(state.reserve(&rate, (1, 0), NOW, LATE), Some(until));
+        assert_eq!(state.reserve(&rate, demand(1, 0), NOW, LATE), Some(until));
     }
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use muster_bus::allowance::rate::Rate;
+use muster_bus::allowance::pool::LoanRequest;
+use muster_bus::allowance::rate::{Demand, Rate};
 use muster_shared::flow::{Budget, Usage};
 
 use crate::fixture::{Fixture, SOON, agent, next};
@@ -22,7 +23,9 @@ async fn many_processes_form_one_row(f: Fixture) {
             let mut turns = Vec::new();
             for _ in 0..10 {
                 let turn = allowances
-                    .change_rate("openai/gpt-4.1", |state| state.reserve(&rate, (1, 0), now, latest))
+                    .change_rate("openai/gpt-4.1", |state| {
+                        state.reserve(&rate, Demand { requests: 1, tokens: 0 }, now, latest)
+                    })
                     .await;
                 turns.push(turn.unwrap().unwrap());
             }
@@ -67,9 +70,8 @@ async fn a_budget_is_lent_to_many_and_never_twice(f: Fixture) {
         let allowances = f.bus.as_agent(&who).allowances();
         tokio::spawn(async move {
             let until = now.after(Duration::from_secs(60));
-            let lent = allowances.change_pool("total", |pool| {
-                pool.borrow(&limit, (who.as_str(), Usage::default()), &needs, (now, until))
-            });
+            let request = LoanRequest { who: who.as_str(), used: Usage::default(), needs, now, until };
+            let lent = allowances.change_pool("total", |pool| pool.borrow(&limit, &request));
             lent.await.unwrap().and_then(|budget| budget.model_calls)
         })
     });

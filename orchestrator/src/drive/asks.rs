@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use muster_bus::{Asked, BusError, RecordFilter};
+use muster_bus::{Asked, BusError, NewRun, RecordFilter};
 use muster_shared::flow::Goal;
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::event::{RunAborted, RunFailed};
@@ -78,7 +78,8 @@ async fn submit(
         (None, Some(id)) => {
             let what =
                 serde_json::to_vec(goal).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-            match context.bus.asks().run_of(&asked.sender, id, (new_run(), &what)).await? {
+            let new = NewRun { run: new_run(), what: &what };
+            match context.bus.asks().run_of(&asked.sender, id, new).await? {
                 Ok(run) => run,
                 Err(reason) => return Ok(Err(refusal(format!("field body.content.id: {reason}")))),
             }

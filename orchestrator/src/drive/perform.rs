@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_bus::{BusError, ControlTarget, DeadLetter};
 use muster_shared::flow::CallForProposals;
-use muster_shared::ids::{Generation, RunId};
+use muster_shared::ids::{AgentId, Generation, RunId};
 use muster_shared::run::{Evidence, Input};
 use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
 
@@ -30,34 +30,28 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
         Effect::SetTimer { at } => context.bus.timers().set(run, *at).await,
         Effect::ClearTimer => context.bus.timers().clear(run).await,
         Effect::CancelTask { task, generation, agent, reason } => {
-            let to = agent.clone().map_or(ControlTarget::All, ControlTarget::Agent);
             let (task, generation, reason) = (task.clone(), *generation, reason.clone());
-            let message = ControlMessage::CancelTask { run, task, generation, reason };
-            context.bus.control().send(&to, &message).await
+            order(context, agent.as_ref(), ControlMessage::CancelTask { run, task, generation, reason }).await
         }
         Effect::ParkTask { task, generation, agent, reason } => {
-            let to = agent.clone().map_or(ControlTarget::All, ControlTarget::Agent);
             let (task, generation, reason) = (task.clone(), *generation, reason.clone());
-            let message = ControlMessage::ParkTask { run, task, generation, reason };
-            context.bus.control().send(&to, &message).await
+            order(context, agent.as_ref(), ControlMessage::ParkTask { run, task, generation, reason }).await
         }
         Effect::Inform { task, generation, agent, information, progress } => {
             let (task, generation, information) = (task.clone(), *generation, information.clone());
             let progress = progress.clone();
             let message = ControlMessage::Inform { run, task, generation, information, progress };
-            context.bus.control().send(&ControlTarget::Agent(agent.clone()), &message).await
+            order(context, Some(agent), message).await
         }
         Effect::ShowContext { key, value, version, by } => {
             let (key, value, by) = (key.clone(), value.clone(), Some(by.clone()));
             context.bus.context().show(ContextUpdate { run, key, value, version: *version, by }).await
         }
         Effect::ParkRun { reason } => {
-            let message = ControlMessage::ParkRun { run, reason: reason.clone() };
-            context.bus.control().send(&ControlTarget::All, &message).await
+            order(context, None, ControlMessage::ParkRun { run, reason: reason.clone() }).await
         }
         Effect::CancelRun { reason } => {
-            let message = ControlMessage::CancelRun { run, reason: reason.clone() };
-            context.bus.control().send(&ControlTarget::All, &message).await
+            order(context, None, ControlMessage::CancelRun { run, reason: reason.clone() }).await
         }
         Effect::KeepLessons { lessons } => {
             // At hand here at once, wherever they are kept.
@@ -88,6 +82,16 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.bus.dead().put(letter).await
         }
     }
+}
+
+/// Sends an order to an agent, or to all where nobody is named.
+async fn order(
+    context: &OrchestratorContext,
+    to: Option<&AgentId>,
+    message: ControlMessage,
+) -> Result<(), BusError> {
+    let to = to.cloned().map_or(ControlTarget::All, ControlTarget::Agent);
+    context.bus.control().send(&to, &message).await
 }
 
 /// Asks for bids, and hands those that came to the run.

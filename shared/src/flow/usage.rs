@@ -53,6 +53,22 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// What is left without a part of it.
+    #[must_use]
+    pub const fn without(self, part: Self) -> Self {
+        Self {
+            model_calls: self.model_calls.saturating_sub(part.model_calls),
+            tool_calls: self.tool_calls.saturating_sub(part.tool_calls),
+            input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
+            cost_micros: self.cost_micros.saturating_sub(part.cost_micros),
+            wasted_calls: self.wasted_calls.saturating_sub(part.wasted_calls),
+            steps: self.steps.saturating_sub(part.steps),
+        }
+    }
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.model_calls += other.model_calls;

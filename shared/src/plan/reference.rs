@@ -118,6 +118,42 @@ pub fn with_names(text: &str, mut by: impl FnMut(&str, TaskField, &str) -> Optio
     new
 }
 
+/// The text with every reference in words, for people: a task by its name, a value of the shared context by its key. A
+/// task of which no name is known is told by its index.
+pub fn in_words(text: &str, name_of: impl Fn(&TaskIndex) -> Option<String>) -> String {
+    let of_task =
+        |task: &TaskIndex| name_of(task).map_or_else(|| format!("task {task}"), |name| quoted(&name));
+    let text = with_names(text, |name, _, _| Some(quoted(name)));
+    let tasks = find(&text).map(|(range, found)| {
+        let words = found.map_or_else(|_| quoted(&text[range.clone()]), |found| of_task(&found.task));
+        (range, words)
+    });
+    let values = find_context(&text).map(|(range, found)| {
+        let words = quoted(found.unwrap_or(&text[range.clone()]));
+        (range, words)
+    });
+    with_parts(&text, tasks.chain(values).collect())
+}
+
+/// Words that stand for what cannot be referred to.
+#[must_use]
+pub(super) fn quoted(name: &str) -> String {
+    format!("“{}”", name.replace(['{', '}'], ""))
+}
+
+/// The text with these parts of it replaced.
+fn with_parts(text: &str, mut parts: Vec<(Range<usize>, String)>) -> String {
+    parts.sort_by_key(|(range, _)| range.start);
+    let (mut whole, mut from) = (String::with_capacity(text.len()), 0);
+    for (range, part) in parts {
+        whole.push_str(&text[from..range.start]);
+        whole.push_str(&part);
+        from = range.end;
+    }
+    whole.push_str(&text[from..]);
+    whole
+}
+
 /// The text with malformed references to the shared context written so that they are none.
 #[must_use]
 pub fn without_malformed_context(text: &str) -> String {
@@ -156,15 +192,7 @@ pub fn resolve(
         let missing = || format!("(context.{key} is not there yet: nobody has written it)");
         parts.push((range, context.get(key).map_or_else(missing, ContextEntry::text)));
     }
-    parts.sort_by_key(|(range, _)| range.start);
-    let (mut resolved, mut from) = (String::with_capacity(text.len()), 0);
-    for (range, part) in parts {
-        resolved.push_str(&text[from..range.start]);
-        resolved.push_str(&part);
-        from = range.end;
-    }
-    resolved.push_str(&text[from..]);
-    Ok(resolved)
+    Ok(with_parts(text, parts))
 }
 
 fn content(reference: &Reference, plan: &Plan, results: &[LeafRef]) -> String {
@@ -211,3 +239,23 @@ static CONTEXT: LazyLock<Regex> =
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{\{\s*(?<name>[^{}]*[^{}\s.])\s*\.\s*(?<field>result|findings)\s*\}\}").expect("a pattern")
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_told_in_words() {
+        let name_of = |task: &TaskIndex| (task.to_string() == "1-2").then(|| "First look".to_owned());
+        for (text, wanted) in [
+            ("Compare {{1-2.result}} with {{ 3.findings }}.", "Compare “First look” with task 3."),
+            ("Within {{context.limit}} hops", "Within “limit” hops"),
+            ("After {{Second look.result}}", "After “Second look”"),
+            ("Look at {{1-2.other}}", "Look at “1-2.other”"),
+            ("{{1-2.result}}", "“First look”"),
+            ("nothing to refer to {{here}}", "nothing to refer to {{here}}"),
+        ] {
+            assert_eq!(in_words(text, name_of), wanted);
+        }
+    }
+}

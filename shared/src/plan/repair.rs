@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::check::{Bounds, MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES, PlanProblem, check_plan, cycles};
 use super::draft::{self, normal};
-use super::tree::{GoalPart, Id, Tree, words};
+use super::reference::quoted;
+use super::tree::{GoalPart, Id, Tree};
 use super::values::Values;
 use crate::flow::{Plan, PlanDraft, PlanTask, RunLimits};
 use crate::ids::Role;
@@ -124,7 +125,7 @@ impl Mender<'_> {
                 *text = within_bytes(text, most);
             }
             if too_long {
-                let name = words(&self.tree.item(id).task.name);
+                let name = quoted(&self.tree.item(id).task.name);
                 self.note(format!("shortened the texts of {name}"));
             }
         }
@@ -137,7 +138,7 @@ impl Mender<'_> {
                 let is_leaf = self.tree.is_leaf(id);
                 let task = &mut self.tree.item_mut(id).task;
                 let role = std::mem::replace(&mut task.role, instead.clone());
-                let name = words(&task.name);
+                let name = quoted(&task.name);
                 if is_leaf {
                     self.note(format!("gave {name} to a {instead}, there is no {role}"));
                 }
@@ -149,7 +150,7 @@ impl Mender<'_> {
     fn lift_deep(&mut self) {
         for id in self.tree.all().into_iter().rev() {
             if !self.tree.is_leaf(id) && self.tree.depth(id) >= self.bounds.depth {
-                let name = words(&self.tree.item(id).task.name);
+                let name = quoted(&self.tree.item(id).task.name);
                 self.note(format!("put the subtasks of {name} in its place, the plan was too deep"));
                 self.tree.dissolve(id);
             }
@@ -160,8 +161,8 @@ impl Mender<'_> {
     fn collapse(&mut self) {
         for id in self.tree.all().into_iter().rev() {
             if let [only] = *self.tree.children(Some(id)) {
-                let name = words(&self.tree.item(id).task.name);
-                let only = words(&self.tree.item(only).task.name);
+                let name = quoted(&self.tree.item(id).task.name);
+                let only = quoted(&self.tree.item(only).task.name);
                 self.note(format!("put {only} in the place of {name}, whose only subtask it was"));
                 self.tree.dissolve(id);
             }
@@ -174,7 +175,7 @@ impl Mender<'_> {
             let key = (self.tree.item(id).task.role.clone(), self.tree.comparable_goal(id));
             match seen.get(&key) {
                 Some(first) => {
-                    let name = words(&self.tree.item(id).task.name);
+                    let name = quoted(&self.tree.item(id).task.name);
                     self.note(format!("left out {name}, which another task does already"));
                     self.tree.merge_leaves(*first, id);
                 }
@@ -229,7 +230,7 @@ impl Mender<'_> {
             if milestones.len() <= most {
                 continue;
             }
-            let name = words(&self.tree.item(id).task.name);
+            let name = quoted(&self.tree.item(id).task.name);
             let count = milestones.len().div_ceil(most);
             let fits = count <= self.bounds.width
                 && self.tree.depth(id) < self.bounds.depth
@@ -286,7 +287,7 @@ impl Mender<'_> {
 
     fn note_merge(&mut self, one: Id, other: Id) {
         let (one, other) = (&self.tree.item(one).task.name, &self.tree.item(other).task.name);
-        let text = format!("merged {} with {}, the plan was too large", words(one), words(other));
+        let text = format!("merged {} with {}, the plan was too large", quoted(one), quoted(other));
         self.note(text);
     }
 
@@ -394,7 +395,7 @@ impl Mender<'_> {
     }
 
     fn name(&self, id: Id) -> String {
-        words(&self.tree.item(id).task.name)
+        quoted(&self.tree.item(id).task.name)
     }
 }
 
@@ -460,7 +461,7 @@ fn group_task(name: String, role: Role) -> PlanTask {
 
 fn first_leaf(plan: &Plan, roles: &[Role]) -> Plan {
     let first = plan.leaves().next().map(|(_, task)| {
-        let goal = within_bytes(&words(&task.name), MAX_TEXT_BYTES);
+        let goal = within_bytes(&quoted(&task.name), MAX_TEXT_BYTES);
         (crate::ids::TaskIndex::top(1), group_task(goal, substitute(roles)))
     });
     Plan { goal: plan.goal.clone(), tasks: first.into_iter().collect() }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::check::{MAX_ITEMS, MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use super::draft::normal;
-use super::reference::{self, Reference, TaskField};
+use super::reference::{self, Reference, TaskField, quoted};
 use crate::flow::{Plan, PlanTask};
 use crate::ids::TaskIndex;
 use crate::text::within_bytes;
@@ -274,7 +274,7 @@ impl Tree {
 
     /// Lets everything that refers to an item refer to others.
     fn redirect(&mut self, gone: Id, instead: &[Id]) {
-        let name = words(&self.items[gone].task.name);
+        let name = quoted(&self.items[gone].task.name);
         for id in self.all() {
             let item = &mut self.items[id];
             if item.needs.remove(&gone) {
@@ -304,22 +304,17 @@ impl Tree {
     }
 }
 
-/// Words that stand for a task where it cannot be referred to.
-pub(super) fn words(name: &str) -> String {
-    format!("“{}”", name.replace(['{', '}'], ""))
-}
-
 fn pieces(goal: &str, ids: &HashMap<&TaskIndex, Id>) -> Vec<GoalPart> {
     let goal = reference::without_malformed_context(goal);
     // A name that stands for no task by now is words.
-    let goal = &reference::with_names(&goal, |_, _, whole| Some(words(whole)));
+    let goal = &reference::with_names(&goal, |_, _, whole| Some(quoted(whole)));
     let (mut pieces, mut from) = (Vec::new(), 0);
     for (range, reference) in reference::find(goal) {
         pieces.push(GoalPart::Text(goal[from..range.start].to_owned()));
         let known = reference.ok().and_then(|found| Some((*ids.get(&found.task)?, found.field)));
         pieces.push(match known {
             Some((id, field)) => GoalPart::Given(id, field),
-            None => GoalPart::Text(words(&goal[range.clone()])),
+            None => GoalPart::Text(quoted(&goal[range.clone()])),
         });
         from = range.end;
     }

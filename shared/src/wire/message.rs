@@ -209,6 +209,14 @@ impl Profile {
         many.then(|| format!("it names {} tools: {} are the most", tools.len(), Self::MAX_TOOLS))
     }
 
+    /// Tasks (or runs) in hand: what it says of that and what its slots do are told at different moments, and an agent
+    /// may say one of them only.
+    #[must_use]
+    pub fn in_hand(&self) -> u32 {
+        let at_work = self.presence.states.iter().filter(|state| **state != AgentState::Idle).count();
+        self.busy.max(u32::try_from(at_work).unwrap_or(u32::MAX))
+    }
+
     /// Most runs that are left alone and told of.
     pub const MOST_SET_ASIDE: usize = 8;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::StreamExt;
-use muster_bus::{Bus, RecordFilter};
+use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply};
+use muster_shared::run::{Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
@@ -60,112 +60,195 @@ pub(super) async fn watch(
     fleet: &mut RunFleet,
     stop: &mut StopSignals,
 ) -> Result<Watched, Failure> {
-    let ask = &app.settings().ask;
     let mut record = bus.record().follow(&RecordFilter::Run(run), Seq(0)).await.map_err(bus_failure)?;
     let mut live = bus.live().watch(Some(run)).await.map_err(bus_failure)?;
     let mut agents = bus.registry().watch().await.map_err(bus_failure)?;
-    let mut lacking = Lacking::default();
     let mut outages = Outages::follow(bus).await;
-    let mut state: Option<RunState> = None;
-    let mut doing = Doing::new();
-    let mut told = BTreeSet::new();
-    let mut sent = BTreeSet::new();
-    let mut within = Within::default();
     let mut typed = Typed::new(screen.is_live());
-    let mut interrupts = 0_u32;
-    let mut patience = Instant::now() + ask.accept_limit;
+    let mut view = RunView::new(app, bus, run, screen);
     let mut redraw = tokio::time::interval(REDRAW);
     redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             entry = record.next() => {
-                let entry = match entry.ok_or_else(|| cut_off(run))? {
-                    Err(stray) if stray.of_nobody => continue,
-                    entry => entry.map_err(|error| bus_failure(error.into()))?,
-                };
-                if let Some(text) = render::trace::unreadable(&entry) {
-                    screen.say(&text);
-                }
-                let deadline = state.as_ref().map(|state| state.deadline);
-                apply(&mut state, &entry).map_err(|error| cannot_follow(run, &error))?;
-                if let Some(state) = &state {
-                    // It moves when a pause ends with a new one.
-                    if deadline != Some(state.deadline) {
-                        patience = Instant::now() + left(state) + ask.grace;
-                    }
-                    screen.show(state, &doing, now());
-                    tell_questions(state, None, &mut told, screen, &mut typed);
-                    tell_refusals(&entry.event, &sent, screen);
-                    within.follow(bus, state).await;
-                    if state.status.is_ended() {
-                        break;
-                    }
+                view.take_in(entry.ok_or_else(|| cut_off(run))?, &mut typed).await?;
+                if view.has_ended() {
+                    return view.end();
                 }
             }
-            Some((child, entry)) = within.next() => {
-                if let Some(child) = within.take_in(child, &entry) {
-                    tell_questions(child, child.goal.parent.as_deref(), &mut told, screen, &mut typed);
-                    tell_refusals(&entry.event, &sent, screen);
-                }
-                within.follow_children(bus, child).await;
-            }
-            Some(change) = agents.next() => lacking.take(change),
-            () = lacking.look() => {
-                for line in lacking.news(state.as_ref(), std::time::Instant::now()) {
-                    screen.warn(&line);
-                }
-                screen.waits(lacking.lines());
-            }
+            Some((child, entry)) = view.within.next() => view.take_in_child(child, &entry, &mut typed).await,
+            Some(change) = agents.next() => view.lacking.take(change),
+            () = view.lacking.look() => view.tell_lacking(),
             Some(happening) = live.next() => {
                 if let Some(line) = outages.silence(&happening).filter(|_| !screen.is_live()) {
                     screen.say(&line);
                 }
-                note(&mut doing, happening);
+                note(&mut view.doing, happening);
             }
             line = outages.next() => screen.say(&line),
-            line = typed.next() => if let Some(state) = &state {
-                let all = std::iter::once(state).chain(within.states());
-                sent.extend(answer(app, bus, screen, all, &line).await?);
+            line = typed.next() => view.answer(&line).await?,
+            _ = redraw.tick(), if screen.is_live() => view.redraw(&typed),
+            news = fleet.news(bus) => if let Some(left) = view.hear(news, fleet.is_for_runs())? {
+                return Ok(left);
             },
-            _ = redraw.tick(), if screen.is_live() => {
-                if let Some(state) = &state {
-                    // What somebody is typing is not written over.
-                    if !typed.is_awaited(std::iter::once(state).chain(within.states())) {
-                        screen.show(state, &doing, now());
-                    }
-                } else {
-                    screen.stage("waiting for an orchestrator to take up the goal …");
-                }
-            }
-            news = fleet.news(bus) => match news {
-                News::Said(text) => screen.say(&text),
-                News::Warned(text) => screen.warn(&text),
-                // In a fleet that stays somebody may start another one; that it lacks is told.
-                News::Crippled { name, how } => if fleet.is_for_runs() {
-                    return Err(Failure::failed(format!("{name} {how} too often; the run cannot continue without it"))
-                        .help(format!("see why in {}", app.fleet.log(&name).display())));
-                }
-                News::Moved(url) => return Ok(Watched::Moved(url)),
-                News::Lost(why) => return Err(lost(run, &why)),
+            () = stop.wait() => if let Some(left) = view.interrupted(fleet.stays()).await? {
+                return Ok(left);
             },
-            () = stop.wait() => {
-                interrupts += 1;
-                if interrupts > 1 {
-                    return Ok(Watched::Left { run, goes_on: fleet.stays() });
-                }
-                cancel(bus, run, screen, fleet.stays()).await?;
-                patience = Instant::now() + ask.grace;
-            }
-            () = tokio::time::sleep_until(patience) => return Err(too_late(run, state.as_ref(), lacking.lines())),
+            () = tokio::time::sleep_until(view.patience) => return Err(view.too_late()),
             error = bus.failed() => return Err(bus_failure(error)),
         }
     }
-    if state.as_ref().is_some_and(|state| state.status != RunStatus::Completed) {
-        for line in lacking.lines() {
-            screen.warn(&format!("at its end it still waited for {line}"));
+}
+
+/// A run as whoever asked for it sees it.
+struct RunView<'a> {
+    app: &'a App,
+    bus: &'a Bus,
+    run: RunId,
+    screen: &'a Screen,
+    state: Option<RunState>,
+    /// What tasks say they are doing.
+    doing: Doing,
+    /// Questions that were told.
+    told: BTreeSet<(RunId, QuestionId, u32)>,
+    /// Answers that were sent.
+    sent: BTreeSet<Uuid>,
+    /// The runs within it.
+    within: Within,
+    /// Who is missing.
+    lacking: Lacking,
+    /// How often the person asked to leave.
+    interrupts: u32,
+    /// Until when something has to come of it.
+    patience: Instant,
+}
+
+impl<'a> RunView<'a> {
+    fn new(app: &'a App, bus: &'a Bus, run: RunId, screen: &'a Screen) -> Self {
+        Self {
+            app,
+            bus,
+            run,
+            screen,
+            state: None,
+            doing: Doing::new(),
+            told: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            within: Within::default(),
+            lacking: Lacking::default(),
+            interrupts: 0,
+            patience: Instant::now() + app.settings().ask.accept_limit,
         }
     }
-    state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| cut_off(run))
+
+    fn has_ended(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.status.is_ended())
+    }
+
+    /// The run and those within it, as far as they are known.
+    fn runs(&self) -> impl Iterator<Item = &RunState> {
+        self.state.iter().chain(self.within.states())
+    }
+
+    /// Folds the next entry of the record, and shows what it changes.
+    async fn take_in(&mut self, entry: Result<Entry, Unreadable>, typed: &mut Typed) -> Result<(), Failure> {
+        let entry = match entry {
+            Err(stray) if stray.of_nobody => return Ok(()),
+            entry => entry.map_err(|error| bus_failure(error.into()))?,
+        };
+        if let Some(text) = render::trace::unreadable(&entry) {
+            self.screen.say(&text);
+        }
+        let deadline = self.state.as_ref().map(|state| state.deadline);
+        apply(&mut self.state, &entry).map_err(|error| cannot_follow(self.run, &error))?;
+        let Some(state) = &self.state else { return Ok(()) };
+        // It moves when a pause ends with a new one.
+        if deadline != Some(state.deadline) {
+            self.patience = Instant::now() + left(state) + self.app.settings().ask.grace;
+        }
+        self.screen.show(state, &self.doing, now());
+        tell_questions(state, None, &mut self.told, self.screen, typed);
+        tell_refusals(&entry.event, &self.sent, self.screen);
+        self.within.follow(self.bus, state).await;
+        Ok(())
+    }
+
+    /// The same of a run within.
+    async fn take_in_child(&mut self, child: RunId, entry: &Entry, typed: &mut Typed) {
+        if let Some(child) = self.within.take_in(child, entry) {
+            tell_questions(child, child.goal.parent.as_deref(), &mut self.told, self.screen, typed);
+            tell_refusals(&entry.event, &self.sent, self.screen);
+        }
+        self.within.follow_children(self.bus, child).await;
+    }
+
+    fn tell_lacking(&mut self) {
+        for line in self.lacking.news(self.state.as_ref(), std::time::Instant::now()) {
+            self.screen.warn(&line);
+        }
+        self.screen.waits(self.lacking.lines());
+    }
+
+    /// Sends what a person typed.
+    async fn answer(&mut self, line: &str) -> Result<(), Failure> {
+        if self.state.is_some() {
+            let sent = answer(self.app, self.bus, self.screen, self.runs(), line).await?;
+            self.sent.extend(sent);
+        }
+        Ok(())
+    }
+
+    fn redraw(&self, typed: &Typed) {
+        match &self.state {
+            // What somebody is typing is not written over.
+            Some(_) if typed.is_awaited(self.runs()) => {}
+            Some(state) => self.screen.show(state, &self.doing, now()),
+            None => self.screen.stage("waiting for an orchestrator to take up the goal …"),
+        }
+    }
+
+    /// What became of the fleet. Gives how watching ends, if it does.
+    fn hear(&self, news: News, is_for_runs: bool) -> Result<Option<Watched>, Failure> {
+        match news {
+            News::Said(text) => self.screen.say(&text),
+            News::Warned(text) => self.screen.warn(&text),
+            // In a fleet that stays somebody may start another one; that it lacks is told.
+            News::Crippled { name, how } if is_for_runs => {
+                let what = format!("{name} {how} too often; the run cannot continue without it");
+                let log = self.app.fleet.log(&name);
+                return Err(Failure::failed(what).help(format!("see why in {}", log.display())));
+            }
+            News::Crippled { .. } => {}
+            News::Moved(url) => return Ok(Some(Watched::Moved(url))),
+            News::Lost(why) => return Err(lost(self.run, &why)),
+        }
+        Ok(None)
+    }
+
+    /// The person wants to leave: the first time the run is asked to stop.
+    async fn interrupted(&mut self, stays: bool) -> Result<Option<Watched>, Failure> {
+        self.interrupts += 1;
+        if self.interrupts > 1 {
+            return Ok(Some(Watched::Left { run: self.run, goes_on: stays }));
+        }
+        cancel(self.bus, self.run, self.screen, stays).await?;
+        self.patience = Instant::now() + self.app.settings().ask.grace;
+        Ok(None)
+    }
+
+    fn too_late(&self) -> Failure {
+        too_late(self.run, self.state.as_ref(), self.lacking.lines())
+    }
+
+    /// The run has ended.
+    fn end(self) -> Result<Watched, Failure> {
+        if self.state.as_ref().is_some_and(|state| state.status != RunStatus::Completed) {
+            for line in self.lacking.lines() {
+                self.screen.warn(&format!("at its end it still waited for {line}"));
+            }
+        }
+        self.state.map(|state| Watched::Ended(Box::new(state))).ok_or_else(|| cut_off(self.run))
+    }
 }
 
 /// Says what is asked and was not told before; of a run within, for which task.

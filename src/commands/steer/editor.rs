@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::exit::Failure;
 
 /// Largest text that comes back from an editor, in bytes.
-const MAX_DRAFT: u64 = 1024 * 1024;
+const MAX_EDITED: u64 = 1024 * 1024;
 
 /// A text as a person leaves it in their editor.
 ///
@@ -19,14 +19,14 @@ pub(super) async fn edited(text: String, ending: &str) -> Result<String, Failure
             .help("set EDITOR, or give the text on the command line: see --help")
     })?;
     let file = std::env::temp_dir().join(format!("muster-{}.{ending}", Uuid::new_v4()));
-    let edited = tokio::task::spawn_blocking(move || change(&editor, &Draft::write(file, &text)?));
+    let edited = tokio::task::spawn_blocking(move || change(&editor, &EditorFile::write(file, &text)?));
     edited.await.map_err(|error| Failure::failed(format!("the editor failed: {error}")))?
 }
 
-/// A file that is removed when it is no longer needed.
-struct Draft(PathBuf);
+/// The file that an editor works on. It is removed when it is no longer needed.
+struct EditorFile(PathBuf);
 
-impl Draft {
+impl EditorFile {
     fn write(file: PathBuf, text: &str) -> Result<Self, Failure> {
         use std::io::Write as _;
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -37,17 +37,17 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for EditorFile {
     fn drop(&mut self) {
         // Left behind, it does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-fn change(editor: &str, draft: &Draft) -> Result<String, Failure> {
+fn change(editor: &str, file: &EditorFile) -> Result<String, Failure> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
-    let status = std::process::Command::new(program).args(words).arg(&draft.0).status();
+    let status = std::process::Command::new(program).args(words).arg(&file.0).status();
     let status = status.map_err(|error| {
         Failure::usage(format!("cannot start the editor {program}: {error}"))
             .help("set EDITOR to one that is installed, or give the text on the command line: see --help")
@@ -55,8 +55,8 @@ fn change(editor: &str, draft: &Draft) -> Result<String, Failure> {
     if !status.success() {
         return Err(Failure::usage(format!("the editor ended with {status}: nothing was changed")));
     }
-    muster_agents::input::text(&draft.0, MAX_DRAFT)
-        .map_err(|why| cannot("read", &draft.0, &std::io::Error::other(why)))
+    muster_agents::input::text(&file.0, MAX_EDITED)
+        .map_err(|why| cannot("read", &file.0, &std::io::Error::other(why)))
 }
 
 fn cannot(what: &str, file: &Path, error: &std::io::Error) -> Failure {

@@ -4,6 +4,7 @@ use muster_bus::subject::{Subject, task_fence};
 use muster_shared::flow::{Outcome, Product, Step};
 use muster_shared::ids::AgentId;
 use muster_shared::run::Started;
+use muster_shared::text::counted;
 use muster_shared::wire::Body;
 
 use super::super::{End, Observations};
@@ -49,7 +50,12 @@ pub(super) fn envelopes(watch: &Observations, writings: &[Writing<'_>]) -> Check
         .iter()
         .filter(|passed| passed.subject.starts_with("evt.") && Subject::parse(&passed.subject).is_err());
     faults.extend(strange.map(|passed| format!("{} is no subject of the protocol", passed.subject)));
-    verdict("envelopes", faults, format!("{} messages read as they should", writings.len()), mend)
+    verdict(
+        "envelopes",
+        faults,
+        format!("{} read as it should be", counted(writings.len(), "message", "messages")),
+        mend,
+    )
 }
 
 pub(super) fn fences(writings: &[Writing<'_>]) -> Check {
@@ -73,7 +79,7 @@ pub(super) fn fences(writings: &[Writing<'_>]) -> Check {
             Some(Ok(_)) => {}
         }
     }
-    verdict("fence", faults, format!("{} writes were fenced", writings.len()), mend)
+    verdict("fence", faults, format!("{} fenced", counted(writings.len(), "write", "writes")), mend)
 }
 
 pub(super) fn started(watch: &Observations, writings: &[Writing<'_>]) -> Check {
@@ -109,7 +115,7 @@ pub(super) fn started(watch: &Observations, writings: &[Writing<'_>]) -> Check {
 
 pub(super) fn steps(watch: &Observations, writings: &[Writing<'_>]) -> Check {
     let mend = "number steps from 1 within a generation, over all attempts, without a gap";
-    let (mut faults, mut count) = (Vec::new(), 0_u32);
+    let (mut faults, mut count) = (Vec::new(), 0);
     for trial in worked(watch) {
         let mut last = trial.kind.before().1;
         for one in stored(writings, trial) {
@@ -122,7 +128,7 @@ pub(super) fn steps(watch: &Observations, writings: &[Writing<'_>]) -> Check {
             (last, count) = (*number, count + 1);
         }
     }
-    verdict("steps", faults, format!("{count} steps in order"), mend)
+    verdict("steps", faults, format!("{} in order", counted(count, "step", "steps")), mend)
 }
 
 pub(super) fn outcomes(watch: &Observations, writings: &[Writing<'_>]) -> Check {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use muster_shared::flow::Ending;
 use muster_shared::run::EventKind;
+use muster_shared::text::counted;
 use muster_shared::wire::Body;
 
 use super::super::{End, Observations, Passed, Trial, TrialKind};
@@ -116,7 +117,7 @@ pub(super) fn progress(watch: &Observations, writings: &[Writing<'_>]) -> Check 
     if long == 0 {
         return Check::warn(what, "not seen: no task took longer than 15 s", mend);
     }
-    verdict(what, faults, format!("told in {long} long tasks"), mend)
+    verdict(what, faults, format!("told in {}", counted(long, "long task", "long tasks")), mend)
 }
 
 pub(super) fn cancellation(watch: &Observations, writings: &[Writing<'_>]) -> Check {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use muster_bus::QueueSettings;
 use muster_bus::subject::matches;
+use muster_shared::text::counted;
 use muster_shared::wire::{Body, Profile};
 
 use super::super::{Observations, Passed};
@@ -80,7 +81,7 @@ pub(super) fn heartbeat(watch: &Observations) -> Check {
             longest.as_secs()
         ));
     }
-    verdict(what, faults, format!("heard {} times", beats.len()), mend)
+    verdict(what, faults, format!("heard {}", counted(beats.len(), "time", "times")), mend)
 }
 
 /// The queues of its role and of its own, which all who take from them share: their settings hold for everybody.

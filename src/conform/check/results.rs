@@ -2,6 +2,7 @@
 
 use muster_shared::contract::Schema;
 use muster_shared::flow::{ContractSide, Ending, TaskResult};
+use muster_shared::text::counted;
 
 use super::super::Observations;
 use super::{Writing, outcome, stored, verdict, worked};
@@ -23,7 +24,7 @@ pub(super) fn contract(watch: &Observations, writings: &[Writing<'_>]) -> Check 
             None
         }
     };
-    let mut held = 0_u32;
+    let mut held = 0;
     for trial in worked(watch) {
         let named = trial.kind.name();
         for outcome in stored(writings, trial).into_iter().filter_map(outcome) {
@@ -52,7 +53,7 @@ pub(super) fn contract(watch: &Observations, writings: &[Writing<'_>]) -> Check 
             if watch.unfit.is_empty() { "no task gave a result".to_owned() } else { watch.unfit.join("; ") };
         return Check::warn(what, format!("not seen: {why}"), mend);
     }
-    verdict(what, faults, format!("{held} results fit it"), mend)
+    verdict(what, faults, format!("{}, as it says", counted(held, "result", "results")), mend)
 }
 
 /// What no result may be larger than.

@@ -67,7 +67,9 @@ fn an_agent_that_stops_gives_a_suspect_back_that_waits() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         ground.offer(&suspect).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        while !ground.bus.tasks().waiting().await.unwrap().values().all(|waiting| *waiting == 0) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         running.stop().await;
         assert_eq!(ground.kinds(&suspect).await, [], "it was not begun");
         let quick = Scripted::new(|_, _| submits("by another"));

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use muster_bus::{BusError, FileList, Files, WriteError};
+use muster_bus::{BusError, FileList, FilePlace, Files, WriteError};
 use muster_shared::flow::Artifact;
 use muster_shared::ids::RunId;
 
@@ -39,7 +39,7 @@ impl SharedWorkspace {
             check_room(list, path, text.len() as u64, &self.limits)?;
             Ok(text)
         };
-        let place = (self.run, path.as_str(), self.task.as_str());
+        let place = FilePlace { run: self.run, path: path.as_str(), task: &self.task };
         match self.files.write(place, make, needs_content).await {
             Ok(file) => Ok(file.bytes),
             Err(WriteError::Refused(refusal)) => Err(refusal),

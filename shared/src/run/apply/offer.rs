@@ -7,14 +7,40 @@ use super::plan::derive_parents;
 use super::task::illegal;
 use crate::flow::{TaskOffered, TaskStatus, Work};
 use crate::ids::{Attempt, Queue, TaskId};
+use crate::run::TaskState;
 use crate::time::Millis;
+
+/// What an offer is called where it cannot follow.
+const EVENT: &str = "an offer";
 
 /// Folds the offer of a task by a decision that took `now` for the time.
 ///
 /// # Errors
 /// When the task cannot be offered.
 pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Result<(), ApplyError> {
-    const EVENT: &str = "an offer";
+    check(state, offer)?;
+    let task = state.tasks.entry(offer.task.clone()).or_default();
+    check_turn(task, offer)?;
+    let never_begun = task.status == TaskStatus::Created && task.attempt == Attempt(0);
+    let before = task.generation;
+    queue(task, offer, now);
+    if never_begun {
+        state.spending.free(&offer.task, before);
+    }
+    if !state.limits.budget.is_unlimited() {
+        let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
+        state.spending.allotted.push(Allotment { task, generation, budget });
+    }
+    note_begun(state, offer, now);
+    if state.status == RunStatus::Created {
+        state.status = RunStatus::Processing;
+    }
+    derive_parents(state);
+    Ok(())
+}
+
+/// Whether the run may offer this task.
+fn check(state: &RunState, offer: &TaskOffered) -> Result<(), ApplyError> {
     if offer.run != state.id {
         return Err(ApplyError::OtherRun { wanted: state.id, found: offer.run });
     }
@@ -29,10 +55,11 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         TaskId::DraftReview(number) => state.drafts.open().is_some_and(|(open, _)| open == *number),
         TaskId::Plan | TaskId::Refine(_) | TaskId::Write => true,
     };
-    if !known {
-        return Err(ApplyError::UnknownTask { task: offer.task.clone(), event: EVENT });
-    }
-    let task = state.tasks.entry(offer.task.clone()).or_default();
+    if known { Ok(()) } else { Err(ApplyError::UnknownTask { task: offer.task.clone(), event: EVENT }) }
+}
+
+/// Whether it is the turn of this generation of the task.
+fn check_turn(task: &TaskState, offer: &TaskOffered) -> Result<(), ApplyError> {
     match task.status {
         TaskStatus::Created | TaskStatus::Queued => {}
         from @ (TaskStatus::Waiting
@@ -44,20 +71,20 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
         | TaskStatus::Blocked
         | TaskStatus::Split) => return Err(illegal(&offer.task, from, TaskStatus::Queued)),
     }
-    let wanted = task.generation.next();
-    if offer.generation != wanted {
-        return Err(ApplyError::WrongGeneration {
-            task: offer.task.clone(),
-            wanted,
-            found: offer.generation,
-        });
+    let (wanted, found) = (task.generation.next(), offer.generation);
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(ApplyError::WrongGeneration { task: offer.task.clone(), wanted, found })
     }
+}
+
+/// Puts the task into the queue of the offer.
+fn queue(task: &mut TaskState, offer: &TaskOffered, now: Millis) {
     let in_vain = match (task.status, &task.queue) {
         (TaskStatus::Queued, Some(Queue::Agent(agent))) => Some(agent.clone()),
         (_, Some(Queue::Agent(_) | Queue::Role(_)) | None) => None,
     };
-    let never_begun = task.status == TaskStatus::Created && task.attempt == Attempt(0);
-    let before = task.generation;
     task.status = TaskStatus::Queued;
     task.generation = offer.generation;
     task.continues = offer.continues;
@@ -81,19 +108,6 @@ pub fn apply_offer(state: &mut RunState, offer: &TaskOffered, now: Millis) -> Re
             task.deaths.clear();
         }
     }
-    if never_begun {
-        state.spending.free(&offer.task, before);
-    }
-    if !state.limits.budget.is_unlimited() {
-        let (task, generation, budget) = (offer.task.clone(), offer.generation, offer.budget);
-        state.spending.allotted.push(Allotment { task, generation, budget });
-    }
-    note_begun(state, offer, now);
-    if state.status == RunStatus::Created {
-        state.status = RunStatus::Processing;
-    }
-    derive_parents(state);
-    Ok(())
 }
 
 /// Notes when a leaf was begun, and what it goes without in the end.

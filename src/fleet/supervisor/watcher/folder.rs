@@ -7,11 +7,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::super::member::{Changed, MemberChange, MemberSpec, keep};
-use super::super::specialists::{self, Content, Order};
-use super::super::state::{MemberState, RefusedFile};
-use super::super::team;
-use super::{Watcher, absolute, member};
+use super::super::members::{absolute, member};
+use super::Watcher;
+use crate::fleet::member::{Changed, MemberChange, MemberSpec, keep};
+use crate::fleet::specialists::{self, Content, Order};
+use crate::fleet::state::{MemberState, RefusedFile};
+use crate::fleet::team;
 
 /// The specialists of the watched folder.
 #[derive(Default)]

@@ -1,0 +1,136 @@
+//! Writing to the record: decisions with their offers, and what agents say. Every write is fenced.
+
+use muster_shared::flow::TaskOffered;
+use muster_shared::ids::{Attempt, Queue, RunId, Seq};
+use muster_shared::run::Unreadable as Garbled;
+use muster_shared::run::{AgentEvent, AgentKey, Decided};
+use muster_shared::wire::{Body, Encoding};
+
+use super::{BATCH_LIMIT, Record};
+use crate::backend::{Appended, Fence, Message, WriteOptions};
+use crate::error::{AppendError, BusError};
+use crate::seal::About;
+use crate::subject::{self, Subject};
+use crate::topology::RUNS;
+
+impl Record {
+    /// Appends a decision and its offers, all or nothing, if nothing was written under `run.<run>.>` since `after`.
+    /// Each offer is at the same time its queue entry; so is a decision with an offer inside, which is one message.
+    /// Several are an atomic batch, for which the server sets up a store of its own: some 3 ms.
+    ///
+    /// # Errors
+    /// See [`AppendError`]. A batch of more than [`BATCH_LIMIT`] messages, or with offers of another run, is a
+    /// mistake of the caller and refused.
+    pub async fn append_decision(
+        &self,
+        run: RunId,
+        after: Seq,
+        decided: &Decided,
+        offers: &[TaskOffered],
+        encoding: Encoding,
+    ) -> Result<Appended, AppendError> {
+        check_batch(run, decided, offers)?;
+        let (subject, about) = match decided.offer.as_deref() {
+            Some(offer) => place_of(offer),
+            None => (Subject::Decided(run), About::run(run)),
+        };
+        let mut messages = Vec::with_capacity(1 + offers.len());
+        let decision = Body::Decided(decided.clone());
+        messages.push(self.core.seal(subject.to_string(), decision, about, encoding).await?);
+        for offer in offers {
+            let (subject, about) = place_of(offer);
+            let body = Body::Offered(offer.clone());
+            messages.push(self.core.seal(subject.to_string(), body, about, encoding).await?);
+        }
+        self.append(messages, Fence { filter: subject::run_fence(run), after }).await
+    }
+
+    /// Appends an agent's event if nobody wrote about this generation of the task since `after`.
+    ///
+    /// # Errors
+    /// See [`AppendError`].
+    pub async fn append_agent(
+        &self,
+        run: RunId,
+        key: &AgentKey,
+        after: Seq,
+        event: &AgentEvent,
+        encoding: Encoding,
+    ) -> Result<Seq, AppendError> {
+        let subject = Subject::Event(run, key.clone(), event.kind()).to_string();
+        let attempt = match event {
+            AgentEvent::Started(started) => Some(started.attempt).filter(|attempt| *attempt > Attempt(0)),
+            AgentEvent::ToolStarted(_)
+            | AgentEvent::Step(_)
+            | AgentEvent::Released(_)
+            | AgentEvent::Outcome(_)
+            | AgentEvent::Unreadable(_) => None,
+        };
+        let about = About { attempt, ..About::task(run, &key.task) };
+        let body = body_of(event).map_err(|garbled| BusError::Other {
+            what: "a write to the record".into(),
+            reason: format!("what cannot be read is not written: {}", garbled.why),
+        })?;
+        let message = self.core.seal(subject, body, about, encoding).await?;
+        let filter = subject::task_fence(run, &key.task, key.generation);
+        self.append(vec![message], Fence { filter, after }).await.map(|appended| appended.last)
+    }
+
+    /// The only write to the record. The server accepts a fence that does not cover the subject and then guards
+    /// nothing, so that is checked here.
+    async fn append(&self, messages: Vec<Message>, fence: Fence) -> Result<Appended, AppendError> {
+        if let Some(stray) =
+            messages.iter().find(|message| !subject::matches(&fence.filter, &message.subject))
+        {
+            let reason = format!("the fence {} does not cover {}", fence.filter, stray.subject);
+            return Err(BusError::Other { what: "a write to the record".into(), reason }.into());
+        }
+        let options = WriteOptions { fence: Some(fence), ..WriteOptions::default() };
+        self.core.backend.append(RUNS, messages, options).await
+    }
+}
+
+fn check_batch(run: RunId, decided: &Decided, offers: &[TaskOffered]) -> Result<(), AppendError> {
+    let wrong = |reason: String| {
+        Err(AppendError::Bus(BusError::Other { what: "a write to the record".into(), reason }))
+    };
+    if offers.len() >= BATCH_LIMIT {
+        return wrong(format!(
+            "a batch of {} offers; chain decisions of {} or more",
+            offers.len(),
+            BATCH_LIMIT
+        ));
+    }
+    if usize::try_from(decided.offers).ok() != Some(offers.len()) {
+        return wrong(format!("the decision announces {} offers, {} follow", decided.offers, offers.len()));
+    }
+    if decided.offer.is_some() && (decided.tells_secret() || !offers.is_empty()) {
+        return wrong("an offer inside a decision that tells the run's secret, or has other offers".into());
+    }
+    match decided.offer.as_deref().into_iter().chain(offers).find(|offer| offer.run != run) {
+        Some(offer) => wrong(format!("an offer of run {} in a decision of run {run}", offer.run)),
+        None => Ok(()),
+    }
+}
+
+/// Where an offer is written, and what its envelope says: agents read it from there.
+fn place_of(offer: &TaskOffered) -> (Subject, About) {
+    let subject = Subject::Offer(offer.run, offer.queue.clone(), offer.task.clone());
+    let receiver = match &offer.queue {
+        Queue::Agent(agent) => Some(agent.clone()),
+        Queue::Role(_) => None,
+    };
+    (subject, About { expires: Some(offer.deadline), receiver, ..About::task(offer.run, &offer.task) })
+}
+
+/// What is written of an event. What could not be read is nothing to be written.
+fn body_of(event: &AgentEvent) -> Result<Body, Garbled> {
+    Ok(match event.clone() {
+        AgentEvent::Started(started) => Body::Started(started),
+        AgentEvent::ToolStarted(started) => Body::ToolStarted(started),
+        AgentEvent::Step(step) => Body::Step(step),
+        AgentEvent::Released(released) => Body::Released(released),
+        AgentEvent::Outcome(outcome) => Body::Outcome(outcome),
+        AgentEvent::Unreadable(unreadable) => return Err(unreadable),
+    })
+}

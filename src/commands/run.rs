@@ -98,7 +98,7 @@ async fn ask(
     let mut bus = app.connect_to(fleet.url(), "asker").await?;
     let run = begin(&bus, screen, stop).await?;
     let watched = loop {
-        match watch::watch(app, &bus, run, screen, fleet, stop).await? {
+        match Box::pin(watch::watch(app, &bus, run, screen, fleet, stop)).await? {
             Watched::Moved(url) => {
                 screen.warn(&format!("the fleet is up again, at {url}; following run {} there", run.short()));
                 bus = app.connect_to(&url, "asker").await?;

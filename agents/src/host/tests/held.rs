@@ -75,7 +75,11 @@ async fn take_over(ground: &Ground, offer: &TaskOffered) {
 }
 
 /// What comes of a task whose process stands still between its first word and its first question, and how often it asked.
-async fn stood_still(ground: &Ground, offer: &TaskOffered, meanwhile: impl Future + Send) -> (CloseOutcome, u32) {
+async fn stood_still(
+    ground: &Ground,
+    offer: &TaskOffered,
+    meanwhile: impl Future + Send,
+) -> (CloseOutcome, u32) {
     let model = Scripted::new(|_, _| submits("never"));
     let context = ground.chat_kit(Role::Worker, &model);
     let key = AgentKey {
@@ -84,7 +88,8 @@ async fn stood_still(ground: &Ground, offer: &TaskOffered, meanwhile: impl Futur
         task: offer.task.clone(),
         generation: offer.generation,
     };
-    let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 1 };
+    let starter =
+        Starter { key, ack: String::new(), host: String::new(), delivered: 1, waited: Duration::ZERO };
     let (_never, watched) = tokio::sync::watch::channel(None);
     let progress =
         ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, offer);
@@ -184,7 +189,13 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
                     task: offer.task.clone(),
                     generation: offer.generation,
                 };
-                let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 2 };
+                let starter = Starter {
+                    key,
+                    ack: String::new(),
+                    host: String::new(),
+                    delivered: 2,
+                    waited: Duration::ZERO,
+                };
                 let (_never, watched) = tokio::sync::watch::channel(None);
                 let progress = ProgressStream::new(
                     context.bus().live(),
@@ -256,7 +267,7 @@ fn an_offer_that_lay_in_its_queue_until_it_was_made_again_is_dropped() {
         let again = TaskOffered { generation: Generation(first.generation.0 + 1), ..first.clone() };
         ground.offer(&first).await;
         ground.offer(&again).await;
-        tokio::time::sleep(late::LATE).await;
+        tokio::time::sleep(muster_journal::LATE).await;
         let model = Scripted::new(|_, _| submits("once"));
         let outcome = ground.done_by(ground.chat_kit(Role::Worker, &model), &again).await;
         assert_eq!(conclusion(&outcome), "once");

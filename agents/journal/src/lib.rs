@@ -18,7 +18,7 @@ mod tests;
 pub use fold::TaskFold;
 pub use journal::{Found, Journal, Moment};
 pub use look::{AskNewest, Newest, SURE};
-pub use opening::{AskWhoHolds, Begin, Holder};
+pub use opening::{AskWhoHolds, Begin, Holder, LATE};
 pub use patience::{MAX_PAUSE, PAUSE, Pause, Unanswered};
 pub use step::{JournalFailure, JournalStep, ReadTask};
 pub use writing::{AppendEvent, Appended};

@@ -11,6 +11,7 @@ use muster_shared::ids::{Generation, Seq};
 use muster_shared::run::{Entry, RecordEvent};
 
 use super::journal::{Journal, Moment};
+use super::opening::Opening;
 use super::patience::{AfterPause, Pause, Tries, Unanswered};
 use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
 
@@ -25,7 +26,8 @@ impl<E> Journal<E> {
         if self.is_sure(now) {
             return JournalStep::Done(Ok(()));
         }
-        JournalStep::AskNewest(AskNewest { looking: Looking { sent: now, looks: 1 }, tries: Tries::since(now) })
+        let then = AfterNewest::Look(Looking { sent: now, looks: 1 });
+        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then })
     }
 
     fn is_sure(&self, now: Moment) -> bool {
@@ -45,8 +47,17 @@ pub(crate) struct Looking {
 /// fence of a generation says nothing of the next one.
 #[derive(Debug)]
 pub struct AskNewest {
-    looking: Looking,
-    tries: Tries,
+    pub(crate) tries: Tries,
+    pub(crate) then: AfterNewest,
+}
+
+/// What it is asked for.
+#[derive(Debug)]
+pub(crate) enum AfterNewest {
+    /// The task is about to be begun, and came late.
+    Open(Box<Opening>),
+    /// Whether the task is still ours.
+    Look(Looking),
 }
 
 /// What was written last about a task.
@@ -59,19 +70,22 @@ pub struct Newest {
 }
 
 impl AskNewest {
-    pub(crate) const fn at(mut self, now: Moment) -> Self {
-        self.looking.sent = now;
+    pub(crate) fn at(mut self, now: Moment) -> Self {
+        match &mut self.then {
+            AfterNewest::Open(_) => {}
+            AfterNewest::Look(looking) => looking.sent = now,
+        }
         self
     }
 
     /// Goes on with what was written last.
-    pub fn told<E>(
+    pub fn told<E: Borrow<Entry>>(
         mut self,
         journal: &mut Journal<E>,
         newest: Result<Newest, Unanswered>,
         now: Moment,
     ) -> JournalStep<'static> {
-        let Newest { last, offered } = match newest {
+        let newest = match newest {
             Ok(newest) => newest,
             Err(why) => {
                 return match journal.pause(&mut self.tries, why, now) {
@@ -80,19 +94,26 @@ impl AskNewest {
                 };
             }
         };
-        if offered.is_some_and(|offered| offered > journal.mine.generation) {
-            return JournalStep::Done(Err(JournalFailure::Lost));
+        let is_superseded = newest.offered.is_some_and(|offered| offered > journal.mine.generation);
+        match self.then {
+            AfterNewest::Open(_) if is_superseded => JournalStep::Done(Err(JournalFailure::OfferedAnew)),
+            AfterNewest::Open(opening) => opening.read_earlier(journal, now),
+            AfterNewest::Look(_) if is_superseded => JournalStep::Done(Err(JournalFailure::Lost)),
+            AfterNewest::Look(looking) => looking.told(journal, newest.last, now),
         }
-        if last.is_none_or(|last| last <= journal.last) {
-            return self.looking.still_ours(journal, now);
-        }
-        let (generation, after) = (journal.mine.generation, journal.last);
-        let then = AfterRead::Look(self.looking);
-        JournalStep::Read(ReadTask { generation, after, tries: Tries::since(now), then })
     }
 }
 
 impl Looking {
+    fn told<E>(self, journal: &mut Journal<E>, last: Option<Seq>, now: Moment) -> JournalStep<'static> {
+        if last.is_none_or(|last| last <= journal.last) {
+            return self.still_ours(journal, now);
+        }
+        let (generation, after) = (journal.mine.generation, journal.last);
+        let then = AfterRead::Look(self);
+        JournalStep::Read(ReadTask { generation, after, tries: Tries::since(now), then })
+    }
+
     pub(crate) fn read<E: Borrow<Entry>>(
         self,
         journal: &mut Journal<E>,
@@ -115,7 +136,7 @@ impl Looking {
         if journal.is_sure(now) || self.looks >= LOOKS {
             return JournalStep::Done(Ok(()));
         }
-        let looking = Self { sent: now, looks: self.looks + 1 };
-        JournalStep::AskNewest(AskNewest { looking, tries: Tries::since(now) })
+        let then = AfterNewest::Look(Self { sent: now, looks: self.looks + 1 });
+        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then })
     }
 }

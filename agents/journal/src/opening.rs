@@ -8,6 +8,7 @@ use muster_shared::run::{AgentEvent, Entry, Started};
 
 use super::fold::TaskFold;
 use super::journal::{Found, Journal, Moment};
+use super::look::{AfterNewest, AskNewest};
 use super::patience::{AfterPause, MAX_PAUSE, Pause, Tries, Unanswered};
 use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
 use super::writing::Writing;
@@ -18,6 +19,11 @@ const OPENINGS: u32 = 3;
 /// stood still with its whole machine enters itself again as soon as it goes on.
 const MISSED: Duration = Duration::from_secs(2);
 
+/// An offer that was longer on its way, or is given out once more, may have been made again meanwhile: a queue that stood
+/// still, because its server died or nobody was there to take from it, gives out both, and doing both would be paid for
+/// twice. Orchestrators make a lost offer again after 5 s.
+pub const LATE: Duration = Duration::from_secs(2);
+
 /// How a task came to whoever begins it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begin {
@@ -25,6 +31,8 @@ pub struct Begin {
     pub continues: Option<Generation>,
     /// How often the task was given out, from 1.
     pub delivered: u64,
+    /// How long the offer was on its way.
+    pub waited: Duration,
     /// Where the queue's acknowledgement goes.
     pub ack: String,
     /// The process.
@@ -53,12 +61,17 @@ impl<E: Borrow<Entry>> Journal<E> {
         self.found = Found::default();
         let generation = begin.continues.unwrap_or(self.mine.generation);
         let (before, fold) = (TaskFold::default(), TaskFold::default());
-        Box::new(Opening { begin, generation, before, fold, times: 0 }).read_earlier(self, now)
+        let may_be_old = begin.delivered > 1 || begin.waited >= LATE;
+        let opening = Box::new(Opening { begin, generation, before, fold, times: 0 });
+        if !may_be_old {
+            return opening.read_earlier(self, now);
+        }
+        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then: AfterNewest::Open(opening) })
     }
 }
 
 impl Opening {
-    fn read_earlier<E: Borrow<Entry>>(
+    pub(crate) fn read_earlier<E: Borrow<Entry>>(
         self: Box<Self>,
         journal: &mut Journal<E>,
         now: Moment,

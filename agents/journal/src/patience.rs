@@ -89,8 +89,6 @@ impl<E> Journal<E> {
         why: Unanswered,
         now: Moment,
     ) -> Result<Duration, JournalStep<'e>> {
-        tries
-            .again(why, self.patience, now)
-            .ok_or(JournalStep::Done(Err(JournalFailure::Unreachable)))
+        tries.again(why, self.patience, now).ok_or(JournalStep::Done(Err(JournalFailure::Unreachable)))
     }
 }

@@ -33,6 +33,8 @@ pub enum JournalStep<'e> {
 pub enum JournalFailure {
     /// Its outcome is in the record already.
     Closed,
+    /// It had been offered anew before it was begun.
+    OfferedAnew,
     /// Somebody else took it over, or it was offered anew.
     Lost,
     /// It was given out again though who has it lives: it is left to that one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Action, Ending, Outcome, Step, Thought, Usage};
 use muster_shared::ids::{AgentId, Attempt, Generation, Role, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Entry, Released, RecordEvent, Started, ToolStarted};
+use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Released, Started, ToolStarted};
 use muster_shared::time::Millis;
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -77,7 +77,14 @@ fn at(millis: u64) -> Moment {
 }
 
 fn begin(delivered: u64) -> Begin {
-    Begin { continues: None, delivered, ack: "mine".into(), pid: 1, host: String::new() }
+    Begin {
+        continues: None,
+        delivered,
+        waited: Duration::ZERO,
+        ack: "mine".into(),
+        pid: 1,
+        host: String::new(),
+    }
 }
 
 fn journal() -> Journal<Entry> {
@@ -99,6 +106,13 @@ fn write<'e>(journal: &Journal<Entry>, event: &'e AgentEvent) -> AppendEvent<'e>
     }
 }
 
+/// One that was given out before, and not offered anew.
+fn opening(journal: &mut Journal<Entry>, now: Moment) -> ReadTask<'static> {
+    let JournalStep::AskNewest(ask) = journal.open(begin(2), now) else { panic!("it may be old") };
+    let newest = Newest { last: None, offered: Some(Generation(3)) };
+    reading(ask.told(journal, Ok(newest), now))
+}
+
 fn reading(step: JournalStep<'_>) -> ReadTask<'_> {
     match step {
         JournalStep::Read(step) => step,
@@ -116,6 +130,7 @@ fn said(step: &JournalStep<'_>) -> &'static str {
         JournalStep::Wait(_) => "wait",
         JournalStep::Done(Ok(())) => "ok",
         JournalStep::Done(Err(JournalFailure::Closed)) => "closed",
+        JournalStep::Done(Err(JournalFailure::OfferedAnew)) => "offered anew",
         JournalStep::Done(Err(JournalFailure::Lost)) => "lost",
         JournalStep::Done(Err(JournalFailure::LeftTo(_))) => "left",
         JournalStep::Done(Err(JournalFailure::TooLarge { .. })) => "too large",
@@ -129,15 +144,39 @@ fn a_write_that_did_not_go_through_is_looked_for() {
     let table = [
         ("nobody wrote", Appended::Ambiguous, vec![], "wait", 10),
         ("it landed", Appended::Ambiguous, vec![entry(11, 1, took(1))], "ok", 11),
-        ("the very same by who could not have sent it", Appended::Conflict, vec![entry(11, 1, took(1))], "wait", 11),
+        (
+            "it landed, and was sent twice on the way",
+            Appended::Conflict,
+            vec![entry(11, 1, took(1))],
+            "ok",
+            11,
+        ),
         ("another began", Appended::Ambiguous, vec![entry(11, 2, started_by("theirs"))], "lost", 10),
-        ("another began after it landed", Appended::Ambiguous, vec![entry(11, 1, took(1)), entry(12, 2, started_by("theirs"))], "lost", 11),
+        (
+            "another began after it landed",
+            Appended::Ambiguous,
+            vec![entry(11, 1, took(1)), entry(12, 2, started_by("theirs"))],
+            "lost",
+            11,
+        ),
         ("another's step", Appended::Conflict, vec![entry(11, 2, took(1))], "lost", 10),
-        ("another slot of ours began", Appended::Conflict, vec![entry(11, 1, started_by("other"))], "lost", 10),
+        (
+            "another slot of ours began",
+            Appended::Conflict,
+            vec![entry(11, 1, started_by("other"))],
+            "lost",
+            10,
+        ),
         ("it was released", Appended::Conflict, vec![entry(11, 1, released(false))], "lost", 10),
         ("it was closed", Appended::Conflict, vec![entry(11, 1, ended())], "lost", 10),
         ("a write given up half-way", Appended::Conflict, vec![entry(11, 1, announced(1))], "wait", 11),
-        ("one given up half-way, then ours", Appended::Ambiguous, vec![entry(11, 1, announced(1)), entry(12, 1, took(1))], "ok", 12),
+        (
+            "one given up half-way, then ours",
+            Appended::Ambiguous,
+            vec![entry(11, 1, announced(1)), entry(12, 1, took(1))],
+            "ok",
+            12,
+        ),
     ];
     for (name, appended, entries, expected, last) in table {
         let (mut journal, event) = (begun_at(10), took(1));
@@ -146,7 +185,9 @@ fn a_write_that_did_not_go_through_is_looked_for() {
         let next = look.read(&mut journal, Ok(entries), at(2));
         assert_eq!((said(&next), journal.last()), (expected, Seq(last)), "{name}");
         if let JournalStep::Wait(pause) = next {
-            let JournalStep::Append(again) = pause.over(at(60)) else { panic!("{name}: it is written again") };
+            let JournalStep::Append(again) = pause.over(at(60)) else {
+                panic!("{name}: it is written again")
+            };
             assert_eq!(again.after, Seq(last), "{name}");
         }
     }
@@ -190,10 +231,11 @@ fn a_write_is_tried_until_patience_is_over() {
 
 #[test]
 fn a_read_is_tried_until_patience_is_over() {
-    let table = [(true, 0, "wait"), (true, 4_999, "wait"), (true, 5_000, "unreachable"), (false, 0, "unreachable")];
+    let table =
+        [(true, 0, "wait"), (true, 4_999, "wait"), (true, 5_000, "unreachable"), (false, 0, "unreachable")];
     for (is_transient, after, expected) in table {
         let mut journal = journal();
-        let look = reading(journal.open(begin(2), at(100)));
+        let look = opening(&mut journal, at(100));
         let next = look.read(&mut journal, Err(Unanswered { is_transient }), at(100 + after));
         assert_eq!(said(&next), expected, "{is_transient} after {after}");
     }
@@ -204,18 +246,44 @@ fn a_task_is_begun_after_what_was_done_before() {
     let table = [
         ("nothing was done", vec![], "append"),
         ("we began ourselves", vec![entry(5, 1, started_by("before"))], "append"),
-        ("it was given back", vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(false))], "append"),
+        (
+            "it was given back",
+            vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(false))],
+            "append",
+        ),
         ("another has it", vec![entry(5, 2, started_by("theirs"))], "who"),
         ("it was put down", vec![entry(5, 2, started_by("theirs")), entry(6, 2, released(true))], "closed"),
         ("it has ended", vec![entry(5, 2, started_by("theirs")), entry(6, 2, ended())], "closed"),
     ];
     for (name, entries, expected) in table {
         let (mut journal, last) = (journal(), entries.last().map_or(Seq(0), |entry| entry.seq));
-        let next = reading(journal.open(begin(2), at(0))).read(&mut journal, Ok(entries), at(1));
+        let next = opening(&mut journal, at(0)).read(&mut journal, Ok(entries), at(1));
         assert_eq!(said(&next), expected, "{name}");
         if let JournalStep::Append(write) = next {
             assert_eq!(write.after, last, "{name}");
         }
+    }
+}
+
+#[test]
+fn an_offer_that_came_late_is_looked_up() {
+    let offered = |generation| Newest { last: None, offered: Some(Generation(generation)) };
+    let table = [
+        ("at once", 1, 1_999, offered(4), "append"),
+        ("late", 1, 2_000, offered(4), "offered anew"),
+        ("late, and the newest", 1, 2_000, offered(3), "append"),
+        ("given out again", 2, 0, offered(4), "offered anew"),
+        ("given out again, and the newest", 2, 0, offered(3), "read"),
+        ("given out again, and nothing is known", 2, 0, Newest { last: None, offered: None }, "read"),
+    ];
+    for (name, delivered, waited, newest, expected) in table {
+        let mut journal = journal();
+        let begin = Begin { waited: Duration::from_millis(waited), ..begin(delivered) };
+        let mut next = journal.open(begin, at(0));
+        if let JournalStep::AskNewest(ask) = next {
+            next = ask.told(&mut journal, Ok(newest), at(1));
+        }
+        assert_eq!(said(&next), expected, "{name}");
     }
 }
 
@@ -256,7 +324,7 @@ fn whoever_always_comes_too_late_leaves_the_task_after_three_times() {
 fn whoever_has_a_task_keeps_it_while_it_lives() {
     let ask = |journal: &mut Journal<Entry>| {
         let theirs = vec![entry(5, 2, started_by("theirs"))];
-        match reading(journal.open(begin(2), at(0))).read(journal, Ok(theirs), at(0)) {
+        match opening(journal, at(0)).read(journal, Ok(theirs), at(0)) {
             JournalStep::AskWhoHolds(ask) => ask,
             other => panic!("another has it: {other:?}"),
         }
@@ -314,7 +382,8 @@ fn earlier_generations_are_read_first_and_their_end_is_not_ours() {
 #[test]
 fn a_model_is_asked_without_a_look_only_right_after_our_own_word() {
     let again = Moment { connections: 1, ..at(10) };
-    let table = [(at(0), "ok"), (at(199), "ok"), (at(200), "newest"), (at(60_000), "newest"), (again, "newest")];
+    let table =
+        [(at(0), "ok"), (at(199), "ok"), (at(200), "newest"), (at(60_000), "newest"), (again, "newest")];
     for (now, expected) in table {
         assert_eq!(said(&begun_at(10).look(now)), expected, "{now:?}");
     }
@@ -401,7 +470,9 @@ fn any_event() -> impl Strategy<Value = AgentEvent> {
 
 fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
     let written = proptest::collection::vec((1..4_u32, any_event()), 0..8);
-    written.prop_map(|written| (1..).zip(written).map(|(seq, (agent, event))| entry(seq, agent, event)).collect())
+    written.prop_map(|written| {
+        (1..).zip(written).map(|(seq, (agent, event))| entry(seq, agent, event)).collect()
+    })
 }
 
 proptest! {
@@ -427,7 +498,7 @@ proptest! {
             RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
         });
         match said(&next) {
-            "ok" => prop_assert!(!sure && !foreign && entries.last().iter().any(mine)),
+            "ok" => prop_assert!(!foreign && entries.last().iter().any(mine)),
             "lost" => prop_assert!(foreign),
             _ => prop_assert!(!foreign),
         }
@@ -439,7 +510,7 @@ proptest! {
     fn nobody_begins_what_is_not_free(entries in any_entries()) {
         let mut journal = journal();
         let fold = TaskFold::default().and_then(&entries);
-        let next = reading(journal.open(begin(2), at(0))).read(&mut journal, Ok(entries), at(1));
+        let next = opening(&mut journal, at(0)).read(&mut journal, Ok(entries), at(1));
         let expected = match fold.holder() {
             _ if fold.is_closed() => "closed",
             Some((agent, _)) if *agent != key(1).agent => "who",

@@ -103,16 +103,17 @@ impl<'e> Writing<'e> {
         }
     }
 
-    /// Looks what was written since: whether our event landed after all, if it may stand there. What else we wrote (a
-    /// write that was given up half-way) moves our place; what others wrote ends our part. Whoever starts has written
-    /// nothing yet: what stands there under its name is another slot's of the same process, and has to be read first.
+    /// Looks what was written since: whether our event landed after all. What else we wrote (a
+    /// write that was given up half-way) moves our place; what others wrote ends our part. Whoever starts and
+    /// was never left without an answer has written nothing yet: what stands there under its name is another slot's of the
+    /// same process, and has to be read first.
     fn landing<E: Borrow<Entry>>(&self, journal: &mut Journal<E>, entries: &[E]) -> Landing {
         let starts = matches!(*self.event, AgentEvent::Started(_));
         let mut landing = Landing::Missing;
         for entry in entries {
             let Entry { seq, event, .. } = entry.borrow();
             let RecordEvent::Agent(key, written) = event else { continue };
-            let landed = self.may_stand && *key == journal.mine && *written == *self.event;
+            let landed = (self.may_stand || !starts) && *key == journal.mine && *written == *self.event;
             if !landed && (starts || journal.ends_part(key, written)) {
                 return Landing::Lost;
             }

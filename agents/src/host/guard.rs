@@ -10,7 +10,6 @@ use muster_shared::text::first_line;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::context::AgentContext;
-use super::late::is_superseded;
 use crate::react::close::{CloseOutcome, close_broken};
 use crate::react::drive::{Connections, drive};
 use crate::react::interrupt::Interrupts;
@@ -46,10 +45,6 @@ const SHORTEST_BEAT: Duration = Duration::from_millis(50);
 
 /// Does a task and settles with its queue; tells how it ended.
 pub(super) async fn guard(context: Arc<AgentContext>, task: TakenTask, reach: Reach) -> CloseOutcome {
-    if is_superseded(context.bus(), &task).await {
-        tracing::debug!(run = %task.offer.run, task = %task.offer.task, "dropping an offer that was made again");
-        return settle(task, CloseOutcome::Closed).await;
-    }
     let starter = starter(&context, &task);
     let mut work = Work(tokio::spawn(work(Arc::clone(&context), task.offer.clone(), starter.clone(), reach)));
     // Told in time, whatever settings say: what is heard too late goes to another agent while it is worked on here.
@@ -109,7 +104,8 @@ fn starter(context: &AgentContext, task: &TakenTask) -> Starter {
         task: task.offer.task.clone(),
         generation: task.offer.generation,
     };
-    Starter { key, ack: task.ack_subject.clone(), host: context.host().to_owned(), delivered: task.delivered }
+    let (ack, host) = (task.ack_subject.clone(), context.host().to_owned());
+    Starter { key, ack, host, delivered: task.delivered, waited: task.waited }
 }
 
 async fn close(

@@ -9,7 +9,6 @@ mod context;
 mod corpora;
 mod feed;
 mod guard;
-mod late;
 mod lead;
 mod models;
 mod profile;

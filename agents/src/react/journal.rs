@@ -20,7 +20,7 @@ pub enum JournalError {
     /// Somebody else took the task over.
     #[error("somebody else has the task")]
     Lost,
-    /// Its outcome is in the record already.
+    /// Its outcome is in the record already, or it had been offered anew.
     #[error("the task has ended")]
     Closed,
     /// The event is larger than the record takes.
@@ -46,7 +46,7 @@ pub struct Journal {
 pub enum JournalOpening {
     /// It is ours: `started` is in the record, and this is what was done before.
     Ours(Box<(Journal, History)>),
-    /// Its outcome is in the record already.
+    /// Its outcome is in the record already, or it had been offered anew.
     Closed,
 }
 
@@ -61,6 +61,8 @@ pub struct Starter {
     pub host: String,
     /// How often the task was given out, from 1.
     pub delivered: u64,
+    /// How long the offer was on its way.
+    pub waited: Duration,
 }
 
 impl Journal {
@@ -116,6 +118,7 @@ fn begin(offer: &TaskOffered, starter: &Starter) -> Begin {
     Begin {
         continues: offer.continues,
         delivered: starter.delivered,
+        waited: starter.waited,
         ack: starter.ack.clone(),
         pid: std::process::id(),
         host: starter.host.clone(),

@@ -2,7 +2,7 @@
 use std::time::Instant;
 
 use muster_bus::{Bus, RecordFilter};
-use muster_journal::JournalStep;
+use muster_journal::{JournalStep, Newest};
 use muster_shared::flow::ObservationStatus;
 use muster_shared::ids::{AgentId, Role, Seq};
 use muster_shared::run::{Entry, RecordEvent};
@@ -26,6 +26,7 @@ async fn whoever_starts_takes_nothing_for_its_own_that_it_has_not_read() {
         ack: ack.to_owned(),
         host: String::new(),
         delivered,
+        waited: Duration::ZERO,
     };
     let patience = Duration::from_secs(5);
     let opened = Journal::open(bus.record(), &offer, &starter("first", 1), patience).await.unwrap();
@@ -33,7 +34,10 @@ async fn whoever_starts_takes_nothing_for_its_own_that_it_has_not_read() {
     let (mut first, _) = *opened;
     // What the second slot read before the first wrote its step.
     let second = Journal::new(bus.record(), &offer, &starter("second", 2), patience);
-    let reading = second.place.journal().open(begin(&offer, &starter("second", 2)), second.place.now());
+    let asking = second.place.journal().open(begin(&offer, &starter("second", 2)), second.place.now());
+    let JournalStep::AskNewest(asking) = asking else { panic!("it was given out before: {asking:?}") };
+    let newest = Newest { last: None, offered: None };
+    let reading = asking.told(&mut second.place.journal(), Ok(newest), second.place.now());
     let JournalStep::Read(reading) = reading else { panic!("it was given out before: {reading:?}") };
     let read = entries(&bus, &offer).await;
     let beginning = reading.read(&mut second.place.journal(), Ok(read), second.place.now());
@@ -69,7 +73,13 @@ async fn whoever_begins_by_the_same_delivery_takes_the_task_over_and_the_other_a
     let bus = Bus::in_memory(&agent);
     let offer = leaf(Role::Worker);
     let key = AgentKey { role: Role::Worker, agent, task: offer.task.clone(), generation: offer.generation };
-    let starter = Starter { key, ack: "the same".to_owned(), host: String::new(), delivered: 1 };
+    let starter = Starter {
+        key,
+        ack: "the same".to_owned(),
+        host: String::new(),
+        delivered: 1,
+        waited: Duration::ZERO,
+    };
     let patience = Duration::from_secs(5);
     let open = async || match Journal::open(bus.record(), &offer, &starter, patience).await.unwrap() {
         JournalOpening::Ours(opened) => opened.0,

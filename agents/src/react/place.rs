@@ -63,8 +63,7 @@ impl TaskAssignment {
                     step.went(&mut self.journal(), appended, self.now())
                 }
                 JournalStep::AskWhoHolds(step) => {
-                    let holder =
-                        self.holder(&step).await.map_err(|error| unanswered(error, &mut failed));
+                    let holder = self.holder(&step).await.map_err(|error| unanswered(error, &mut failed));
                     step.told(&mut self.journal(), holder, self.now())
                 }
                 JournalStep::AskNewest(step) => {
@@ -129,6 +128,10 @@ impl TaskAssignment {
         match failure {
             JournalFailure::Lost => JournalError::Lost,
             JournalFailure::Closed => JournalError::Closed,
+            JournalFailure::OfferedAnew => {
+                tracing::debug!(run = %self.run, task = %self.key.task, "dropping an offer that was made again");
+                JournalError::Closed
+            }
             JournalFailure::LeftTo(agent) => {
                 self.say_left_to(&agent);
                 JournalError::Lost

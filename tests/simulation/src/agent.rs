@@ -76,6 +76,7 @@ impl Agent {
         let begin = Begin {
             continues: offer.continues,
             delivered: u64::from(taken.delivered),
+            waited: Duration::from_millis(io.time.saturating_sub(taken.since)),
             ack: format!("{}.{}", taken.item, io.time),
             pid: 0,
             host: String::new(),
@@ -128,13 +129,7 @@ impl Agent {
         }
     }
 
-    fn done(
-        &mut self,
-        slot: usize,
-        doing: Doing,
-        done: Result<(), JournalFailure>,
-        io: &mut Io<'_>,
-    ) {
+    fn done(&mut self, slot: usize, doing: Doing, done: Result<(), JournalFailure>, io: &mut Io<'_>) {
         let Some(job) = self.slots[slot].as_mut() else { return };
         match done {
             Ok(()) => match doing {
@@ -145,11 +140,11 @@ impl Agent {
                 Doing::Writing(event) => self.written(slot, &event, io),
                 Doing::Looking => self.ask(slot, io),
             },
-            Err(JournalFailure::Closed) => self.settle(slot, io),
+            Err(JournalFailure::Closed | JournalFailure::OfferedAnew) => self.settle(slot, io),
             Err(JournalFailure::Lost | JournalFailure::LeftTo(_)) => self.free(slot, io),
-            Err(
-                JournalFailure::TooLarge { .. } | JournalFailure::Unreachable | JournalFailure::TimedOut,
-            ) => self.give_back(slot, UNWRITTEN, io),
+            Err(JournalFailure::TooLarge { .. } | JournalFailure::Unreachable | JournalFailure::TimedOut) => {
+                self.give_back(slot, UNWRITTEN, io)
+            }
         }
     }
 

@@ -106,7 +106,11 @@ impl Asks {
         }
         match event {
             AgentEvent::Started(started) => {
-                let known = if course.has_steps { course.steps..=course.steps } else { course.before..=most.max(course.before) };
+                let known = if course.has_steps {
+                    course.steps..=course.steps
+                } else {
+                    course.before..=most.max(course.before)
+                };
                 if !known.contains(&started.after_step) {
                     wrong(
                         "work goes on after the last step",

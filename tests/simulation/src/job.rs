@@ -75,7 +75,10 @@ pub(crate) enum Interrupt {
 #[expect(clippy::large_enum_variant, reason = "moved once or twice, and few at a time")]
 pub(crate) enum Stage {
     /// What its journal asked for.
-    Journal { doing: Doing, step: JournalStep<'static> },
+    Journal {
+        doing: Doing,
+        step: JournalStep<'static>,
+    },
     Thinking,
     Acting,
 }
@@ -147,8 +150,7 @@ pub(crate) fn answered(
         JournalStep::AskNewest(step) => {
             let newest = match answer {
                 Some(Answer::Newest(mut newest)) => {
-                    newest.offered =
-                        newest.offered.filter(|_| !io.is_sabotaged(Sabotage::NewerOffersUnseen));
+                    newest.offered = newest.offered.filter(|_| !io.is_sabotaged(Sabotage::NewerOffersUnseen));
                     Ok(newest)
                 }
                 _ => Err(unanswered),

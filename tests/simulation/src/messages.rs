@@ -125,6 +125,8 @@ pub(crate) enum Request {
 pub(crate) struct Taken {
     pub(crate) item: u64,
     pub(crate) body: Item,
+    /// When it was to be given out at first.
+    pub(crate) since: Time,
     /// How often it was given out, from 1.
     pub(crate) delivered: u32,
 }

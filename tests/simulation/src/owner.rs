@@ -89,7 +89,7 @@ impl Owner {
     }
 
     fn took(&mut self, line: Line, taken: Taken, io: &mut Io<'_>) {
-        let Taken { item, body, delivered } = taken;
+        let Taken { item, body, delivered, since: _ } = taken;
         match body {
             Item::Command(run, order) => {
                 let input = match &*order {

@@ -22,6 +22,8 @@ pub(crate) struct WorkQueue {
 #[derive(Debug)]
 struct Kept {
     body: Item,
+    /// When it was to be given out at first.
+    since: Time,
     delivered: u32,
     /// When it may be given out.
     free_at: Time,
@@ -35,7 +37,7 @@ pub(crate) const ACK_WAIT: Time = 30_000;
 
 impl WorkQueue {
     pub(crate) fn put(&mut self, item: u64, body: Item, free_at: Time) {
-        self.items.insert(item, Kept { body, delivered: 0, free_at });
+        self.items.insert(item, Kept { body, since: free_at, delivered: 0, free_at });
     }
 
     pub(crate) fn wait(&mut self, who: Life, call: u64, until: Time) {
@@ -61,7 +63,10 @@ impl WorkQueue {
         let waiting = self.waiting.pop_front()?;
         kept.delivered += 1;
         kept.free_at = now + ACK_WAIT;
-        Some((waiting, Taken { item: *item, body: kept.body.clone(), delivered: kept.delivered }))
+        Some((
+            waiting,
+            Taken { item: *item, body: kept.body.clone(), since: kept.since, delivered: kept.delivered },
+        ))
     }
 
     /// Removes an item, whoever says so: a stale acknowledgement counts too.

@@ -74,33 +74,57 @@ async fn take_over(ground: &Ground, offer: &TaskOffered) {
     record.append_agent(offer.run, &key, last, &AgentEvent::Started(started), offer.encoding).await.unwrap();
 }
 
+/// What comes of a task whose process stands still between its first word and its first question, and how often it asked.
+async fn stood_still(
+    ground: &Ground,
+    offer: &TaskOffered,
+    meanwhile: impl Future + Send,
+) -> (CloseOutcome, u32) {
+    let model = Scripted::new(|_, _| submits("never"));
+    let context = ground.chat_kit(Role::Worker, &model);
+    let key = AgentKey {
+        role: Role::Worker,
+        agent: context.bus().who().clone(),
+        task: offer.task.clone(),
+        generation: offer.generation,
+    };
+    let starter =
+        Starter { key, ack: String::new(), host: String::new(), delivered: 1, waited: Duration::ZERO };
+    let (_never, watched) = tokio::sync::watch::channel(None);
+    let progress =
+        ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, offer);
+    let equip = async || {
+        meanwhile.await;
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        context.equip(offer).await
+    };
+    let verdict = drive(offer, &starter, alone(&context, watched, progress), equip);
+    (Box::pin(verdict).await, model.asked.load(Ordering::Relaxed))
+}
+
 #[test]
 fn whoever_stood_still_while_its_task_was_taken_asks_no_model() {
     in_system(async {
-        let ground = Ground::new();
-        let model = Scripted::new(|_, _| submits("never"));
-        let context = ground.chat_kit(Role::Worker, &model);
-        let offer = leaf(Role::Worker);
-        let key = AgentKey {
-            role: Role::Worker,
-            agent: context.bus().who().clone(),
-            task: offer.task.clone(),
-            generation: offer.generation,
-        };
-        let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 1 };
-        let (_never, watched) = tokio::sync::watch::channel(None);
-        let progress =
-            ProgressStream::new(context.bus().live(), Arc::clone(context.redactor()), Role::Worker, &offer);
-        let equip = async || {
-            // The process stands still between its first word and its first question.
-            take_over(&ground, &offer).await;
-            tokio::time::sleep(Duration::from_millis(250)).await;
-            context.equip(&offer).await
-        };
-        let verdict = drive(&offer, &starter, alone(&context, watched, progress), equip);
-        assert_eq!(Box::pin(verdict).await, CloseOutcome::Lost);
-        assert_eq!(model.asked.load(Ordering::Relaxed), 0, "a question of somebody else's task");
+        let (ground, offer) = (Ground::new(), leaf(Role::Worker));
+        let (verdict, asked) = stood_still(&ground, &offer, take_over(&ground, &offer)).await;
+        assert_eq!(verdict, CloseOutcome::Lost);
+        assert_eq!(asked, 0, "a question of somebody else's task");
         assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Started]);
+    });
+}
+
+/// Nobody started it for a while after it was lost, so that it was offered anew. The fence of its generation says nothing of
+/// that.
+#[test]
+fn whoever_stood_still_while_its_task_was_offered_anew_asks_no_model() {
+    in_system(async {
+        let (ground, offer) = (Ground::new(), leaf(Role::Worker));
+        let (generation, continues) = (offer.generation.next(), Some(offer.generation));
+        let again = TaskOffered { generation, continues, ..offer.clone() };
+        let (verdict, asked) = stood_still(&ground, &offer, ground.offer(&again)).await;
+        assert_eq!(verdict, CloseOutcome::Lost);
+        assert_eq!(asked, 0, "a question of somebody else's task");
+        assert_eq!(ground.kinds(&offer).await, [EventKind::Started]);
     });
 }
 
@@ -165,7 +189,13 @@ fn of_two_who_are_told_at_once_to_take_an_orphan_over_one_asks() {
                     task: offer.task.clone(),
                     generation: offer.generation,
                 };
-                let starter = Starter { key, ack: String::new(), host: String::new(), delivered: 2 };
+                let starter = Starter {
+                    key,
+                    ack: String::new(),
+                    host: String::new(),
+                    delivered: 2,
+                    waited: Duration::ZERO,
+                };
                 let (_never, watched) = tokio::sync::watch::channel(None);
                 let progress = ProgressStream::new(
                     context.bus().live(),
@@ -237,7 +267,7 @@ fn an_offer_that_lay_in_its_queue_until_it_was_made_again_is_dropped() {
         let again = TaskOffered { generation: Generation(first.generation.0 + 1), ..first.clone() };
         ground.offer(&first).await;
         ground.offer(&again).await;
-        tokio::time::sleep(late::LATE).await;
+        tokio::time::sleep(muster_journal::LATE).await;
         let model = Scripted::new(|_, _| submits("once"));
         let outcome = ground.done_by(ground.chat_kit(Role::Worker, &model), &again).await;
         assert_eq!(conclusion(&outcome), "once");

@@ -46,17 +46,8 @@ impl Question {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The answer that a text gives. Where there are choices, it is the one that is meant: by its number, by its words,
-    /// or by any wording of yes or no where these are to be chosen from.
-    ///
-    /// # Errors
-    /// What is wrong with it, and what to say instead.
-    pub fn read(&self, text: &str) -> Result<String, String> {
-        let meant = || self.choices.get(self.meant(text)?).cloned();
-        self.read_exactly(text).or_else(|wrong| meant().ok_or(wrong))
-    }
-
-    /// The place of the choice that is meant by a text, if it is clear which.
+    /// The place of the choice that is meant by a text, if it is clear which: by its number, by its words, or by any wording of
+    /// yes or no where these are to be chosen from.
     #[must_use]
     pub fn meant(&self, text: &str) -> Option<usize> {
         let number = text.trim().trim_start_matches('#').trim_end_matches(['.', ')', ':']);

@@ -63,14 +63,6 @@ impl ConflictState {
         Subject::read(&self.subject, wording)
     }
 
-    /// Whether a subject is what it is about, in the words of any of its sides.
-    #[must_use]
-    pub fn is_about(&self, subject: &Subject, wording: Wording) -> bool {
-        let of_side = |side: &Side| Subject::read(&side.claim.subject, wording);
-        self.subject(wording).as_ref() == Some(subject)
-            || self.sides.iter().any(|side| of_side(side).as_ref() == Some(subject))
-    }
-
     /// The side of a task.
     #[must_use]
     pub fn side(&self, task: &TaskIndex) -> Option<&Side> {

@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
 
     /// Of how many words the goal is, where it is small enough to be done without a plan.
     pub(in crate::decide) fn small_goal(&self, goal: &Goal) -> Option<u32> {
-        number(self.ask(&ReadingQuestion::SmallGoal(goal)))
+        number(self.ask(&ReadingQuestion::SmallGoal(goal)).as_ref())
     }
 
     /// The parts of the goal that none of the texts speaks of.
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
     /// What a person answers, where there are choices one of them.
     pub(in crate::decide) fn answer(&self, question: &Question, text: &str) -> Result<String, String> {
         question.read_exactly(text).or_else(|wrong| {
-            let meant = number(self.ask(&ReadingQuestion::Choice { question, text }));
+            let meant = number(self.ask(&ReadingQuestion::Choice { question, text }).as_ref());
             let choice = meant.and_then(|at| question.choices.get(usize::try_from(at).ok()?));
             choice.cloned().ok_or(wrong)
         })
@@ -257,9 +257,9 @@ fn at<T>(items: &[T], place: u32) -> Option<&T> {
     items.get(usize::try_from(place).ok()?)
 }
 
-fn number(said: Option<Said>) -> Option<u32> {
+fn number(said: Option<&Said>) -> Option<u32> {
     match said {
-        Some(Said::Number(number)) => Some(number),
+        Some(Said::Number(number)) => Some(*number),
         Some(_) | None => None,
     }
 }

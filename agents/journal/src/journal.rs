@@ -40,6 +40,8 @@ pub struct Journal<E> {
     pub(crate) last: Seq,
     /// When the task was ours for the last time, and over which connection we knew.
     pub(crate) ours_at: Moment,
+    /// When its offer was the newest of the task.
+    pub(crate) newest_at: Duration,
     pub(crate) found: Found<E>,
 }
 
@@ -47,7 +49,7 @@ impl<E> Journal<E> {
     /// The journal of a task that is about to be begun.
     #[must_use]
     pub fn new(mine: AgentKey, patience: Duration, now: Moment) -> Self {
-        Self { mine, patience, last: Seq(0), ours_at: now, found: Found::default() }
+        Self { mine, patience, last: Seq(0), ours_at: now, newest_at: now.at, found: Found::default() }
     }
 
     /// Who keeps it, and of what.

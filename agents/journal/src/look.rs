@@ -11,7 +11,7 @@ use muster_shared::ids::{Generation, Seq};
 use muster_shared::run::{Entry, RecordEvent};
 
 use super::journal::{Journal, Moment};
-use super::opening::Opening;
+use super::opening::{LATE, Opening};
 use super::patience::{AfterPause, Pause, Tries, Unanswered};
 use super::step::{AfterRead, JournalFailure, JournalStep, ReadTask};
 
@@ -27,18 +27,26 @@ impl<E> Journal<E> {
             return JournalStep::Done(Ok(()));
         }
         let then = AfterNewest::Look(Looking { sent: now, looks: 1 });
-        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then })
+        AskNewest::now(then, now)
     }
 
     fn is_sure(&self, now: Moment) -> bool {
-        now.at.saturating_sub(self.ours_at.at) < SURE && now.connections == self.ours_at.connections
+        now.at.saturating_sub(self.ours_at.at) < SURE
+            && now.connections == self.ours_at.connections
+            && self.is_newest(now)
+    }
+
+    /// Whether it cannot have been offered anew since that was looked up. One that lives and writes may lose its task in
+    /// this way alone: its fence says nothing of it, and the word that it is over may be lost.
+    pub(crate) fn is_newest(&self, now: Moment) -> bool {
+        now.at.saturating_sub(self.newest_at) < LATE
     }
 }
 
 /// A look whether the task is still ours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looking {
-    /// When it was asked last.
+    /// When it was asked last where the last word stands.
     sent: Moment,
     looks: u32,
 }
@@ -48,14 +56,18 @@ pub(crate) struct Looking {
 #[derive(Debug)]
 pub struct AskNewest {
     pub(crate) tries: Tries,
+    /// When it was asked last.
+    pub(crate) sent: Moment,
     pub(crate) then: AfterNewest,
 }
 
 /// What it is asked for.
 #[derive(Debug)]
 pub(crate) enum AfterNewest {
-    /// The task is about to be begun, and came late.
+    /// The task came late.
     Open(Box<Opening>),
+    /// The task is about to be begun, and it took long until then.
+    Start(Box<Opening>),
     /// Whether the task is still ours.
     Look(Looking),
 }
@@ -70,11 +82,12 @@ pub struct Newest {
 }
 
 impl AskNewest {
-    pub(crate) fn at(mut self, now: Moment) -> Self {
-        match &mut self.then {
-            AfterNewest::Open(_) => {}
-            AfterNewest::Look(looking) => looking.sent = now,
-        }
+    pub(crate) const fn now(then: AfterNewest, now: Moment) -> JournalStep<'static> {
+        JournalStep::AskNewest(Self { tries: Tries::since(now), sent: now, then })
+    }
+
+    pub(crate) const fn at(mut self, now: Moment) -> Self {
+        self.sent = now;
         self
     }
 
@@ -95,11 +108,19 @@ impl AskNewest {
             }
         };
         let is_superseded = newest.offered.is_some_and(|offered| offered > journal.mine.generation);
+        if !is_superseded {
+            journal.newest_at = self.sent.at;
+        }
         match self.then {
-            AfterNewest::Open(_) if is_superseded => JournalStep::Done(Err(JournalFailure::OfferedAnew)),
+            AfterNewest::Open(_) | AfterNewest::Start(_) if is_superseded => {
+                JournalStep::Done(Err(JournalFailure::OfferedAnew))
+            }
             AfterNewest::Open(opening) => opening.read_earlier(journal, now),
+            AfterNewest::Start(opening) => opening.start(journal, now),
             AfterNewest::Look(_) if is_superseded => JournalStep::Done(Err(JournalFailure::Lost)),
-            AfterNewest::Look(looking) => looking.told(journal, newest.last, now),
+            AfterNewest::Look(looking) => {
+                Looking { sent: self.sent, ..looking }.told(journal, newest.last, now)
+            }
         }
     }
 }
@@ -137,6 +158,6 @@ impl Looking {
             return JournalStep::Done(Ok(()));
         }
         let then = AfterNewest::Look(Self { sent: now, looks: self.looks + 1 });
-        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then })
+        AskNewest::now(then, now)
     }
 }

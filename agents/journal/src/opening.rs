@@ -66,7 +66,7 @@ impl<E: Borrow<Entry>> Journal<E> {
         if !may_be_old {
             return opening.read_earlier(self, now);
         }
-        JournalStep::AskNewest(AskNewest { tries: Tries::since(now), then: AfterNewest::Open(opening) })
+        AskNewest::now(AfterNewest::Open(opening), now)
     }
 }
 
@@ -124,11 +124,19 @@ impl Opening {
                 let (opening, tries, missed) = (Box::new(self), Tries::since(now), None);
                 JournalStep::AskWhoHolds(AskWhoHolds { agent, since, opening, tries, missed })
             }
-            None => Box::new(self).start(journal, now),
+            None => Box::new(self).start_if_newest(journal, now),
         }
     }
 
-    fn start<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+    /// Begins it, unless it took so long until now that it may have been offered anew.
+    fn start_if_newest<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
+        if journal.is_newest(now) {
+            return self.start(journal, now);
+        }
+        AskNewest::now(AfterNewest::Start(self), now)
+    }
+
+    pub(crate) fn start<E>(self: Box<Self>, journal: &mut Journal<E>, now: Moment) -> JournalStep<'static> {
         journal.last = self.fold.last();
         let Begin { ack, pid, host, .. } = &self.begin;
         let started = Started {
@@ -141,12 +149,64 @@ impl Opening {
         Writing::begin(Cow::Owned(AgentEvent::Started(started)), Some(self), journal, now)
     }
 
+    /// `started` is in the record. Who had an earlier generation may have written there since it was read, for no fence of
+    /// this one kept it from that: it is read on.
+    pub(crate) fn started<E: Borrow<Entry>>(
+        self,
+        journal: &mut Journal<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        let first = self.begin.continues.unwrap_or(journal.mine.generation);
+        read_on(first, journal, now)
+    }
+
     /// Somebody wrote in between: what it was has to be read.
     pub(crate) fn again<E>(self: Box<Self>, journal: &Journal<E>, now: Moment) -> JournalStep<'static> {
         if self.times >= OPENINGS {
             return JournalStep::Done(Err(JournalFailure::Lost));
         }
         self.look_up(journal, now)
+    }
+}
+
+/// Reads on in the earlier generations, from this one.
+fn read_on<E: Borrow<Entry>>(
+    generation: Generation,
+    journal: &mut Journal<E>,
+    now: Moment,
+) -> JournalStep<'static> {
+    if generation >= journal.mine.generation {
+        return JournalStep::Done(Ok(()));
+    }
+    let after = journal.earlier(generation).and_then(|read| read.last()).map(|entry| entry.borrow().seq);
+    let then = AfterRead::Later;
+    JournalStep::Read(ReadTask {
+        generation,
+        after: after.unwrap_or_default(),
+        tries: Tries::since(now),
+        then,
+    })
+}
+
+impl<E: Borrow<Entry>> Journal<E> {
+    /// What was read of an earlier generation: the last of them is the one before ours.
+    fn earlier(&mut self, generation: Generation) -> Option<&mut Vec<E>> {
+        let back = usize::try_from(self.mine.generation.0.checked_sub(generation.0)?).ok()?;
+        let index = self.found.before.len().checked_sub(back)?;
+        self.found.before.get_mut(index)
+    }
+
+    /// What was written in an earlier generation since it was read.
+    pub(crate) fn read_later(
+        &mut self,
+        generation: Generation,
+        entries: Vec<E>,
+        now: Moment,
+    ) -> JournalStep<'static> {
+        if let Some(read) = self.earlier(generation) {
+            read.extend(entries);
+        }
+        read_on(generation.next(), self, now)
     }
 }
 
@@ -180,20 +240,20 @@ pub struct Holder {
 
 impl AskWhoHolds {
     /// Goes on with what is known of it.
-    pub fn told<E>(
+    pub fn told<E: Borrow<Entry>>(
         mut self,
         journal: &mut Journal<E>,
         holder: Result<Holder, Unanswered>,
         now: Moment,
     ) -> JournalStep<'static> {
         match holder {
-            Ok(Holder { was_taken_from: true, .. }) => return self.opening.start(journal, now),
+            Ok(Holder { was_taken_from: true, .. }) => return self.opening.start_if_newest(journal, now),
             Ok(Holder { was_taken_from: false, is_registered: true }) => {
                 return JournalStep::Done(Err(JournalFailure::LeftTo(self.agent)));
             }
             Ok(Holder { was_taken_from: false, is_registered: false }) => {
                 if now.at.saturating_sub(*self.missed.get_or_insert(now.at)) >= MISSED {
-                    return self.opening.start(journal, now);
+                    return self.opening.start_if_newest(journal, now);
                 }
             }
             Err(why) => {

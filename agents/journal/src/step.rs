@@ -70,6 +70,8 @@ pub(crate) enum AfterRead<'e> {
     Before(Box<Opening>),
     /// The same, with its own generation.
     Own(Box<Opening>),
+    /// The task is begun; this is what was written in an earlier generation meanwhile.
+    Later,
     /// Whether a write landed.
     Landing(Box<Writing<'e>>),
     /// Whether the task is still ours.
@@ -96,6 +98,7 @@ impl<'e> ReadTask<'e> {
         match self.then {
             AfterRead::Before(opening) => opening.read_before(journal, entries, now),
             AfterRead::Own(opening) => opening.read_own(journal, entries, now),
+            AfterRead::Later => journal.read_later(self.generation, entries, now),
             AfterRead::Landing(writing) => writing.looked(journal, &entries, now),
             AfterRead::Look(looking) => looking.read(journal, &entries, now),
         }

@@ -265,6 +265,40 @@ fn a_task_is_begun_after_what_was_done_before() {
     }
 }
 
+/// The old offer may have been made again while it could not be begun.
+#[test]
+fn a_task_whose_beginning_takes_long_is_looked_up_before_it_is_begun() {
+    for (offered, expected) in [(3, "append"), (4, "offered anew")] {
+        let mut journal = journal();
+        let first = reading(journal.open(Begin { continues: Some(Generation(2)), ..begin(1) }, at(0)));
+        let JournalStep::AskNewest(ask) = first.read(&mut journal, Ok(Vec::new()), at(2_000)) else {
+            panic!("it took long")
+        };
+        let newest = Newest { last: None, offered: Some(Generation(offered)) };
+        assert_eq!(said(&ask.told(&mut journal, Ok(newest), at(9_000))), expected);
+    }
+}
+
+/// Its fence says nothing of an offer that was made again because nobody heard of its beginning.
+#[test]
+fn whoever_writes_all_the_time_looks_now_and_then_whether_its_task_was_offered_anew() {
+    let mut journal = begun_at(10);
+    let mut looked = Vec::new();
+    for millis in (100..5_000).step_by(100) {
+        let event = took(1);
+        let JournalStep::Append(write) = journal.append(Cow::Borrowed(&event), at(millis)) else {
+            panic!("a write begins with a write")
+        };
+        write.went(&mut journal, Appended::Stored(Seq(10 + millis)), at(millis));
+        if let JournalStep::AskNewest(ask) = journal.look(at(millis)) {
+            looked.push(millis);
+            let newest = Newest { last: None, offered: Some(Generation(3)) };
+            assert_eq!(said(&ask.told(&mut journal, Ok(newest), at(millis))), "ok");
+        }
+    }
+    assert_eq!(looked, [2_000, 4_000]);
+}
+
 #[test]
 fn an_offer_that_came_late_is_looked_up() {
     let offered = |generation| Newest { last: None, offered: Some(Generation(generation)) };
@@ -352,7 +386,7 @@ fn whoever_has_a_task_keeps_it_while_it_lives() {
                 asked = again;
             }
             next => {
-                assert_eq!((said(&next), now), ("append", at(2_000)), "it was missed for two seconds");
+                assert_eq!((said(&next), now), ("newest", at(2_000)), "it was missed for two seconds");
                 break;
             }
         }
@@ -376,7 +410,14 @@ fn earlier_generations_are_read_first_and_their_end_is_not_ours() {
     let JournalStep::Append(write) = second.read(&mut journal, Ok(dead), at(2)) else { panic!("it is ours") };
     let AgentEvent::Started(started) = write.event() else { panic!("it begins") };
     assert_eq!((write.after, started.attempt, started.after_step), (Seq(0), Attempt(1), 2));
-    assert_eq!(journal.take_found().before.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
+    // Their agents may have written since: it is read on where it was left.
+    let first = reading(write.went(&mut journal, Appended::Stored(Seq(8)), at(3)));
+    assert_eq!((first.generation, first.after), (Generation(1), Seq(3)));
+    let second = reading(first.read(&mut journal, Ok(Vec::new()), at(4)));
+    assert_eq!((second.generation, second.after), (Generation(2), Seq(5)));
+    let late = vec![entry(7, 3, took(3))];
+    assert_eq!(said(&second.read(&mut journal, Ok(late), at(5))), "ok");
+    assert_eq!(journal.take_found().before.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
 }
 
 #[test]

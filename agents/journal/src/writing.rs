@@ -93,10 +93,7 @@ impl<'e> Writing<'e> {
         now: Moment,
     ) -> JournalStep<'e> {
         match (self.landing(journal, entries), self.opening) {
-            (Landing::Landed, _) => {
-                journal.confirm(journal.last, self.sent);
-                JournalStep::Done(Ok(()))
-            }
+            (Landing::Landed, opening) => stored(journal, journal.last, self.sent, opening, now),
             (Landing::Lost, Some(opening)) => opening.again(journal, now),
             (Landing::Lost, None) => JournalStep::Done(Err(JournalFailure::Lost)),
             (Landing::Missing, opening) => Box::new(Self { opening, ..*self }).later(journal, now),
@@ -134,6 +131,21 @@ impl<'e> Writing<'e> {
     }
 }
 
+/// The event stands there, and had been sent at this moment or later.
+fn stored<E: Borrow<Entry>>(
+    journal: &mut Journal<E>,
+    seq: Seq,
+    sent: Moment,
+    opening: Option<Box<Opening>>,
+    now: Moment,
+) -> JournalStep<'static> {
+    journal.confirm(seq, sent);
+    match opening {
+        Some(opening) => opening.started(journal, now),
+        None => JournalStep::Done(Ok(())),
+    }
+}
+
 impl<'e> AppendEvent<'e> {
     /// The event.
     #[must_use]
@@ -147,13 +159,15 @@ impl<'e> AppendEvent<'e> {
     }
 
     /// Goes on with what came of it.
-    pub fn went<E>(self, journal: &mut Journal<E>, appended: Appended, now: Moment) -> JournalStep<'e> {
+    pub fn went<E: Borrow<Entry>>(
+        self,
+        journal: &mut Journal<E>,
+        appended: Appended,
+        now: Moment,
+    ) -> JournalStep<'e> {
         let mut writing = self.writing;
         match appended {
-            Appended::Stored(seq) => {
-                journal.confirm(seq, writing.sent);
-                JournalStep::Done(Ok(()))
-            }
+            Appended::Stored(seq) => stored(journal, seq, writing.sent, writing.opening, now),
             Appended::TooLarge { bytes, most } => {
                 JournalStep::Done(Err(JournalFailure::TooLarge { bytes, most }))
             }

@@ -102,7 +102,7 @@ impl Agent {
     fn carry_out(&mut self, slot: usize, doing: Doing, step: JournalStep<'static>, io: &mut Io<'_>) {
         let Some(job) = self.slots[slot].as_mut() else { return };
         job.awaited = match step {
-            JournalStep::Done(done) => return self.done(slot, doing, done, io),
+            JournalStep::Done(done) => return self.done(slot, doing, &done, io),
             JournalStep::Wait(pause) => {
                 let token = io.wake(ms(pause.time));
                 job.stage = Stage::Journal { doing, step: JournalStep::Wait(pause) };
@@ -129,7 +129,7 @@ impl Agent {
         }
     }
 
-    fn done(&mut self, slot: usize, doing: Doing, done: Result<(), JournalFailure>, io: &mut Io<'_>) {
+    fn done(&mut self, slot: usize, doing: Doing, done: &Result<(), JournalFailure>, io: &mut Io<'_>) {
         let Some(job) = self.slots[slot].as_mut() else { return };
         match done {
             Ok(()) => match doing {

@@ -265,18 +265,19 @@ fn members_share(_: &RunState, entry: &Entry, after: &RunState) -> Result<(), St
     ensure(share.covers(&offer.budget), || format!("{member} may use more than its share"))
 }
 
-/// Only who cancels a run does not want its report any more.
+/// Only who cancels a run does not want its report any more. A draft is dropped where what it is made of changes (a goal is
+/// edited, a task reopened), also in the decision that ends the run: what is left counts.
 fn drafts_are_delivered(before: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {
-    let lost = match after.status {
+    let ends_without = match after.status {
         RunStatus::Failed | RunStatus::Aborted(StopReason::DeadlinePassed | StopReason::BudgetExhausted) => {
-            !before.status.is_ended() && before.phase == Phase::Writing && before.drafts.kept.is_some()
+            !before.status.is_ended()
         }
         RunStatus::Aborted(StopReason::Cancelled | StopReason::Refused)
         | RunStatus::Created
         | RunStatus::Processing
         | RunStatus::Completed => false,
     };
-    ensure(!lost, || format!("it is {:?}", after.status))
+    ensure(!ends_without || after.drafts.kept.is_none(), || format!("it is {:?}", after.status))
 }
 
 fn rounds_are_bounded(_: &RunState, _: &Entry, after: &RunState) -> Result<(), String> {

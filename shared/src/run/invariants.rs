@@ -5,7 +5,7 @@
 
 use super::event::{Entry, RecordEvent, RunEvent, StopReason};
 use super::event::{TaskCompleted, TaskFailed, TaskQuarantined, TaskReopened, TaskRetried, TaskTakenBack};
-use super::state::{Phase, RunState, RunStatus};
+use super::state::{RunState, RunStatus};
 use super::task_state::TaskState;
 use crate::flow::{TaskOffered, TaskStatus, Usage};
 use crate::ids::{TaskId, TaskIndex};

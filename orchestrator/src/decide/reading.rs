@@ -16,8 +16,9 @@ pub use rules::ByRules;
 
 /// Says what texts mean.
 pub trait ReadText: Debug {
-    /// What the rule says that the question is for; nothing where that is what it says of most texts.
-    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said>;
+    /// What the rule says that the question is for; nothing where that is what it says of most texts. `nth` counts from 0 how
+    /// often one decision has asked what cannot be told from this question: the run may have changed in between.
+    fn read(&self, question: &ReadingQuestion<'_>, nth: u32) -> Option<Said>;
 }
 
 /// What a decision in the record was told.
@@ -30,12 +31,15 @@ pub struct RecordedReadings<'a> {
 }
 
 impl ReadText for RecordedReadings<'_> {
-    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
-        let Some(readings) = self.readings else { return self.rules.read(question) };
+    fn read(&self, question: &ReadingQuestion<'_>, nth: u32) -> Option<Said> {
+        let Some(readings) = self.readings else { return self.rules.read(question, nth) };
         let rule = question.rule();
         let mut of_rule = readings.iter().filter(|reading| reading.rule == rule).peekable();
         of_rule.peek()?;
         let of = question.digest();
-        of_rule.find(|reading| reading.of == of).map(|reading| reading.says.clone())
+        // An answer stands until another one was given.
+        let until_then = of_rule.filter(|reading| reading.of == of && reading.nth <= nth);
+        let newest = until_then.max_by_key(|reading| reading.nth)?;
+        (newest.says != Said::Nothing).then(|| newest.says.clone())
     }
 }

@@ -12,12 +12,21 @@ pub struct Reading {
     pub rule: ReadingRule,
     /// A digest of what was read, or of the names of whoever said it: the texts themselves stand elsewhere in the record.
     pub of: u32,
+    /// From which time on that this was asked in the decision, from 0: what is asked again after something changed may come to
+    /// something else.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub nth: u32,
     /// What it came to.
     pub says: Said,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_first(nth: &u32) -> bool {
+    *nth == 0
+}
+
 /// A rule about language that decisions go by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadingRule {
     /// Whether a goal is small enough to be done without a plan: its number of words.
@@ -65,6 +74,8 @@ pub enum ReadingRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
+    /// What it says of most texts, after it had said something else.
+    Nothing,
     /// It is so.
     Yes,
     /// A number, or a place.

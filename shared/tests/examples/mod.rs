@@ -580,7 +580,8 @@ fn read() -> Decided {
         (ReadingRule::Value, Said::Value(ClaimValue::Verdict(true))),
         (ReadingRule::Contradictions, Said::Contradictions(vec![contradiction])),
     ];
-    let readings = said.into_iter().zip(4_000_000_000..).map(|((rule, says), of)| Reading { rule, of, says });
+    let readings =
+        said.into_iter().zip(4_000_000_000..).map(|((rule, says), of)| Reading { rule, of, nth: 0, says });
     Decided { readings: Some(readings.collect()), ..decided() }
 }
 

@@ -1,12 +1,12 @@
 //! Asks rules about language for a decision, and keeps what they said.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use muster_shared::conflict::{Near, Says, Side, Tolerance, Wording};
 use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{
-    Claim, ClaimValue, Contradiction, Goal, Question, Reading, Said, TaskResult, TextPart, View,
+    Claim, ClaimValue, Contradiction, Goal, Question, Reading, ReadingRule, Said, TaskResult, TextPart, View,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
@@ -28,6 +28,8 @@ pub(in crate::decide) struct Reader<'a> {
     by: &'a dyn ReadText,
     /// What stands in the record with the decision; nothing while no rule was asked.
     kept: RefCell<Option<Vec<Reading>>>,
+    /// How often each question was asked.
+    asked: RefCell<HashMap<(ReadingRule, u32), u32>>,
 }
 
 /// Claims about one subject that contradict each other.
@@ -42,8 +44,8 @@ pub(in crate::decide) struct FoundContradiction {
 }
 
 impl<'a> Reader<'a> {
-    pub(in crate::decide) const fn new(by: &'a dyn ReadText) -> Self {
-        Self { by, kept: RefCell::new(None) }
+    pub(in crate::decide) fn new(by: &'a dyn ReadText) -> Self {
+        Self { by, kept: RefCell::new(None), asked: RefCell::default() }
     }
 
     /// What was said, for the record.
@@ -52,16 +54,29 @@ impl<'a> Reader<'a> {
     }
 
     fn ask(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
-        let said = self.by.read(question);
+        let (rule, of) = (question.rule(), question.digest());
+        let nth = self.count(rule, of);
+        let said = self.by.read(question, nth);
         let mut kept = self.kept.borrow_mut();
         let kept = kept.get_or_insert_default();
-        if let Some(says) = &said {
-            let (rule, of) = (question.rule(), question.digest());
-            if !kept.iter().any(|reading| (reading.rule, reading.of) == (rule, of)) {
-                kept.push(Reading { rule, of, says: says.clone() });
-            }
+        let before = kept.iter().rev().find(|reading| (reading.rule, reading.of) == (rule, of));
+        let before = before.map_or(&Said::Nothing, |reading| &reading.says);
+        // An answer stands until another one is given.
+        let says = said.as_ref().unwrap_or(&Said::Nothing);
+        if says != before {
+            let says = says.clone();
+            kept.push(Reading { rule, of, nth, says });
         }
         said
+    }
+
+    /// How often this was asked before.
+    fn count(&self, rule: ReadingRule, of: u32) -> u32 {
+        let mut asked = self.asked.borrow_mut();
+        let times = asked.entry((rule, of)).or_insert(0);
+        let before = *times;
+        *times = before.saturating_add(1);
+        before
     }
 
     /// Of how many words the goal is, where it is small enough to be done without a plan.

@@ -21,7 +21,7 @@ use super::question::{Counts, ReadingQuestion};
 pub struct ByRules;
 
 impl ReadText for ByRules {
-    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
+    fn read(&self, question: &ReadingQuestion<'_>, _: u32) -> Option<Said> {
         use ReadingQuestion as Ask;
         match *question {
             Ask::SmallGoal(goal) => complexity::small(goal).map(|words| Said::Number(place(words))),

@@ -14,8 +14,8 @@ use crate::replay::{replay, replay_by};
 struct Contrary;
 
 impl ReadText for Contrary {
-    fn read(&self, question: &ReadingQuestion<'_>) -> Option<Said> {
-        match ByRules.read(question) {
+    fn read(&self, question: &ReadingQuestion<'_>, nth: u32) -> Option<Said> {
+        match ByRules.read(question, nth) {
             Some(_) => None,
             None => opposite(question.rule()),
         }

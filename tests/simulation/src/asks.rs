@@ -145,7 +145,8 @@ impl Asks {
                 // It may also have ended a step after this one was begun: its agent reads on, and follows that step.
                 let first = course.goes_on && !course.has_steps;
                 let follows = step.number == course.steps + 1;
-                if !follows && !(first && step.number <= course.steps.max(most) + 1) {
+                let follows_earlier = first && step.number <= course.steps.max(most) + 1;
+                if !follows && !follows_earlier {
                     wrong("steps follow each other", format!("step {} after {}", step.number, course.steps));
                 }
                 (course.steps, course.has_steps) = (step.number, true);

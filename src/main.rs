@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         muster_orchestrator::with_system(|| commands::perform(cli.command, cli.global))
             .map_err(|e| e.to_string())
     } else {
-        tokio::runtime::Builder::new_multi_thread()
+        tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map(|runtime| runtime.block_on(commands::perform(cli.command, cli.global)))

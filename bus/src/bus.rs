@@ -46,6 +46,7 @@ pub(crate) struct Core {
     pub(crate) settings: BusSettings,
     pub(crate) trace: Option<TraceContext>,
     pub(crate) live: crate::live::LiveSender,
+    pub(crate) files: Arc<crate::files::FileLists>,
 }
 
 /// What the server says about itself.
@@ -97,7 +98,8 @@ impl Bus {
 
     fn on(backend: Arc<dyn Backend>, settings: BusSettings, who: &AgentId, redactor: Arc<Redactor>) -> Self {
         let live = crate::live::LiveSender::default();
-        let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live };
+        let files = Arc::default();
+        let core = Core { backend, who: who.clone(), redactor, settings, trace: None, live, files };
         Self { core: Arc::new(core) }
     }
 

@@ -94,6 +94,8 @@ impl DeadLetter {
                 | Subject::Event(..)
                 | Subject::Heartbeat(..)
                 | Subject::Live(..)
+                | Subject::Watch(_)
+                | Subject::WhoWatches
                 | Subject::ControlAll
                 | Subject::ControlRole(..)
                 | Subject::ControlAgent(..)

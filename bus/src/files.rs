@@ -3,6 +3,8 @@
 //! A list for each run says which files there are, and changes by compare-and-set; what stands in them are objects named
 //! by their hash.
 
+mod glance;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,7 @@ use crate::error::{AppendError, BusError};
 use crate::kv::Bucket;
 use crate::store::{Store, hash};
 use crate::topology::FILES;
+pub(crate) use glance::FileLists;
 
 const BUCKET: Bucket = Bucket(FILES);
 
@@ -85,19 +88,16 @@ impl Files {
     /// # Errors
     /// When the list cannot be read, or the bus fails.
     pub async fn list(&self, run: RunId) -> Result<FileList, BusError> {
-        let Some(entry) = BUCKET.last(&self.core, &run.to_string()).await? else {
-            return Ok(FileList::default());
-        };
-        let Some(message) = entry.message else {
-            return Ok(FileList { files: Vec::new(), version: entry.revision });
-        };
-        let unreadable = |error: serde_json::Error| BusError::Unreadable {
-            seq: entry.revision,
-            subject: message.subject.clone(),
-            reason: error.to_string(),
-        };
-        let Listed { files } = serde_json::from_slice(&message.payload).map_err(unreadable)?;
-        Ok(FileList { files, version: entry.revision })
+        read_list(&self.core, run).await
+    }
+
+    /// The files that a run has, as far as this process has heard: what another one writes is known here a moment later.
+    /// Only the first glance at a run asks the server.
+    ///
+    /// # Errors
+    /// When the list cannot be read, or the bus fails.
+    pub async fn glance(&self, run: RunId) -> Result<FileList, BusError> {
+        self.core.files.glance(&self.core, run).await
     }
 
     /// What stands in a file; nothing when it is not there.
@@ -149,7 +149,10 @@ impl Files {
             };
             self.store.put_named(&object(run, &file.hash), bytes).await?;
             let listed = match self.replace(run, &list, &file).await {
-                Ok(()) => true,
+                Ok(version) => {
+                    self.core.files.changed(run, FileList { files: list.with(&file), version });
+                    true
+                }
                 Err(AppendError::Conflict) => false,
                 // Whether it landed shows in the list.
                 Err(AppendError::Ambiguous { .. }) => self.list(run).await?.find(path) == Some(&file),
@@ -163,10 +166,9 @@ impl Files {
         Err(WriteError::Bus(BusError::Conflict { what: format!("the file {path}") }))
     }
 
-    async fn replace(&self, run: RunId, list: &FileList, file: &Artifact) -> Result<(), AppendError> {
+    async fn replace(&self, run: RunId, list: &FileList, file: &Artifact) -> Result<Seq, AppendError> {
         let message = BUCKET.json(&run.to_string(), &Listed { files: list.with(file) })?;
-        BUCKET.put(&self.core, message, None, Some(list.version)).await?;
-        Ok(())
+        BUCKET.put(&self.core, message, None, Some(list.version)).await
     }
 
     /// Removes what a file held before, unless another file of the run holds the same.
@@ -178,6 +180,27 @@ impl Files {
             tracing::debug!(%error, path = before.path, "the old content of a file stays in the store");
         }
     }
+}
+
+/// The list as the leader has it.
+async fn read_list(core: &Core, run: RunId) -> Result<FileList, BusError> {
+    let Some(entry) = BUCKET.last(core, &run.to_string()).await? else {
+        return Ok(FileList::default());
+    };
+    let Some(message) = entry.message else {
+        return Ok(FileList { files: Vec::new(), version: entry.revision });
+    };
+    let unreadable = |error: serde_json::Error| BusError::Unreadable {
+        seq: entry.revision,
+        subject: message.subject.clone(),
+        reason: error.to_string(),
+    };
+    let files = listed(&message.payload).map_err(unreadable)?;
+    Ok(FileList { files, version: entry.revision })
+}
+
+fn listed(payload: &[u8]) -> Result<Vec<Artifact>, serde_json::Error> {
+    serde_json::from_slice(payload).map(|Listed { files }| files)
 }
 
 impl FileList {

@@ -33,6 +33,7 @@ pub mod tap;
 pub mod timers;
 pub mod topology;
 pub mod track_record;
+mod watchers;
 
 pub use allowance::{Allowances, BrokerClock};
 pub use asks::{Asked, Asks, NewRun};

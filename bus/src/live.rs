@@ -1,4 +1,5 @@
-//! What is happening right now, for whoever watches. May be lost; the record has what counts.
+//! What is happening right now, for whoever watches: where nobody does, nothing is said. May be lost; the record has what
+//! counts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use crate::bus::Core;
 use crate::error::BusError;
 use crate::seal::{About, open_inline};
 use crate::subject::Subject;
+use crate::watchers::{Watch, Watchers};
 
 /// The live feed.
 #[derive(Clone)]
@@ -27,6 +29,7 @@ const CAPACITY: usize = 256;
 #[derive(Clone, Default)]
 pub(crate) struct LiveSender {
     queue: Arc<Mutex<Option<mpsc::Sender<Live>>>>,
+    watchers: Arc<Watchers>,
 }
 
 impl LiveSender {
@@ -66,26 +69,39 @@ impl LiveFeed {
         Self { core: Arc::clone(core) }
     }
 
-    /// Says what is happening. Never waits; when too many messages wait already, this one is dropped. Says
-    /// whether it was taken.
-    pub fn publish(&self, live: &Live) -> bool {
-        let queue = self.core.live.queue(&self.core);
-        queue.is_some_and(|queue| queue.try_send(live.clone()).is_ok())
+    /// Whether anybody listens to what happens in a run, as far as is known: what is said of others is not heard.
+    #[must_use]
+    pub fn is_watched(&self, run: RunId) -> bool {
+        self.core.live.watchers.is_watched(run, &self.core)
     }
 
-    /// What is happening, in one run or in all, from now on. What cannot be read is left out.
+    /// Says what is happening, where somebody [listens](Self::is_watched). Never waits; when too many messages wait already,
+    /// this one is dropped. Says whether it was taken.
+    pub fn publish(&self, live: Live) -> bool {
+        if !self.is_watched(live.run) {
+            return false;
+        }
+        let queue = self.core.live.queue(&self.core);
+        queue.is_some_and(|queue| queue.try_send(live).is_ok())
+    }
+
+    /// What is happening, in one run or in all, from now on; those who speak are told that somebody listens for as long as
+    /// the stream is kept. What cannot be read is left out.
     ///
     /// # Errors
     /// When the bus fails.
     pub async fn watch(&self, run: Option<RunId>) -> Result<BoxStream<'static, Live>, BusError> {
         let subject = run.map_or_else(|| "live.>".to_owned(), |run| format!("live.{run}.>"));
         let messages = self.core.backend.subscribe(&subject).await?;
+        let watch = Watch::begin(&self.core, run).await;
         Ok(messages
-            .filter_map(|message| async move {
-                match open_inline(&message).map(|envelope| envelope.body) {
+            .filter_map(move |message| {
+                let _kept = &watch;
+                let live = match open_inline(&message).map(|envelope| envelope.body) {
                     Ok(Body::Live(live)) => Some(live),
                     Ok(_) | Err(_) => None,
-                }
+                };
+                std::future::ready(live)
             })
             .boxed())
     }

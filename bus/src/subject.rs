@@ -23,6 +23,10 @@ pub enum Subject {
     Heartbeat(String, AgentId),
     /// `live.<run>.<role>.<agent>.<task>`: what happens right now.
     Live(RunId, Role, AgentId, TaskId),
+    /// `watch.all`, `watch.<run>`: somebody listens to what happens right now.
+    Watch(Option<RunId>),
+    /// `watch.who`: whoever listens is asked to say so.
+    WhoWatches,
     /// `ctl.all`: to everybody.
     ControlAll,
     /// `ctl.role.<role>`: to all of a role.
@@ -60,6 +64,9 @@ impl std::fmt::Display for Subject {
             Self::Command(run, name) => write!(f, "cmd.{run}.{name}"),
             Self::Heartbeat(role, agent) => write!(f, "hb.{role}.{agent}"),
             Self::Live(run, role, agent, task) => write!(f, "live.{run}.{role}.{agent}.{task}"),
+            Self::Watch(None) => f.write_str("watch.all"),
+            Self::Watch(Some(run)) => write!(f, "watch.{run}"),
+            Self::WhoWatches => f.write_str("watch.who"),
             Self::ControlAll => f.write_str("ctl.all"),
             Self::ControlRole(role) => write!(f, "ctl.role.{role}"),
             Self::ControlAgent(agent) => write!(f, "ctl.agent.{agent}"),
@@ -99,6 +106,9 @@ impl Subject {
             ["live", run, role, agent, task] => {
                 Ok(Self::Live(read(run)?, read(role)?, read(agent)?, read(task)?))
             }
+            ["watch", "all"] => Ok(Self::Watch(None)),
+            ["watch", "who"] => Ok(Self::WhoWatches),
+            ["watch", run] => Ok(Self::Watch(Some(read(run)?))),
             ["ctl", "all"] => Ok(Self::ControlAll),
             ["ctl", "role", role] => Ok(Self::ControlRole((*role).to_owned())),
             ["ctl", "agent", agent] => Ok(Self::ControlAgent(read(agent)?)),
@@ -130,7 +140,9 @@ impl Subject {
             | Self::Bid(_, _, run, _)
             | Self::TimerSet(run)
             | Self::TimerDue(run) => Some(*run),
+            Self::Watch(run) => *run,
             Self::Heartbeat(..)
+            | Self::WhoWatches
             | Self::ControlAll
             | Self::ControlRole(_)
             | Self::ControlAgent(_)
@@ -217,6 +229,9 @@ mod tests {
             "cmd.RUN.submit",
             "hb.orchestrator.orchestrator-00000001",
             "live.RUN.writer.writer-00000001.write",
+            "watch.all",
+            "watch.RUN",
+            "watch.who",
             "ctl.all",
             "ctl.role.worker",
             "ctl.agent.worker-00000001",

@@ -15,6 +15,7 @@ use crate::error::BusError;
 use crate::seal::open_inline;
 use crate::subject::watched;
 use crate::topology::RUNS;
+use crate::watchers::Watch;
 
 /// The tap.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ impl Tap {
     }
 
     /// All that passes from now on, about one run or about anything. A watcher too slow loses messages; it never
-    /// slows anybody down.
+    /// slows anybody down. What is [live](crate::LiveFeed) is said from now on, since somebody listens.
     ///
     /// # Errors
     /// When the bus fails.
@@ -52,6 +53,11 @@ impl Tap {
         for subject in watched(run) {
             all.push(self.core.backend.subscribe(&subject).await?);
         }
+        let watch = Watch::begin(&self.core, run).await;
+        let tapped = move |message| {
+            let _kept = &watch;
+            tapped(message)
+        };
         Ok(all.map(tapped).boxed())
     }
 

@@ -10,7 +10,7 @@ use muster_shared::setting::kinds::MIB;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
-pub const TOPOLOGY_VERSION: u32 = 4;
+pub const TOPOLOGY_VERSION: u32 = 5;
 
 /// Most bytes of what runs taught; the oldest goes first. A lesson has a few hundred: thousands of them are more than a
 /// new run is ever given of.
@@ -46,6 +46,8 @@ pub const LESSONS: &str = "KV_LESSONS";
 pub const ASKED: &str = "KV_ASKED";
 /// Which files runs have.
 pub const FILES: &str = "KV_FILES";
+/// Where changes of these lists are shown, by run, for whoever listens.
+pub const FILES_SHOWN: &str = "files.";
 /// What agents and tools did.
 pub const TRACK_RECORD: &str = "KV_TRACK_RECORD";
 /// The object store's bucket.
@@ -194,7 +196,10 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             max_age: Some(Duration::from_secs(30 * 24 * 3600)),
             ..bucket(ASKED, "Which runs were made of requests", "$KV.ASKED.>", 4 * MIB)
         },
-        bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes),
+        StreamSpec {
+            republish: Some(("$KV.FILES.", FILES_SHOWN)),
+            ..bucket(FILES, "Which files runs have", "$KV.FILES.>", settings.files_bytes)
+        },
         StreamSpec {
             when_full: WhenFull::DropOldest,
             // Best effort, as lessons are.

@@ -48,6 +48,8 @@ fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::Offer(..)
             | Subject::Task(..)
             | Subject::Command(..)
+            | Subject::Watch(_)
+            | Subject::WhoWatches
             | Subject::ControlAll
             | Subject::ControlRole(_)
             | Subject::ControlAgent(_)

@@ -17,7 +17,7 @@ const MOST_FILES: usize = 60;
 
 /// What a model is told of the files; nothing when there are none, or when they cannot be listed in time.
 pub(super) async fn told(workspace: &dyn Workspace, nonce: &str) -> Option<String> {
-    let files = match tokio::time::timeout(PATIENCE, workspace.list()).await {
+    let files = match tokio::time::timeout(PATIENCE, workspace.glance()).await {
         Ok(Ok(files)) => files,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the workspace cannot be listed; the step goes on without it");

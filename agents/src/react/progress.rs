@@ -13,9 +13,8 @@ use super::states::SlotState;
 use crate::model::call_admission::StatusSink;
 use crate::model::chat::Delta;
 
-/// A piece is said after this time or at this length, whichever comes first.
-const PAUSE: Duration = Duration::from_millis(80);
-const PIECE: usize = 400;
+/// A piece is said after this time: thought and answer together are at most twenty messages a second.
+const PAUSE: Duration = Duration::from_millis(100);
 /// A text without any space is said in pieces of at most this many bytes.
 const MAX_HELD: usize = 4096;
 
@@ -25,6 +24,8 @@ pub struct ProgressStream {
     redactor: Arc<Redactor>,
     template: Live,
     said: Instant,
+    /// Whether a part of this answer came while nobody listened: what follows is not understood without it.
+    missed: bool,
     thought: String,
     answer: String,
     /// How much of a tool call's arguments was shown.
@@ -52,6 +53,7 @@ impl ProgressStream {
             redactor,
             template,
             said: Instant::now(),
+            missed: false,
             thought,
             answer,
             shown: 0,
@@ -92,9 +94,11 @@ impl ProgressStream {
         let (feed, template, redactor) =
             (self.feed.clone(), self.template.clone(), Arc::clone(&self.redactor));
         Box::new(move |text: &str| {
-            let text = redactor.redact(text).into_owned();
-            let kind = LiveKind::Status { text, usage: Usage::default() };
-            feed.publish(&Live { kind, ..template.clone() });
+            if feed.is_watched(template.run) {
+                let text = redactor.redact(text).into_owned();
+                let kind = LiveKind::Status { text, usage: Usage::default() };
+                feed.publish(Live { kind, ..template.clone() });
+            }
         })
     }
 
@@ -115,6 +119,13 @@ impl ProgressStream {
 
     /// Takes a part of an answer that arrives.
     pub fn hear(&mut self, delta: Delta) {
+        if matches!(delta, Delta::Restart) {
+            self.restart();
+        }
+        self.missed |= !self.is_watched();
+        if self.missed {
+            return;
+        }
         match delta {
             Delta::Thought(text) => self.thought.push_str(&text),
             Delta::Text(text) => {
@@ -131,9 +142,9 @@ impl ProgressStream {
                 let new = arguments.get(self.shown..).unwrap_or_default();
                 self.shown += self.place.share_out(new, &mut self.thought, &mut self.answer);
             }
-            Delta::Restart => self.restart(),
+            Delta::Restart => {}
         }
-        if self.said.elapsed() >= PAUSE || self.thought.len() + self.answer.len() >= PIECE {
+        if self.said.elapsed() >= PAUSE {
             self.say(false);
         }
     }
@@ -151,14 +162,21 @@ impl ProgressStream {
 
     /// Says in a line what is going on.
     pub fn status(&self, text: &str, usage: Usage) {
-        let text = self.redactor.redact(text).into_owned();
-        self.publish(LiveKind::Status { text, usage });
+        if self.is_watched() {
+            let text = self.redactor.redact(text).into_owned();
+            self.publish(LiveKind::Status { text, usage });
+        }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.feed.is_watched(self.template.run)
     }
 
     fn restart(&mut self) {
         self.thought.clear();
         self.answer.clear();
         self.shown = 0;
+        self.missed = false;
         self.place = AnswerPart::Before;
         self.in_text = (AnswerPart::Before, String::new());
     }
@@ -176,7 +194,7 @@ impl ProgressStream {
     }
 
     fn publish(&self, kind: LiveKind) {
-        self.feed.publish(&Live { kind, ..self.template.clone() });
+        self.feed.publish(Live { kind, ..self.template.clone() });
     }
 }
 

@@ -127,6 +127,12 @@ pub trait Workspace: Send + Sync + 'static {
     /// # Errors
     /// When the workspace cannot be read.
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError>;
+
+    /// The same as far as this process has heard: what another one has just written may be missing. Costs nothing.
+    ///
+    /// # Errors
+    /// When the workspace cannot be read.
+    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError>;
 }
 
 /// How a version of a file is called: the beginning of its hash.

@@ -60,21 +60,23 @@ impl Broker {
         }
         let appended = self.stream(name)?.append(messages.to_vec(), options, now)?;
         let source = self.streams.get(name).map(|stream| stream.spec.clone());
-        for message in messages {
+        for (message, seq) in messages.iter().zip(appended.first.0..) {
             self.hand_out(message, None);
             if let Some(spec) = &source {
-                self.copy(spec, message, now);
+                self.copy(spec, message, seq, now);
             }
         }
         Ok(appended)
     }
 
     /// What streams that source this one, and its republished subjects, make of a message.
-    fn copy(&mut self, from: &StreamSpec, message: &Message, now: Millis) {
+    fn copy(&mut self, from: &StreamSpec, message: &Message, seq: u64, now: Millis) {
         if let Some((old, new)) = from.republish
             && let Some(rest) = message.subject.strip_prefix(old)
         {
-            self.hand_out(&Message { subject: format!("{new}{rest}"), ..message.clone() }, None);
+            let mut shown = Message { subject: format!("{new}{rest}"), ..message.clone() };
+            shown.headers.add("Nats-Sequence", &seq.to_string());
+            self.hand_out(&shown, None);
         }
         for stream in self.streams.values_mut() {
             let Some(source) = stream.spec.source.as_ref().filter(|source| source.stream == from.name) else {

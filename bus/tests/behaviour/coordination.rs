@@ -218,9 +218,9 @@ async fn live_messages_are_watched(f: Fixture) {
         step: 1,
         kind: LiveKind::Status { text: "thinking".into(), usage },
     };
-    assert!(f.bus.live().publish(&live));
+    assert!(f.bus.live().publish(live.clone()));
     assert_eq!(next(&mut watched).await, live);
-    let taken = (0..10_000).filter(|_| f.bus.live().publish(&live)).count();
+    let taken = (0..10_000).filter(|_| f.bus.live().publish(live.clone())).count();
     assert!(taken > 0 && taken < 10_000, "the buffer is bounded: {taken}");
 }
 

@@ -42,9 +42,6 @@ pub use settings::OrchestratorSettings;
 
 /// How often the registry hears how many runs are in hand.
 const COUNT: Duration = Duration::from_secs(1);
-/// Threads for tasks, whatever the machine has; actors live on the main thread, what blocks has threads of its own.
-/// A fleet spreads over cores by its processes: more threads in one mostly hand short pieces of work to each other.
-const WORKERS: usize = 1;
 
 /// Why an orchestrator stopped.
 #[derive(Debug, thiserror::Error)]
@@ -117,13 +114,13 @@ async fn hand_over(context: &OrchestratorContext) {
     context.dismiss_runs();
 }
 
-/// Builds an actix system on a multi-thread runtime and runs a future in it to its end.
+/// Builds an actix system and runs a future in it to its end. Actors and tasks share one thread; what blocks has threads of
+/// its own. A fleet spreads over cores by its processes: more threads in one mostly hand short pieces of work to each other.
 ///
 /// # Errors
 /// When the runtime cannot be built.
 pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, OrchestratorError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| OrchestratorError::System(error.to_string()))?;

@@ -153,7 +153,7 @@ enum ChannelAction {
 
 const BOTH: &[ChannelAction] = &[ChannelAction::Send, ChannelAction::Receive];
 
-const CHANNELS: [Channel; 20] = [
+const CHANNELS: [Channel; 21] = [
     Channel {
         id: "commands",
         address: "cmd.{run}.{command}",
@@ -227,9 +227,16 @@ const CHANNELS: [Channel; 20] = [
     Channel {
         id: "live",
         address: "live.{run}.{role}.{agent}.{task}",
-        description: "What happens right now, for whoever watches. May be lost.",
+        description: "What happens right now, for whoever watches. May be lost. Where nobody says that he watches, nothing is said.",
         kinds: &[MessageKind::Live],
         fleet: &[ChannelAction::Send],
+    },
+    Channel {
+        id: "watch",
+        address: "watch.{run}",
+        description: "Whoever listens to `live.<run>.>` says so when it begins, every 5 s, and when it is asked on `watch.who`; `watch.all` for all runs. The message is empty.",
+        kinds: &[],
+        fleet: BOTH,
     },
     Channel {
         id: "control_all",

@@ -75,6 +75,10 @@ impl Workspace for SharedWorkspace {
     async fn list(&self) -> Result<Vec<Artifact>, WorkspaceError> {
         Ok(self.files.list(self.run).await?.files)
     }
+
+    async fn glance(&self) -> Result<Vec<Artifact>, WorkspaceError> {
+        Ok(self.files.glance(self.run).await?.files)
+    }
 }
 
 /// What may be written over.

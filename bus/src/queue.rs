@@ -174,12 +174,13 @@ impl TakenTask {
         self.core.backend.ack(&self.ack_subject, Ack::Progress, false).await
     }
 
-    /// Removes the task from its queue and waits until the broker did so.
+    /// Removes the task from its queue. Nothing waits for the broker: a task whose removal is lost is given out again, which
+    /// the record's fence makes harmless.
     ///
     /// # Errors
-    /// When the bus fails; the task may then be given out again, which the record's fence makes harmless.
+    /// When the bus fails.
     pub async fn done(self) -> Result<(), BusError> {
-        self.core.backend.ack(&self.ack_subject, Ack::Done, true).await
+        self.core.backend.ack(&self.ack_subject, Ack::Done, false).await
     }
 
     /// Gives the task back, to be given out again after `delay`.

@@ -1,14 +1,14 @@
 //! Work queues: one durable pull consumer each.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::{StatusCode, Subject, Subscriber, jetstream};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use tokio::sync::Mutex;
 
 use super::{Nats, convert};
 use crate::backend::{Ack, Delivery, Pull, QueueSettings, QueueSpec};
@@ -24,17 +24,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 const SHORTEST: Duration = Duration::from_millis(5);
 
 pub(super) async fn join(nats: &Nats, spec: &QueueSpec) -> Result<Arc<dyn Pull>, BusError> {
-    let consumer = consumer(nats, spec).await?;
-    Ok(Arc::new(NatsPull {
-        nats: nats.clone(),
-        spec: spec.clone(),
-        consumer: Mutex::new(Arc::new(consumer)),
-    }))
+    provide(nats, spec).await?;
+    Ok(Arc::new(NatsPull { nats: nats.clone(), spec: spec.clone(), inboxes: Mutex::default() }))
 }
 
 /// Creates the consumer, or finds it. Consumers are created here and for readers only, since the right to create
 /// them lets a process read what it may not.
-async fn consumer(nats: &Nats, spec: &QueueSpec) -> Result<Consumer<pull::Config>, BusError> {
+async fn provide(nats: &Nats, spec: &QueueSpec) -> Result<(), BusError> {
     let config = pull::Config {
         durable_name: Some(spec.name.clone()),
         filter_subject: spec.filter.clone(),
@@ -47,57 +43,111 @@ async fn consumer(nats: &Nats, spec: &QueueSpec) -> Result<Consumer<pull::Config
         ..pull::Config::default()
     };
     let what = format!("queue {} of stream {}", spec.name, spec.stream);
-    nats.limited(&what, nats.context.create_consumer_on_stream(config, spec.stream)).await
+    nats.limited(&what, nats.context.create_consumer_on_stream(config, spec.stream)).await.map(drop)
 }
 
 struct NatsPull {
     nats: Nats,
     spec: QueueSpec,
-    consumer: Mutex<Arc<Consumer<pull::Config>>>,
+    /// Where messages come in, for requests to come: a new subscription for each would cost the server more than the request.
+    inboxes: Mutex<Vec<Inbox>>,
+}
+
+/// A subscription on which the answers to one request at a time come in.
+struct Inbox {
+    subject: Subject,
+    answers: Subscriber,
+}
+
+/// What became of a request.
+enum Pulled {
+    Message(Box<async_nats::Message>),
+    /// There was nothing in time.
+    Nothing,
+    /// The server does not serve the request any more, for this reason.
+    Ended(String),
 }
 
 #[async_trait]
 impl Pull for NatsPull {
     async fn pull(&self, wait: Duration) -> Result<Option<Delivery>, BusError> {
         self.nats.link.check()?;
-        let consumer = Arc::clone(&*self.consumer.lock().await);
         let mut epoch = self.nats.link.epoch();
         epoch.mark_unchanged();
-        let next = async {
-            let mut batch = if wait < SHORTEST {
-                consumer.fetch().max_messages(1).messages().await
-            } else {
-                consumer.batch().max_messages(1).expires(wait).messages().await
-            }
-            .map_err(|error| error.to_string())?;
-            batch.next().await.transpose().map_err(|error| error.to_string())
-        };
+        let mut inbox = self.inbox().await?;
         let limit = wait + self.nats.settings.request_timeout;
-        let message = tokio::select! {
-            message = self.nats.within("a queue", limit, next) => message?,
+        let pulled = tokio::select! {
+            pulled = self.nats.within("a queue", limit, self.ask(&mut inbox, wait)) => pulled??,
             // The server forgets requests when the connection breaks: the caller asks again.
             _ = epoch.changed() => return Ok(None),
         };
-        match message {
-            Ok(Some(message)) => delivery(message).map(Some),
-            Ok(None) => Ok(None),
-            Err(reason) => self.recover(&reason).await,
+        match pulled {
+            // Whatever else ends a request may leave it open: its inbox is then dropped, so that nothing is given to nobody.
+            Pulled::Message(message) => {
+                self.keep(inbox);
+                let context = self.nats.context.clone();
+                delivery(jetstream::Message { message: *message, context }).map(Some)
+            }
+            Pulled::Nothing => {
+                self.keep(inbox);
+                Ok(None)
+            }
+            Pulled::Ended(reason) => self.recover(&reason).await,
         }
     }
 }
 
 impl NatsPull {
+    async fn inbox(&self) -> Result<Inbox, BusError> {
+        let kept = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(inbox) = kept {
+            return Ok(inbox);
+        }
+        let client = &self.nats.client;
+        let subject = Subject::from(client.new_inbox());
+        let answers = self.nats.limited("a subscription", client.subscribe(subject.clone())).await?;
+        Ok(Inbox { subject, answers })
+    }
+
+    /// Nothing is waited for: who has a message in hand may be dropped at any such place, and the message with it.
+    fn keep(&self, inbox: Inbox) {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(inbox);
+    }
+
+    /// Asks for one message and waits for what becomes of it.
+    async fn ask(&self, inbox: &mut Inbox, wait: Duration) -> Result<Pulled, BusError> {
+        let request = match wait < SHORTEST {
+            true => r#"{"batch":1,"no_wait":true}"#.to_owned(),
+            false => format!(r#"{{"batch":1,"expires":{}}}"#, wait.as_nanos()),
+        };
+        let QueueSpec { stream, name, .. } = &self.spec;
+        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}");
+        let asked = self.nats.client.publish_with_reply(subject, inbox.subject.clone(), request.into());
+        self.nats.limited("a queue", asked).await?;
+        while let Some(message) = inbox.answers.next().await {
+            match message.status {
+                None | Some(StatusCode::OK) => return Ok(Pulled::Message(Box::new(message))),
+                Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => return Ok(Pulled::Nothing),
+                Some(StatusCode::IDLE_HEARTBEAT) => {}
+                Some(status) => {
+                    let said = message.description.as_deref().unwrap_or_default();
+                    return Ok(Pulled::Ended(format!("{status} {said}")));
+                }
+            }
+        }
+        Ok(Pulled::Ended("the subscription has ended".to_owned()))
+    }
+
     /// The consumer may be gone: it was idle for too long, or the server was replaced.
     async fn recover(&self, reason: &str) -> Result<Option<Delivery>, BusError> {
         tracing::debug!(queue = self.spec.name, reason, "joining a queue again");
-        let joined = consumer(&self.nats, &self.spec).await?;
-        *self.consumer.lock().await = Arc::new(joined);
+        provide(&self.nats, &self.spec).await?;
         tokio::time::sleep(PAUSE).await;
         Ok(None)
     }
 }
 
-fn delivery(message: async_nats::jetstream::Message) -> Result<Delivery, BusError> {
+fn delivery(message: jetstream::Message) -> Result<Delivery, BusError> {
     let read = convert::delivered(message);
     let read = read.map_err(|reason| BusError::Other { what: "a delivery".into(), reason })?;
     Ok(Delivery { stored: read.stored, delivered: read.delivered, ack: read.ack })

@@ -117,7 +117,7 @@ pub struct Decision {
     /// What rules about language said; nothing where none was asked. Has to stand in the record with it.
     pub readings: Option<Vec<Reading>>,
     /// The run as it stands after the decision, apart from positions in the record.
-    pub after: Option<RunState>,
+    pub after: Option<Box<RunState>>,
     /// The run as it stood before, where the decision can wait.
     before: Option<AsItWas>,
 }
@@ -125,7 +125,7 @@ pub struct Decision {
 impl Decision {
     /// The run as it stands when a decision is not written that can wait.
     #[must_use]
-    pub fn put_off(self) -> Option<RunState> {
+    pub fn put_off(self) -> Option<Box<RunState>> {
         match (self.before, self.after) {
             (Some(before), Some(after)) => Some(before.restore(after)),
             (_, after) => after,
@@ -148,7 +148,7 @@ pub fn decide(
     inputs: &[Input],
     situation: Situation<'_>,
 ) -> Result<Decision, ApplyError> {
-    decide_on(run.cloned(), inputs, situation)
+    decide_on(run.cloned().map(Box::new), inputs, situation)
 }
 
 /// Decides what follows from the inputs. Takes the run and gives it back as it stands then.
@@ -157,11 +157,11 @@ pub fn decide(
 /// When the inputs lead to an event that cannot follow the run's state. That is a fault of this build: nothing
 /// must be written.
 pub fn decide_on(
-    run: Option<RunState>,
+    run: Option<Box<RunState>>,
     inputs: &[Input],
     situation: Situation<'_>,
 ) -> Result<Decision, ApplyError> {
-    let before = Before::of(run.as_ref());
+    let before = Before::of(run.as_deref());
     let mut decision = DecisionBuilder::new(run, situation);
     for input in inputs {
         take_in(&mut decision, input);

@@ -448,7 +448,7 @@ fn reports_about_closed_generations_change_nothing() {
     fleet.start(&old);
     fleet.end(&old, failed(Ending::AgentFailed, "crashed"));
     let before = fleet.run().tasks.clone();
-    fleet.report(&old, AgentEvent::Outcome(result("late")));
+    fleet.report(&old, AgentEvent::Outcome(result("late").into()));
     fleet.report(&old, super::fleet::started());
     fleet.turn(vec![Input::Timer]);
     assert_eq!(fleet.run().tasks, before);

@@ -30,7 +30,6 @@ mod settings;
 pub mod store;
 pub mod subject;
 pub mod tap;
-pub mod timers;
 pub mod topology;
 pub mod track_record;
 
@@ -54,5 +53,4 @@ pub use registry::{Announced, Registry, RegistryChange};
 pub use settings::BusSettings;
 pub use store::Store;
 pub use tap::{Tap, Tapped};
-pub use timers::{FiredTimer, TimerQueue, Timers};
 pub use track_record::TrackRecord;

@@ -34,6 +34,8 @@ pub(super) struct DecisionBuilder<'a> {
     only_looks: bool,
     /// Whether a queue has room of which this decision is not told: only the next one can use it.
     has_room_later: bool,
+    /// Whether something is due sooner by what was decided.
+    is_urgent: bool,
     wanted: BTreeMap<Queue, u32>,
     requests: BTreeSet<Uuid>,
     most_offers: usize,
@@ -60,6 +62,7 @@ impl<'a> DecisionBuilder<'a> {
             lent: None,
             only_looks: false,
             has_room_later: false,
+            is_urgent: false,
             wanted: BTreeMap::new(),
             requests: BTreeSet::new(),
             most_offers: 0,
@@ -174,11 +177,6 @@ impl<'a> DecisionBuilder<'a> {
         self.offers.len() >= self.most_offers
     }
 
-    /// Whether more can be offered at once, by the next decision.
-    pub(super) const fn has_more(&self) -> bool {
-        self.more
-    }
-
     /// Whether this is the first time that the decision hears of a request.
     pub(super) fn takes_up(&mut self, request: Uuid) -> bool {
         self.requests.insert(request)
@@ -220,6 +218,16 @@ impl<'a> DecisionBuilder<'a> {
             Ok(()) => self.offers.push(offer),
             Err(wrong) => self.wrong = Some(wrong),
         }
+    }
+
+    /// Whether all that was decided so far may be put off.
+    pub(super) const fn may_wait(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// What was decided is to be written now.
+    pub(super) fn must_not_wait(&mut self) {
+        (self.before, self.is_urgent) = (None, true);
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -301,6 +309,7 @@ impl<'a> DecisionBuilder<'a> {
     fn is_deferrable(&self) -> bool {
         self.run.as_ref().is_none_or(|run| run.control.paused.is_none())
             && !self.has_room_later
+            && !self.is_urgent
             && self.offers.is_empty()
             && self.effects.is_empty()
             && self.events.iter().all(concerns_nobody)

@@ -107,7 +107,6 @@ fn begin_parts(context: &Arc<OrchestratorContext>, after: Seq) -> JoinSet<Result
     let mut parts = JoinSet::new();
     parts.spawn(signals::follow_agents(Arc::clone(context), after));
     parts.spawn(deaths::watch_agents(Arc::clone(context)));
-    parts.spawn(signals::take_timers(Arc::clone(context)));
     parts.spawn(intake::take_commands(Arc::clone(context)));
     parts.spawn(asks::answer_all(Arc::clone(context)));
     parts.spawn(takeover::adopt_orphans(Arc::clone(context)));

@@ -112,6 +112,7 @@ impl Place<'_> {
                     return step.is_left_to(author);
                 }
                 self.context.registry.own(self.run, step.version);
+                self.context.is_in_hand(self.run);
                 step.is_ours(&self.view())
             }
             Next::FindAgents(step) => {

@@ -202,7 +202,7 @@ fn started(ack: &str) -> AgentEvent {
 }
 
 fn outcome() -> AgentEvent {
-    AgentEvent::Outcome(Outcome {
+    let outcome = Outcome {
         ending: Ending::Done,
         reason: String::new(),
         product: None,
@@ -210,5 +210,6 @@ fn outcome() -> AgentEvent {
         steps: Vec::new(),
         usage: muster_shared::flow::Usage::default(),
         contract_violation: None,
-    })
+    };
+    AgentEvent::Outcome(outcome.into())
 }

@@ -96,15 +96,6 @@ pub(crate) struct WriteOptions {
     pub(crate) dedup: Option<String>,
     /// Replaces all earlier messages of the subject.
     pub(crate) rollup: bool,
-    /// The message is published to `target` at a time, instead of counting now.
-    pub(crate) schedule: Option<Schedule>,
-}
-
-/// When and where a scheduled message fires.
-#[derive(Debug, Clone)]
-pub(crate) struct Schedule {
-    pub(crate) at: Millis,
-    pub(crate) target: String,
 }
 
 /// Where a write stands: the positions of its first and last message.
@@ -200,7 +191,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Largest message, in bytes.
     fn max_payload(&self) -> usize;
 
-    /// Stores messages: one, or an atomic batch. The options go with the first; schedules only with one.
+    /// Stores messages: one, or an atomic batch. The options go with the first.
     async fn append(
         &self,
         stream: &'static str,

@@ -28,7 +28,6 @@ use crate::registry::Registry;
 use crate::settings::BusSettings;
 use crate::store::Store;
 use crate::tap::Tap;
-use crate::timers::Timers;
 use crate::track_record::TrackRecord;
 
 /// One process's access to the bus: on NATS, or in memory with the same behaviour. Cheap to clone.
@@ -223,12 +222,6 @@ impl Bus {
     #[must_use]
     pub fn context(&self) -> SharedContext {
         SharedContext::new(&self.core)
-    }
-
-    /// One timer per run.
-    #[must_use]
-    pub fn timers(&self) -> Timers {
-        Timers::new(&self.core)
     }
 
     /// Which orchestrators are at work, and on which runs.

@@ -104,8 +104,6 @@ impl DeadLetter {
                 | Subject::Bid(..)
                 | Subject::Ask(..)
                 | Subject::Error(..)
-                | Subject::TimerSet(..)
-                | Subject::TimerDue(..)
                 | Subject::Dead(..),
             )
             | Err(_) => Origin::Elsewhere,

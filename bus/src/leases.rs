@@ -48,6 +48,10 @@ pub struct LeaseNote {
     /// The domains whose runs it sees to rather than others; those of no domain when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub domains: Vec<String>,
+    /// Runs that it cannot handle and leaves to others for a while: nobody has them by this lease, and whoever takes over
+    /// what it left tries them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_alone: Vec<RunId>,
     /// Whether it has stopped in good order and leaves its runs to others.
     #[serde(default)]
     pub given_up: bool,
@@ -167,7 +171,7 @@ impl Leases {
     /// # Errors
     /// When the bus fails; the lease lapses by itself then.
     pub async fn give_up(&self, lease: &Lease, note: LeaseNote) -> Result<(), BusError> {
-        let left = note.runs.values().any(|runs| !runs.is_empty());
+        let left = !note.left_alone.is_empty() || note.runs.values().any(|runs| !runs.is_empty());
         let Some(last) = self.renew(lease, LeaseNote { given_up: true, ..note }).await? else {
             return Ok(());
         };

@@ -43,10 +43,6 @@ pub enum Subject {
     Ask(String),
     /// `err.<agent>`: to one, that something it sent is of no use.
     Error(AgentId),
-    /// `timer.set.<run>`: a run's next deadline.
-    TimerSet(RunId),
-    /// `timer.due.<run>`: the deadline has come.
-    TimerDue(RunId),
     /// `dlq.<subject>`: what came on a subject could not be processed.
     Dead(String),
 }
@@ -75,8 +71,6 @@ impl std::fmt::Display for Subject {
             Self::Bid(role, agent, run, task) => write!(f, "bid.{role}.{agent}.{run}.{task}"),
             Self::Ask(name) => write!(f, "ask.{name}"),
             Self::Error(agent) => write!(f, "err.{agent}"),
-            Self::TimerSet(run) => write!(f, "timer.set.{run}"),
-            Self::TimerDue(run) => write!(f, "timer.due.{run}"),
             Self::Dead(subject) => write!(f, "dlq.{subject}"),
         }
     }
@@ -119,8 +113,6 @@ impl Subject {
             }
             ["ask", name] => Ok(Self::Ask((*name).to_owned())),
             ["err", agent] => Ok(Self::Error(read(agent)?)),
-            ["timer", "set", run] => Ok(Self::TimerSet(read(run)?)),
-            ["timer", "due", run] => Ok(Self::TimerDue(read(run)?)),
             _ => Err(format!("{:?} is not a subject of Muster", text.chars().take(120).collect::<String>())),
         }
     }
@@ -137,9 +129,7 @@ impl Subject {
             | Self::Live(run, ..)
             | Self::Context(run, _)
             | Self::Call(_, run, _)
-            | Self::Bid(_, _, run, _)
-            | Self::TimerSet(run)
-            | Self::TimerDue(run) => Some(*run),
+            | Self::Bid(_, _, run, _) => Some(*run),
             Self::Watch(run) => *run,
             Self::Heartbeat(..)
             | Self::WhoWatches
@@ -239,8 +229,6 @@ mod tests {
             "bb.RUN.door.colour",
             "ask.submit",
             "err.worker-00000001",
-            "timer.set.RUN",
-            "timer.due.RUN",
             "dlq.evt.anything.at.all",
         ];
         for subject in subjects.map(|subject| subject.replace("RUN", RUN)) {

@@ -24,8 +24,6 @@ pub const RUNS: &str = "RUNS";
 pub const TASKS: &str = "TASKS";
 /// The durable commands.
 pub const COMMANDS: &str = "COMMANDS";
-/// The deadlines of runs.
-pub const TIMERS: &str = "TIMERS";
 /// What could not be processed.
 pub const DEAD: &str = "DLQ";
 /// What the broker says about deliveries that went wrong.
@@ -84,8 +82,6 @@ pub struct StreamSpec {
     pub batches: bool,
     /// Takes messages that expire by themselves, and marks what expired.
     pub expiry: bool,
-    /// Takes messages that fire at a time.
-    pub schedules: bool,
     /// Single messages cannot be deleted.
     pub keeps: bool,
     /// Whether a write waits for the disk. What is only a copy, or written anew all the time, need not.
@@ -147,14 +143,6 @@ pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
             retention: Retention::WorkQueue,
             dedup: Some(Duration::from_secs(600)),
             ..stream(COMMANDS, "Durable commands", &["cmd.>"], settings.commands_bytes)
-        },
-        StreamSpec {
-            per_subject: Some(1),
-            schedules: true,
-            rollup: true,
-            // The server takes schedules in no other kind of stream. One message per run never fills it.
-            when_full: WhenFull::DropOldest,
-            ..stream(TIMERS, "The next deadline of every run", &["timer.>"], 16 * MIB)
         },
         StreamSpec {
             when_full: WhenFull::DropOldest,
@@ -233,7 +221,6 @@ fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_
         rollup: false,
         batches: false,
         expiry: false,
-        schedules: false,
         keeps: false,
         waits_for_disk: true,
         republish: None,

@@ -13,7 +13,7 @@ use muster_orchestrator::OrchestratorSettings;
 use muster_shared::flow::{Goal, RunLimits, TaskDraft};
 use muster_shared::ids::{AgentId, Generation, RunId, Seq};
 use muster_shared::run::event::RunCreated;
-use muster_shared::run::{Decided, EVENT_VERSION, Input, RecordEvent, RunEvent, RunStatus};
+use muster_shared::run::{Decided, EVENT_VERSION, Input, RecordEvent, RunEvent, RunStatus, StopReason};
 use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
@@ -151,6 +151,43 @@ async fn a_run_is_found_whose_heir_died_after_a_decision_with_an_offer_and_befor
     all_complete(&fleet, &[run]).await;
 }
 
+/// An orchestrator that cannot handle a run leaves it alone for a while, and may die meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_left_alone_is_not_lost_with_its_orchestrator() {
+    let fleet = Fleet::start(bus(), 2, at_once(|offer| good(offer, &tasks()))).await;
+    let dead = fleet.bus.as_agent(&orchestrator(9));
+    let run = RunId::from_uuid(Uuid::now_v7());
+    let (record, creation) = (dead.record(), creation(&dead));
+    let created = record.append_decision(run, Seq(0), &creation, &[], Encoding::default());
+    let through = created.await.unwrap().last;
+    drop(dead.leases().begin(LeaseNote { through, left_alone: vec![run], ..nothing_named() }).await.unwrap());
+    let _living = Orchestrator::start(&fleet.bus, 1);
+    all_complete(&fleet, &[run]).await;
+}
+
+/// Nobody rings but whoever has the run: that its time is up is seen by whoever comes after all have died.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_of_a_run_is_up_whoever_died_meanwhile() {
+    let fleet = Fleet::start(bus(), 1, Arc::new(|_| None)).await;
+    let deadline_ms = |millis| Goal { deadline_ms: Some(millis), ..Goal::new("What is so?") };
+    let (first, second) = (Orchestrator::start(&fleet.bus, 1), Orchestrator::start(&fleet.bus, 2));
+    let (while_dead, after) =
+        (fleet.submit(deadline_ms(1_500)).await, fleet.submit(deadline_ms(4_000)).await);
+    for run in [while_dead, after] {
+        fleet.wait(run, |state| !state.tasks.is_empty()).await;
+    }
+    first.kill();
+    second.kill();
+    tokio::time::sleep(Duration::from_millis(2_000)).await;
+    assert!(!fleet.fold(while_dead).await.unwrap().status.is_ended(), "nobody is there");
+    let _third = Orchestrator::start(&fleet.bus, 3);
+    for run in [while_dead, after] {
+        let ended = fleet.finished(run).await;
+        assert_eq!(ended.status, RunStatus::Aborted(StopReason::DeadlinePassed), "{:?}", ended.reason);
+        assert!(ended.ended_at.is_some_and(|at| at >= ended.deadline), "not before its time");
+    }
+}
+
 fn nothing_named() -> LeaseNote {
     LeaseNote {
         event_version: EVENT_VERSION,
@@ -158,6 +195,7 @@ fn nothing_named() -> LeaseNote {
         runs: BTreeMap::new(),
         through: Seq(0),
         domains: Vec::new(),
+        left_alone: Vec::new(),
         given_up: false,
     }
 }
@@ -257,6 +295,7 @@ async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
         runs: BTreeMap::new(),
         through: Seq(0),
         domains: Vec::new(),
+        left_alone: Vec::new(),
         given_up: false,
     };
     drop(newer.leases().begin(note).await.unwrap());

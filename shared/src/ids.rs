@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -77,8 +78,75 @@ text_form!(RunId, "RunId", "^[0-9a-fA-F-]{32,36}$", "A run, as a UUID without hy
 /// group carries a letter: `1-2~a`. Orders depth first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIndex {
-    path: Vec<u16>,
+    path: Path,
     member: Option<char>,
+}
+
+/// The positions on the way to a task. Indices are looked up and copied all the time and mostly short: up to
+/// [`Path::SHORT`] positions stand in place.
+#[derive(Clone)]
+enum Path {
+    /// The first so many of these.
+    Short(u8, [u16; Self::SHORT]),
+    /// All of these.
+    Long(Box<[u16]>),
+}
+
+impl Path {
+    /// How many positions stand in place.
+    const SHORT: usize = 10;
+
+    fn as_slice(&self) -> &[u16] {
+        match self {
+            Self::Short(count, positions) => positions.get(..usize::from(*count)).unwrap_or(positions),
+            Self::Long(positions) => positions,
+        }
+    }
+}
+
+impl From<&[u16]> for Path {
+    fn from(path: &[u16]) -> Self {
+        let mut positions = [0; Self::SHORT];
+        match (positions.get_mut(..path.len()), u8::try_from(path.len())) {
+            (Some(head), Ok(count)) => {
+                head.copy_from_slice(path);
+                Self::Short(count, positions)
+            }
+            _ => Self::Long(path.into()),
+        }
+    }
+}
+
+impl PartialEq for Path {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Path {}
+
+impl PartialOrd for Path {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Path {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_slice().cmp(other.as_slice())
+    }
+}
+
+impl std::hash::Hash for Path {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.as_slice().hash(state);
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
 }
 
 impl TaskIndex {
@@ -88,40 +156,40 @@ impl TaskIndex {
     /// The `n`th task (from 1) at the top of the plan.
     #[must_use]
     pub fn top(n: u16) -> Self {
-        Self { path: vec![n], member: None }
+        Self { path: Path::from([n].as_slice()), member: None }
     }
 
     /// The `n`th child (from 1) of this task.
     #[must_use]
     pub fn child(&self, n: u16) -> Self {
-        let mut path = self.path.clone();
+        let mut path = self.positions().to_vec();
         path.push(n);
-        Self { path, member: None }
+        Self { path: Path::from(path.as_slice()), member: None }
     }
 
     /// The task above, or nothing at the top.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        let (_, above) = self.path.split_last()?;
-        (!above.is_empty()).then(|| Self { path: above.to_vec(), member: None })
+        let (_, above) = self.positions().split_last()?;
+        (!above.is_empty()).then(|| Self { path: Path::from(above), member: None })
     }
 
     /// 1 at the top of the plan.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.path.len()
+        self.positions().len()
     }
 
     /// The positions on the way to it, from the top.
     #[must_use]
     pub fn positions(&self) -> &[u16] {
-        &self.path
+        self.path.as_slice()
     }
 
     /// The position among its siblings, from 1.
     #[must_use]
     pub fn position(&self) -> u16 {
-        self.path.last().copied().unwrap_or(0)
+        self.positions().last().copied().unwrap_or(0)
     }
 
     /// Whether both are the same place in the tree, whichever member they name.
@@ -159,13 +227,14 @@ impl TaskIndex {
     /// Whether `self` lies anywhere below `other`.
     #[must_use]
     pub fn is_below(&self, other: &Self) -> bool {
-        self.path.len() > other.path.len() && self.path.starts_with(&other.path)
+        let (own, above) = (self.positions(), other.positions());
+        own.len() > above.len() && own.starts_with(above)
     }
 }
 
 impl fmt::Display for TaskIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, part) in self.path.iter().enumerate() {
+        for (at, part) in self.positions().iter().enumerate() {
             let dash = if at == 0 { "" } else { "-" };
             write!(f, "{dash}{part}")?;
         }
@@ -192,7 +261,7 @@ impl FromStr for TaskIndex {
         if path.len() > Self::MAX_DEPTH {
             return Err(wrong());
         }
-        Ok(Self { path, member })
+        Ok(Self { path: Path::from(path.as_slice()), member })
     }
 }
 text_form!(
@@ -321,11 +390,11 @@ impl Role {
     /// The roles that come with Muster, in the order a run meets them.
     pub const BUILT_IN: [Self; 6] =
         [Self::Planner, Self::Researcher, Self::Worker, Self::Reflector, Self::Refiner, Self::Writer];
-}
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
             Self::Planner => "planner",
             Self::Worker => "worker",
             Self::Reflector => "reflector",
@@ -333,14 +402,20 @@ impl fmt::Display for Role {
             Self::Researcher => "researcher",
             Self::Writer => "writer",
             Self::Specialist(name) => &name.0,
-        })
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
 impl FromStr for Role {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        match Self::BUILT_IN.iter().find(|role| role.to_string() == text) {
+        match Self::BUILT_IN.iter().find(|role| role.as_str() == text) {
             Some(role) => Ok(role.clone()),
             None => text.parse().map(Self::Specialist),
         }
@@ -367,19 +442,19 @@ impl FromStr for RoleName {
 
 /// One process of the fleet, such as `worker-5f3a9c21`. Letters, digits, `-` and `_`, 64 at most.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentId(String);
+pub struct AgentId(Arc<str>);
 
 impl AgentId {
     /// The id of a process of `role`, told apart from others by `token` (random, chosen by the caller).
     #[must_use]
     pub fn new(role: &str, token: u32) -> Self {
-        Self(format!("{role}-{token:08x}"))
+        Self(format!("{role}-{token:08x}").into())
     }
 
     /// Whoever sends a message without saying who.
     #[must_use]
     pub fn anonymous() -> Self {
-        Self("anonymous".to_owned())
+        Self("anonymous".into())
     }
 
     /// The id as text.
@@ -400,7 +475,7 @@ impl FromStr for AgentId {
     fn from_str(text: &str) -> Result<Self, NameError> {
         let good = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if good && !text.is_empty() && text.len() <= 64 {
-            Ok(Self(text.to_owned()))
+            Ok(Self(text.into()))
         } else {
             Err(NameError::new(text, "an agent id (letters, digits, - and _, 64 at most)"))
         }

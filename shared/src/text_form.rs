@@ -1,5 +1,11 @@
 //! Types that travel as their text form.
 
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::Visitor;
+
 /// Implements serde and JSON Schema through `Display` and `FromStr`, so that a value reads the same in
 /// subjects, JSON, MessagePack and on the command line.
 macro_rules! text_form {
@@ -11,8 +17,7 @@ macro_rules! text_form {
         }
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
+                deserializer.deserialize_str($crate::text_form::TextForm::new())
             }
         }
         impl schemars::JsonSchema for $type {
@@ -26,3 +31,28 @@ macro_rules! text_form {
     };
 }
 pub(crate) use text_form;
+
+/// Reads a value from its text as it stands in the message, without a copy of the text.
+pub(crate) struct TextForm<T>(PhantomData<T>);
+
+impl<T> TextForm<T> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Visitor<'_> for TextForm<T>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}

@@ -88,7 +88,7 @@ impl Record {
             task,
             generation: Generation(generation),
         };
-        self.add(RecordEvent::Agent(key, AgentEvent::Outcome(outcome))).unwrap()
+        self.add(RecordEvent::Agent(key, AgentEvent::Outcome(outcome.into()))).unwrap()
     }
 
     fn state(&self) -> &RunState {

@@ -190,7 +190,7 @@ impl Listener {
         trial.until = now();
         if kind == TrialKind::Overtaken {
             // The delivery is still the agent's: what comes again is to be found closed.
-            let end = AgentEvent::Outcome(outcome(Ending::Cancelled));
+            let end = AgentEvent::Outcome(outcome(Ending::Cancelled).into());
             self.write_as_another(profile, &trial, kind.generation(), &end).await?;
         }
         Ok(trial)

@@ -121,7 +121,7 @@ pub(super) fn earlier(kind: TrialKind) -> Vec<(Generation, AgentEvent)> {
     match kind {
         TrialKind::TakenOver => vec![first(begun(1)), first(AgentEvent::Step(step()))],
         TrialKind::Continued => vec![first(begun(1)), first(AgentEvent::Step(step())), first(put_down())],
-        TrialKind::Closed => vec![first(begun(1)), first(AgentEvent::Outcome(outcome(Ending::Done)))],
+        TrialKind::Closed => vec![first(begun(1)), first(AgentEvent::Outcome(outcome(Ending::Done).into()))],
         TrialKind::Plain
         | TrialKind::OfRole
         | TrialKind::Stored

@@ -44,7 +44,7 @@ fn entry(line: Line) -> Entry {
         }
         (Subject::Event(_, key, _), Body::Step(event)) => RecordEvent::Agent(key, AgentEvent::Step(event)),
         (Subject::Event(_, key, _), Body::Outcome(event)) => {
-            RecordEvent::Agent(key, AgentEvent::Outcome(event))
+            RecordEvent::Agent(key, AgentEvent::Outcome(event.into()))
         }
         (subject, body) => panic!("{:?} on {subject}", body.kind()),
     };

@@ -57,8 +57,6 @@ fn sender(subject: &str, envelope: &Envelope) -> String {
             | Subject::Call(..)
             | Subject::Ask(_)
             | Subject::Error(_)
-            | Subject::TimerSet(_)
-            | Subject::TimerDue(_)
             | Subject::Dead(_),
         )
         | Err(_) => None,
@@ -112,7 +110,7 @@ fn owners(message: &OwnerMessage) -> String {
         OwnerMessage::Answer { answer: OwnerAnswer::Recorded } => "recorded".to_owned(),
         OwnerMessage::Answer { answer: OwnerAnswer::NoSuchRun } => "no such run".to_owned(),
         OwnerMessage::Answer { answer: OwnerAnswer::Later } => "not now".to_owned(),
-        OwnerMessage::Due { run } => format!("timer of run {} fired", run.short()),
+        OwnerMessage::Due { run } => format!("it is time to look at run {}", run.short()),
     }
 }
 

@@ -65,7 +65,7 @@ impl TaskFold {
             }
             AgentEvent::Outcome(outcome) => {
                 (self.holder, self.unanswered, self.closed) = (None, 0, true);
-                self.ended = Some(outcome.clone());
+                self.ended = Some(Outcome::clone(outcome));
             }
             AgentEvent::Unreadable(unreadable) => self.pass_over(unreadable),
         }

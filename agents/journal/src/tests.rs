@@ -57,7 +57,7 @@ fn announced(number: u32) -> AgentEvent {
 }
 
 fn ended() -> AgentEvent {
-    AgentEvent::Outcome(Outcome {
+    let outcome = Outcome {
         ending: Ending::Done,
         reason: String::new(),
         product: None,
@@ -65,7 +65,8 @@ fn ended() -> AgentEvent {
         steps: Vec::new(),
         usage: Usage::default(),
         contract_violation: None,
-    })
+    };
+    AgentEvent::Outcome(outcome.into())
 }
 
 fn released(parked: bool) -> AgentEvent {

@@ -238,7 +238,7 @@ impl Ground {
 
     async fn outcome(&self, offer: &TaskOffered) -> Outcome {
         self.until(offer, |event| match event {
-            AgentEvent::Outcome(outcome) => Some(outcome),
+            AgentEvent::Outcome(outcome) => Some(Outcome::clone(&outcome)),
             _ => None,
         })
         .await

@@ -43,7 +43,7 @@ pub async fn close_broken(
     };
     let submission = Submission::without_product(Ending::AgentFailed, reason);
     let outcome = outcome_of(&history, submission, None, Usage::default());
-    journal.append(&AgentEvent::Outcome(outcome)).await.map(|()| CloseOutcome::Closed)
+    journal.append(&AgentEvent::Outcome(outcome.into())).await.map(|()| CloseOutcome::Closed)
 }
 
 /// An outcome too large for the record is replaced by one that says so: a task must end.
@@ -51,7 +51,7 @@ pub(super) async fn write_outcome(
     journal: &mut Journal,
     outcome: Outcome,
 ) -> Result<CloseOutcome, JournalError> {
-    let event = AgentEvent::Outcome(outcome);
+    let event = AgentEvent::Outcome(outcome.into());
     match (journal.append(&event).await, event) {
         (Err(JournalError::TooLarge { bytes, most }), AgentEvent::Outcome(outcome)) => {
             let reason =
@@ -66,7 +66,7 @@ pub(super) async fn write_outcome(
                 usage,
                 contract_violation: None,
             };
-            journal.append(&AgentEvent::Outcome(event)).await.map(|()| CloseOutcome::Closed)
+            journal.append(&AgentEvent::Outcome(event.into())).await.map(|()| CloseOutcome::Closed)
         }
         (written, _) => written.map(|()| CloseOutcome::Closed),
     }

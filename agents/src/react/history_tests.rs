@@ -68,7 +68,7 @@ fn an_outcome_closes_the_generation() {
         usage: Usage::default(),
         contract_violation: None,
     };
-    assert!(History::fold(entries(vec![started(1), AgentEvent::Outcome(outcome)])).is_closed());
+    assert!(History::fold(entries(vec![started(1), AgentEvent::Outcome(outcome.into())])).is_closed());
     assert!(!History::fold(Vec::new()).is_closed());
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use muster_shared::ids::Seq;
 use muster_shared::time::Millis;
 
-use crate::backend::{Appended, Fence, Headers, Message, Schedule, Stored, StreamState, WriteOptions};
+use crate::backend::{Appended, Fence, Headers, Message, Stored, StreamState, WriteOptions};
 use crate::error::{AppendError, BusError};
 use crate::subject::matches;
 use crate::topology::{StreamSpec, WhenFull};
@@ -27,7 +27,6 @@ pub(super) struct Kept {
     pub(super) at: Millis,
     pub(super) message: Message,
     expires: Option<Millis>,
-    schedule: Option<Schedule>,
 }
 
 impl MemoryStream {
@@ -76,7 +75,7 @@ impl MemoryStream {
         let by_ttl = options.ttl.map(|ttl| now.after(ttl));
         let by_age = self.spec.max_age.map(|age| now.after(age));
         let expires = by_ttl.into_iter().chain(by_age).min();
-        let kept = Kept { at: now, message, expires, schedule: options.schedule.clone() };
+        let kept = Kept { at: now, message, expires };
         self.messages.insert(self.last, kept);
         while self.bytes > self.spec.max_bytes && self.spec.when_full == WhenFull::DropOldest {
             let Some(oldest) = self.messages.keys().next().copied() else { break };
@@ -159,27 +158,24 @@ impl MemoryStream {
         found.iter().filter(|&&seq| self.remove(seq).is_some()).count() as u64
     }
 
-    /// When something will expire or fire.
+    /// When something will expire.
     pub(super) fn next_event(&self) -> Option<Millis> {
-        self.messages.values().filter_map(|kept| kept.expires.into_iter().chain(kept.fires()).min()).min()
+        self.messages.values().filter_map(|kept| kept.expires).min()
     }
 
-    /// Removes what expired, leaving marks where the stream does so, and gives what fires.
-    pub(super) fn pass_time(&mut self, now: Millis) -> (bool, Vec<Message>) {
+    /// Removes what expired, leaving marks where the stream does so. Says whether anything did.
+    pub(super) fn pass_time(&mut self, now: Millis) -> bool {
         let due = |at: Option<Millis>| at.is_some_and(|at| at <= now);
-        let fired: Vec<u64> =
-            self.messages.iter().filter(|(_, kept)| due(kept.fires())).map(|(&seq, _)| seq).collect();
         let expired: Vec<u64> =
             self.messages.iter().filter(|(_, kept)| due(kept.expires)).map(|(&seq, _)| seq).collect();
-        let changed = !fired.is_empty() || !expired.is_empty();
-        let firings = fired.into_iter().filter_map(|seq| firing(self.remove(seq)?)).collect();
+        let changed = !expired.is_empty();
         for seq in expired {
             if let Some(kept) = self.remove(seq) {
                 self.mark(&kept, now);
             }
         }
         self.names.retain(|_, (_, until)| *until > now);
-        (changed, firings)
+        changed
     }
 
     /// Leaves a mark where the last message of a subject expired, unless that was itself a mark.
@@ -195,19 +191,8 @@ impl MemoryStream {
         self.last += 1;
         self.bytes += size(&message);
         let expires = Some(Millis(now.0 + MARK_MILLIS));
-        self.messages.insert(self.last, Kept { at: now, message, expires, schedule: None });
+        self.messages.insert(self.last, Kept { at: now, message, expires });
     }
-}
-
-impl Kept {
-    fn fires(&self) -> Option<Millis> {
-        self.schedule.as_ref().map(|schedule| schedule.at)
-    }
-}
-
-fn firing(kept: Kept) -> Option<Message> {
-    let target = kept.schedule?.target;
-    Some(Message { subject: target, ..kept.message })
 }
 
 fn any(filters: &[String], kept: &Kept) -> bool {

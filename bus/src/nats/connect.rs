@@ -226,10 +226,16 @@ fn ordinary(what: &str, path: &std::path::Path) -> Result<(), BusError> {
     Ok(())
 }
 
-/// At once, then slower, two seconds at most.
+/// At once, then often for as long as a server takes that is started again, then slower, two seconds at most.
 fn reconnect_delay(attempts: usize) -> Duration {
-    const BACKOFF: Backoff = Backoff::new(Duration::from_millis(60), Duration::from_secs(2));
-    BACKOFF.after(u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX))
+    const OFTEN: u32 = 30;
+    const SOON: Backoff = Backoff::new(Duration::from_millis(60), Duration::from_millis(150));
+    const LATER: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(2));
+    let failures = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX);
+    match failures.checked_sub(OFTEN) {
+        None | Some(0) => SOON.after(failures),
+        Some(more) => LATER.after(more),
+    }
 }
 
 /// TLS needs a provider for the whole process. Whoever installs one first wins, which is fine.
@@ -313,6 +319,9 @@ mod tests {
     fn reconnects_slow_down_to_a_limit() {
         assert_eq!(reconnect_delay(1), Duration::ZERO);
         assert!(reconnect_delay(2) < reconnect_delay(4));
+        let first: Duration = (1..=31).map(reconnect_delay).sum();
+        assert!(first > Duration::from_secs(4) && first < Duration::from_secs(5), "{first:?}");
+        assert!(reconnect_delay(31) < reconnect_delay(32));
         assert!(reconnect_delay(usize::MAX) <= Duration::from_secs(2));
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
+use jiff::Timestamp;
+use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::connect::{self, Link};
@@ -17,8 +19,13 @@ use crate::backend::{Headers, Message};
 use crate::error::BusError;
 use crate::presence::{ROLL, ROLL_REQUEST, SUBJECTS};
 
-/// The second roll follows the first after this time, so that whoever is missing is missed twice soon.
+/// The second roll follows the first after this time, so that whoever is missing is missed twice soon: where the server was
+/// just started, those who live are still on their way.
 const SECOND: Duration = Duration::from_millis(1_500);
+/// The same where somebody has been connected for [`LONG`]: whoever lives is connected by now, but for who is about to be.
+const SECOND_SOON: Duration = Duration::from_millis(300);
+/// Longer than anybody takes to come back to a server that was started again.
+const LONG: Duration = Duration::from_secs(5);
 /// Servers that said nothing for this long after another one answered say nothing any more.
 const QUIET: Duration = Duration::from_millis(250);
 /// Most connections that one server names.
@@ -31,7 +38,8 @@ pub(super) async fn presence(nats: &Nats) -> Result<Option<BoxStream<'static, Me
     let Some((client, link)) = connect::system_client(nats).await? else { return Ok(None) };
     let told = nats.subscribe_on(client.clone(), &SUBJECTS.map(str::to_owned)).await?;
     let told = told.map(|incoming| incoming.message);
-    let rolls = Rolls { nats: nats.clone(), client, again: link.epoch(), link, taken: 0 };
+    let second = SECOND;
+    let rolls = Rolls { nats: nats.clone(), client, again: link.epoch(), link, taken: 0, second };
     Ok(Some(stream::select(told, rolls.stream()).boxed()))
 }
 
@@ -42,6 +50,8 @@ struct Rolls {
     link: Arc<Link>,
     again: watch::Receiver<u64>,
     taken: u32,
+    /// After how long the second roll follows.
+    second: Duration,
 }
 
 impl Rolls {
@@ -74,7 +84,7 @@ impl Rolls {
     async fn wait(&mut self) {
         let pause = match self.taken {
             0 => Duration::ZERO,
-            1 => SECOND,
+            1 => self.second,
             _ => self.nats.settings.heartbeat,
         };
         self.taken = self.taken.saturating_add(1);
@@ -85,23 +95,71 @@ impl Rolls {
     }
 
     /// The answers of all servers, as one list.
-    async fn take(&self) -> Result<Bytes, BusError> {
+    async fn take(&mut self) -> Result<Bytes, BusError> {
         let inbox = self.client.new_inbox();
         let mut replies = self.nats.limited("a subscription", self.client.subscribe(inbox.clone())).await?;
         let question = Bytes::from(format!("{{\"limit\":{MOST}}}"));
         let asked = self.client.publish_with_reply(ROLL_REQUEST, inbox, question);
         self.nats.limited("asking who is connected", asked).await?;
+        let is_clustered = self.client.server_info().cluster.is_some();
         let mut answers: Vec<Bytes> = Vec::new();
         let mut patience = self.nats.settings.request_timeout;
         while answers.len() < MOST_SERVERS {
             let Some(Some(reply)) = timed(patience, replies.next()).await else { break };
             answers.push(convert::message(reply).payload);
+            if !is_clustered {
+                break;
+            }
             patience = QUIET;
         }
+        // Whoever was itself cut off may not be the only one.
+        let was_cut_off = *self.again.borrow() > 0;
+        let all_since_long = !answers.is_empty() && answers.iter().all(|answer| is_up_since_long(answer));
+        self.second = if all_since_long && !was_cut_off { SECOND_SOON } else { SECOND };
         Ok(Bytes::from([b"[", answers.join(&b","[..]).as_slice(), b"]"].concat()))
     }
 }
 
+/// Whether somebody has been connected to a server for [`LONG`], by its answer.
+fn is_up_since_long(answer: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        now: String,
+        connections: Vec<Connection>,
+    }
+    #[derive(Deserialize)]
+    struct Connection {
+        start: String,
+    }
+    let Ok(Answer { data: Data { now, connections } }) = serde_json::from_slice(answer) else { return false };
+    let Ok(now) = now.parse::<Timestamp>() else { return false };
+    let begun = connections.iter().filter_map(|connection| connection.start.parse::<Timestamp>().ok());
+    begun.min().is_some_and(|first| first <= now && now.duration_since(first).unsigned_abs() >= LONG)
+}
+
 async fn timed<T>(limit: Duration, wait: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, wait).map(Result::ok).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_up_since_long_when_somebody_is_connected_since_long() {
+        let answer = |starts: &[&str]| {
+            let connections: Vec<_> =
+                starts.iter().map(|start| serde_json::json!({ "cid": 1, "start": start })).collect();
+            let data = serde_json::json!({ "now": "2026-01-01T00:00:10.5Z", "connections": connections });
+            is_up_since_long(serde_json::json!({ "data": data }).to_string().as_bytes())
+        };
+        assert!(answer(&["2026-01-01T00:00:09Z", "2026-01-01T00:00:05.123456789Z"]));
+        assert!(!answer(&["2026-01-01T00:00:09Z", "2026-01-01T00:00:06Z"]));
+        assert!(!answer(&[]) && !answer(&["2026-01-01T01:00:00Z"]));
+        assert!(!is_up_since_long(b"nonsense"));
+    }
 }

@@ -102,7 +102,6 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         allow_message_ttl: spec.expiry,
         subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),
         allow_atomic_publish: spec.batches,
-        allow_message_schedules: spec.schedules,
         sources: spec.source.as_ref().map(|source| {
             vec![Source {
                 name: source.stream.to_owned(),

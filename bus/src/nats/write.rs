@@ -9,7 +9,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Nats, convert};
-use crate::backend::{Appended, Fence, Message, Schedule, WriteOptions};
+use crate::backend::{Appended, Fence, Message, WriteOptions};
 use crate::error::{AppendError, BusError};
 
 /// The fence's filter. The client has no name for it.
@@ -90,11 +90,6 @@ fn add_options(headers: &mut HeaderMap, options: &WriteOptions) {
     }
     if options.rollup {
         headers.insert(header::NATS_ROLLUP, "sub");
-    }
-    if let Some(Schedule { at, target }) = &options.schedule {
-        let at = i64::try_from(at.0).ok().and_then(|at| jiff::Timestamp::from_millisecond(at).ok());
-        headers.insert(header::NATS_SCHEDULE, format!("@at {}", at.unwrap_or(jiff::Timestamp::MAX)));
-        headers.insert(header::NATS_SCHEDULE_TARGET, target.as_str());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Writing to the record: decisions with their offers, and what agents say. Every write is fenced.
 
+use std::sync::Arc;
+
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
@@ -29,18 +31,30 @@ impl Record {
         offers: &[TaskOffered],
         encoding: Encoding,
     ) -> Result<Appended, AppendError> {
-        check_batch(run, decided, offers)?;
+        self.append_owned(run, after, (decided.clone(), offers.to_vec()), encoding).await
+    }
+
+    /// The same, of a decision and offers of which nothing is needed any more: they are not copied.
+    ///
+    /// # Errors
+    /// See [`Self::append_decision`].
+    pub async fn append_owned(
+        &self,
+        run: RunId,
+        after: Seq,
+        (decided, offers): (Decided, Vec<TaskOffered>),
+        encoding: Encoding,
+    ) -> Result<Appended, AppendError> {
+        check_batch(run, &decided, &offers)?;
         let (subject, about) = match decided.offer.as_deref() {
             Some(offer) => place_of(offer),
             None => (Subject::Decided(run), About::run(run)),
         };
         let mut messages = Vec::with_capacity(1 + offers.len());
-        let decision = Body::Decided(decided.clone());
-        messages.push(self.core.seal(subject.to_string(), decision, about, encoding).await?);
+        messages.push(self.core.seal(subject.to_string(), Body::Decided(decided), about, encoding).await?);
         for offer in offers {
-            let (subject, about) = place_of(offer);
-            let body = Body::Offered(offer.clone());
-            messages.push(self.core.seal(subject.to_string(), body, about, encoding).await?);
+            let (subject, about) = place_of(&offer);
+            messages.push(self.core.seal(subject.to_string(), Body::Offered(offer), about, encoding).await?);
         }
         self.append(messages, Fence { filter: subject::run_fence(run), after }).await
     }
@@ -130,7 +144,7 @@ fn body_of(event: &AgentEvent) -> Result<Body, Garbled> {
         AgentEvent::ToolStarted(started) => Body::ToolStarted(started),
         AgentEvent::Step(step) => Body::Step(step),
         AgentEvent::Released(released) => Body::Released(released),
-        AgentEvent::Outcome(outcome) => Body::Outcome(outcome),
+        AgentEvent::Outcome(outcome) => Body::Outcome(Arc::unwrap_or_clone(outcome)),
         AgentEvent::Unreadable(unreadable) => return Err(unreadable),
     })
 }

@@ -19,7 +19,7 @@ pub use find::{find_binary, version_of};
 pub(crate) use find::{is_recent, least};
 pub use system::{SystemAccount, system_account};
 
-/// The oldest server that Muster works with: message schedules with a purge of their own came with it.
+/// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
 
 settings! {

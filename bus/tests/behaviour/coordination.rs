@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use muster_bus::{BusError, ControlTarget, LeaseChange, LeaseNote, RegistryChange};
 use muster_shared::flow::Usage;
 use muster_shared::ids::{Generation, Role, RunId, Seq};
-use muster_shared::time::Millis;
 use muster_shared::wire::{
     Body, ControlMessage, Live, LiveKind, OwnerAnswer, OwnerMessage, Profile, SetAside,
 };
@@ -17,8 +16,6 @@ crate::on_both!(
     a_silent_agent_is_forgotten,
     a_lease_is_seen_renewed_and_removed,
     a_lease_given_up_stays_only_while_it_names_runs,
-    a_timer_fires_once,
-    a_timer_is_replaced_and_cleared,
     control_reaches_its_target,
     a_request_is_answered_by_the_process_that_it_is_for,
     live_messages_are_watched,
@@ -47,10 +44,6 @@ fn profile(name: &str) -> Profile {
         times_set_aside: 0,
         presence: muster_shared::flow::Presence::default(),
     }
-}
-
-fn now() -> Millis {
-    Millis(u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap())
 }
 
 async fn agents_come_change_and_leave(f: Fixture) {
@@ -86,7 +79,15 @@ async fn a_silent_agent_is_forgotten(f: Fixture) {
 
 fn note(runs: &[RunId]) -> LeaseNote {
     let runs = BTreeMap::from([(1, runs.to_vec())]);
-    LeaseNote { event_version: 1, room: 3, runs, through: Seq(9), domains: Vec::new(), given_up: false }
+    LeaseNote {
+        event_version: 1,
+        room: 3,
+        runs,
+        through: Seq(9),
+        domains: Vec::new(),
+        left_alone: Vec::new(),
+        given_up: false,
+    }
 }
 
 async fn a_lease_is_seen_renewed_and_removed(f: Fixture) {
@@ -124,36 +125,6 @@ async fn a_lease_given_up_stays_only_while_it_names_runs(f: Fixture) {
     leases.give_up(&busy, note(&[one])).await.unwrap();
     let left = leases.list().await.unwrap().remove(0);
     assert!(left.note.given_up && left.note.runs[&1] == [one]);
-}
-
-async fn a_timer_fires_once(f: Fixture) {
-    let (timers, one, late) = (f.bus.timers(), run(), run());
-    let queue = timers.join().await.unwrap();
-    let at = now().after(Duration::from_millis(700));
-    timers.set(one, at).await.unwrap();
-    timers.set(late, Millis(1)).await.unwrap();
-    let fired = queue.take(SOON).await.unwrap().unwrap();
-    assert_eq!(fired.run, late, "a time that has passed fires at once");
-    fired.done().await.unwrap();
-    let fired = queue.take(SOON).await.unwrap().unwrap();
-    assert_eq!(fired.run, one);
-    assert!(now() >= at);
-    fired.done().await.unwrap();
-    assert!(queue.take(Duration::from_secs(3)).await.unwrap().is_none());
-}
-
-async fn a_timer_is_replaced_and_cleared(f: Fixture) {
-    let timers = f.bus.timers();
-    let (replaced, cleared): (RunId, RunId) = (run(), run());
-    let queue = timers.join().await.unwrap();
-    timers.set(replaced, now().after(Duration::from_secs(1))).await.unwrap();
-    timers.set(cleared, now().after(Duration::from_secs(1))).await.unwrap();
-    timers.set(replaced, now().after(Duration::from_millis(1500))).await.unwrap();
-    timers.clear(cleared).await.unwrap();
-    let fired = queue.take(SOON).await.unwrap().unwrap();
-    assert_eq!(fired.run, replaced);
-    fired.done().await.unwrap();
-    assert!(queue.take(Duration::from_millis(500)).await.unwrap().is_none());
 }
 
 async fn control_reaches_its_target(f: Fixture) {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_shared::flow::{Placement, Specialty, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, Role, Seq, TaskId};
 use muster_shared::run::event::{TaskAborted, TaskCompleted, TaskFailed};
-use muster_shared::run::{ApplyError, Input, RunEvent, RunState, apply_event, apply_offer, close_inputs};
+use muster_shared::run::{
+    ApplyError, Input, RunEvent, RunState, apply_offer, begin_run, close_inputs, fold_event,
+};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
@@ -19,7 +21,8 @@ use super::{Decision, Situation, is_of_agent};
 pub(super) struct DecisionBuilder<'a> {
     situation: Situation<'a>,
     reader: Reader<'a>,
-    run: Option<RunState>,
+    /// In one place: it is large, and handed on from part to part.
+    run: Option<Box<RunState>>,
     /// The run as it stood before, while all that was decided so far may be put off.
     before: Option<AsItWas>,
     events: Vec<RunEvent>,
@@ -31,6 +34,8 @@ pub(super) struct DecisionBuilder<'a> {
     only_looks: bool,
     /// Whether a queue has room of which this decision is not told: only the next one can use it.
     has_room_later: bool,
+    /// Whether something is due sooner by what was decided.
+    is_urgent: bool,
     wanted: BTreeMap<Queue, u32>,
     requests: BTreeSet<Uuid>,
     most_offers: usize,
@@ -44,7 +49,7 @@ pub(super) struct DecisionBuilder<'a> {
 }
 
 impl<'a> DecisionBuilder<'a> {
-    pub(super) fn new(run: Option<RunState>, situation: Situation<'a>) -> Self {
+    pub(super) fn new(run: Option<Box<RunState>>, situation: Situation<'a>) -> Self {
         let may_wait = run.as_ref().is_some_and(|run| run.control.paused.is_none());
         Self {
             reader: Reader::new(situation.reading),
@@ -57,6 +62,7 @@ impl<'a> DecisionBuilder<'a> {
             lent: None,
             only_looks: false,
             has_room_later: false,
+            is_urgent: false,
             wanted: BTreeMap::new(),
             requests: BTreeSet::new(),
             most_offers: 0,
@@ -70,13 +76,13 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// The run as it stands, ended or not.
-    pub(super) const fn run(&self) -> Option<&RunState> {
-        self.run.as_ref()
+    pub(super) fn run(&self) -> Option<&RunState> {
+        self.run.as_deref()
     }
 
     /// The run as it stands, if anything can still be decided about it.
     pub(super) fn open(&self) -> Option<&RunState> {
-        self.run.as_ref().filter(|run| self.wrong.is_none() && !run.status.is_ended())
+        self.run.as_deref().filter(|run| self.wrong.is_none() && !run.status.is_ended())
     }
 
     pub(super) const fn situation(&self) -> &Situation<'a> {
@@ -149,7 +155,7 @@ impl<'a> DecisionBuilder<'a> {
         let wanted = std::mem::take(&mut self.wanted);
         self.more = false;
         let asks = self.wrong.is_none() && !wanted.is_empty();
-        let Some(run) = self.run.as_ref().filter(|_| asks) else { return };
+        let Some(run) = self.run.as_deref().filter(|_| asks) else { return };
         let mut capacity = self.situation.capacity.clone();
         let is_told = |queue: &Queue| is_told_late(queue) || self.situation.capacity.contains_key(queue);
         let lent = self.situation.placing.lend(run, &wanted).into_iter();
@@ -171,11 +177,6 @@ impl<'a> DecisionBuilder<'a> {
         self.offers.len() >= self.most_offers
     }
 
-    /// Whether more can be offered at once, by the next decision.
-    pub(super) const fn has_more(&self) -> bool {
-        self.more
-    }
-
     /// Whether this is the first time that the decision hears of a request.
     pub(super) fn takes_up(&mut self, request: Uuid) -> bool {
         self.requests.insert(request)
@@ -193,19 +194,40 @@ impl<'a> DecisionBuilder<'a> {
         if let (Some(before), Some(run)) = (&mut self.before, &self.run) {
             before.before_event(run, &event);
         }
-        match apply_event(&mut self.run, self.situation.id, &event, self.situation.now) {
+        match self.fold(&event) {
             Ok(()) => self.events.push(event),
             Err(wrong) => self.wrong = Some(wrong),
         }
     }
 
+    fn fold(&mut self, event: &RunEvent) -> Result<(), ApplyError> {
+        let Situation { id, now, .. } = self.situation;
+        match &mut self.run {
+            Some(run) => fold_event(run, event, now),
+            None => {
+                self.run = Some(Box::new(begin_run(id, event, now)?));
+                Ok(())
+            }
+        }
+    }
+
     pub(super) fn offer(&mut self, offer: TaskOffered) {
         self.before = None;
-        let Some(run) = self.run.as_mut().filter(|_| self.wrong.is_none()) else { return };
+        let Some(run) = self.run.as_deref_mut().filter(|_| self.wrong.is_none()) else { return };
         match apply_offer(run, &offer, self.situation.now) {
             Ok(()) => self.offers.push(offer),
             Err(wrong) => self.wrong = Some(wrong),
         }
+    }
+
+    /// Whether all that was decided so far may be put off.
+    pub(super) const fn may_wait(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// What was decided is to be written now.
+    pub(super) fn must_not_wait(&mut self) {
+        (self.before, self.is_urgent) = (None, true);
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
@@ -258,7 +280,7 @@ impl<'a> DecisionBuilder<'a> {
         let names_agents = inputs.iter().any(is_of_agent);
         let deferrable = self.is_deferrable();
         // A decision of which nothing is written leaves the run as it is.
-        if let Some(run) = self.run.as_mut().filter(|_| !changes_nothing || names_agents) {
+        if let Some(run) = self.run.as_deref_mut().filter(|_| !changes_nothing || names_agents) {
             if let Some(before) = &mut self.before {
                 before.before_closing(run, inputs);
             }
@@ -287,6 +309,7 @@ impl<'a> DecisionBuilder<'a> {
     fn is_deferrable(&self) -> bool {
         self.run.as_ref().is_none_or(|run| run.control.paused.is_none())
             && !self.has_room_later
+            && !self.is_urgent
             && self.offers.is_empty()
             && self.effects.is_empty()
             && self.events.iter().all(concerns_nobody)

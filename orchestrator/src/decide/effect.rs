@@ -3,7 +3,6 @@
 use muster_shared::flow::{CallForProposals, ContextAuthor, Information, RunLessons};
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
-use muster_shared::time::Millis;
 use muster_shared::track_record::RunTrackRecord;
 use muster_shared::wire::Command;
 use serde_json::Value;
@@ -12,13 +11,6 @@ use serde_json::Value;
 /// and all may be lost with the process: whoever takes the run over decides anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Wake the run at this time.
-    SetTimer {
-        /// The time.
-        at: Millis,
-    },
-    /// The run needs no waking any more.
-    ClearTimer,
     /// Interrupt whoever works on a generation of a task that has been closed.
     CancelTask {
         /// The task.

@@ -50,12 +50,11 @@ mod work;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use muster_shared::flow::{Placement, Reading, Specialty, TaskOffered};
 use muster_shared::ids::{Queue, RunId};
 use muster_shared::run::event::RunForked;
-use muster_shared::run::{ApplyError, Input, RunEvent, RunState, RunStatus};
+use muster_shared::run::{ApplyError, Input, RunEvent, RunState};
 use muster_shared::time::Millis;
 
 pub(crate) use acceptance::promised;
@@ -117,7 +116,7 @@ pub struct Decision {
     /// What rules about language said; nothing where none was asked. Has to stand in the record with it.
     pub readings: Option<Vec<Reading>>,
     /// The run as it stands after the decision, apart from positions in the record.
-    pub after: Option<RunState>,
+    pub after: Option<Box<RunState>>,
     /// The run as it stood before, where the decision can wait.
     before: Option<AsItWas>,
 }
@@ -125,7 +124,7 @@ pub struct Decision {
 impl Decision {
     /// The run as it stands when a decision is not written that can wait.
     #[must_use]
-    pub fn put_off(self) -> Option<RunState> {
+    pub fn put_off(self) -> Option<Box<RunState>> {
         match (self.before, self.after) {
             (Some(before), Some(after)) => Some(before.restore(after)),
             (_, after) => after,
@@ -148,7 +147,7 @@ pub fn decide(
     inputs: &[Input],
     situation: Situation<'_>,
 ) -> Result<Decision, ApplyError> {
-    decide_on(run.cloned(), inputs, situation)
+    decide_on(run.cloned().map(Box::new), inputs, situation)
 }
 
 /// Decides what follows from the inputs. Takes the run and gives it back as it stands then.
@@ -157,11 +156,11 @@ pub fn decide(
 /// When the inputs lead to an event that cannot follow the run's state. That is a fault of this build: nothing
 /// must be written.
 pub fn decide_on(
-    run: Option<RunState>,
+    run: Option<Box<RunState>>,
     inputs: &[Input],
     situation: Situation<'_>,
 ) -> Result<Decision, ApplyError> {
-    let before = Before::of(run.as_ref());
+    let before = Before::of(run.as_deref());
     let mut decision = DecisionBuilder::new(run, situation);
     for input in inputs {
         take_in(&mut decision, input);
@@ -172,8 +171,10 @@ pub fn decide_on(
     // Others are told last: of the run as it stands when all is decided, and of offers that were made.
     children::follow(&mut decision, &before, inputs);
     news::tell(&mut decision);
-    // Every pass may move the next deadline.
-    set_alarm(&mut decision, inputs, &before);
+    keep_what_it_taught(&mut decision, &before);
+    if decision.may_wait() && brings_a_deadline_forward(&decision, &before) {
+        decision.must_not_wait();
+    }
     decision.finish(inputs)
 }
 
@@ -219,7 +220,7 @@ struct Before {
     is_new: bool,
     was_open: bool,
     was_paused: bool,
-    /// When its alarm rings; that of a new run is set with its first offer.
+    /// When it would have looked by itself.
     deadline: Option<Millis>,
     /// The runs that it waited for.
     children: BTreeSet<RunId>,
@@ -231,7 +232,7 @@ impl Before {
             is_new: run.is_none(),
             was_open: run.is_none_or(|run| !run.status.is_ended()),
             was_paused: run.is_some_and(|run| run.control.paused.is_some()),
-            deadline: run.filter(|run| run.status != RunStatus::Created).and_then(next_deadline),
+            deadline: run.and_then(next_deadline),
             children: run.into_iter().flat_map(children::awaited).collect(),
         }
     }
@@ -278,39 +279,21 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
     }
 }
 
-/// By how much the broker's alarm is set later than what it is for, where it rang too early: the clock here is behind that
-/// of the broker, and nobody knows by how much. Whoever drives the run has an alarm of its own by this clock; the
-/// broker's is for whoever has the run after it.
-const WHERE_TOO_EARLY: Duration = Duration::from_secs(60);
+/// Whether something is due sooner than before: then somebody waits for what was decided.
+fn brings_a_deadline_forward(decision: &DecisionBuilder<'_>, before: &Before) -> bool {
+    let next = decision.run().and_then(next_deadline);
+    next.is_some_and(|next| before.deadline.is_none_or(|before| next < before))
+}
 
-/// Keeps the run's alarm at its next deadline. One that rings early does no harm, so it is only moved to an
-/// earlier time, or when it has rung.
-fn set_alarm(decision: &mut DecisionBuilder<'_>, inputs: &[Input], before: &Before) {
-    let (was_open, before) = (before.was_open, before.deadline);
-    let Some(run) = decision.run() else { return };
-    if run.status.is_ended() {
-        if was_open {
-            let taught = lessons::of_run(run).map(Box::new);
-            decision.effect(Effect::ClearTimer);
-            if let Some(lessons) = taught {
-                decision.effect(Effect::KeepLessons { lessons });
-            }
-            if let Some(track_record) = decision.run().and_then(track_record::of_run).map(Box::new) {
-                decision.effect(Effect::KeepTrackRecord { track_record });
-            }
-        }
-        return;
+/// What a run taught, and what its agents and tools did, is kept for later runs when it ends.
+fn keep_what_it_taught(decision: &mut DecisionBuilder<'_>, before: &Before) {
+    let ended = decision.run().filter(|run| run.status.is_ended() && before.was_open);
+    let Some(run) = ended else { return };
+    let (taught, track_record) = (lessons::of_run(run), track_record::of_run(run));
+    if let Some(lessons) = taught.map(Box::new) {
+        decision.effect(Effect::KeepLessons { lessons });
     }
-    if run.status == RunStatus::Created && decision.has_more() {
-        return;
-    }
-    let Some(at) = next_deadline(run) else { return };
-    let rang = inputs.contains(&Input::Timer);
-    // It rang for this, which is not due yet. Set to the same time, it would ring at once, over and over until the clocks
-    // agree.
-    let too_early = rang && before == Some(at) && at > decision.now();
-    let at_alarm = if too_early { at.after(WHERE_TOO_EARLY) } else { at };
-    if rang || before.is_none_or(|before| at < before) {
-        decision.effect(Effect::SetTimer { at: at_alarm });
+    if let Some(track_record) = track_record.map(Box::new) {
+        decision.effect(Effect::KeepTrackRecord { track_record });
     }
 }

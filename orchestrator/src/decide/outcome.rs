@@ -34,7 +34,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
         AgentEvent::Started(started) => began(decision, key, &started),
         AgentEvent::Outcome(outcome) => {
             auction::held(decision, &key, outcome.counts());
-            ended(decision, &key.task, seq, outcome);
+            ended(decision, &key.task, seq, &outcome);
         }
         AgentEvent::Released(released) if released.parked => match released.wait {
             Some(awaited) => waits::begin(decision, key.task, key.generation, *awaited),
@@ -102,9 +102,10 @@ fn began(decision: &mut DecisionBuilder<'_>, key: AgentKey, started: &Started) {
     control::stop_early_bird(decision, &task);
 }
 
-fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: Outcome) {
-    let (counts, kind) = (outcome.counts(), FailureKind::of(&outcome));
+fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: &Outcome) {
+    let (counts, kind) = (outcome.counts(), FailureKind::of(outcome));
     let Outcome { ending, reason, product, .. } = outcome;
+    let (ending, product) = (*ending, product.as_ref());
     if is_late_part(decision, task, ending) {
         let part = product.and_then(part_of);
         let (kind, ending) = (FailureKind::TimeUp, Ending::DeadlinePassed);
@@ -112,26 +113,29 @@ fn ended(decision: &mut DecisionBuilder<'_>, task: &TaskId, seq: Seq, outcome: O
         return failure::failed(decision, task, Failure { kind, ending, outcome: Some(seq), part, reason });
     }
     if !counts {
-        let reason =
-            if reason.is_empty() { format!("it ended as {ending:?} without a reason") } else { reason };
+        let reason = if reason.is_empty() {
+            format!("it ended as {ending:?} without a reason")
+        } else {
+            reason.clone()
+        };
         let part = product.and_then(part_of);
         return failure::failed(decision, task, Failure { kind, ending, outcome: Some(seq), part, reason });
     }
     match (task, product) {
-        (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(decision, seq, &proposal),
+        (TaskId::Plan, Some(Product::Plan(proposal))) => planning::propose(decision, seq, proposal),
         (TaskId::Leaf(index), Some(Product::Result(result))) => {
-            leaf_done(decision, index, seq, ending, &result)
+            leaf_done(decision, index, seq, ending, result)
         }
         (TaskId::Settle(_), Some(Product::Result(_))) => completed(decision, task.clone(), seq),
         (TaskId::Reflect(index), Some(Product::Reflection(reflection))) => {
-            reflected(decision, index, seq, reflection);
+            reflected(decision, index, seq, reflection.clone());
         }
         (TaskId::Refine(number), Some(Product::Refinement(operations))) => {
-            refine::refined(decision, *number, seq, &operations);
+            refine::refined(decision, *number, seq, operations);
         }
-        (TaskId::Write, Some(Product::Report(report))) => report::written(decision, seq, report),
+        (TaskId::Write, Some(Product::Report(report))) => report::written(decision, seq, report.clone()),
         (TaskId::DraftReview(number), Some(Product::DraftReview(review))) => {
-            draft_review::reviewed(decision, *number, seq, review);
+            draft_review::reviewed(decision, *number, seq, review.clone());
         }
         (task, _mismatch) => {
             let reason = "the agent called it done and did not send what the task is to give".to_owned();
@@ -159,16 +163,19 @@ pub(super) fn completed(decision: &mut DecisionBuilder<'_>, task: TaskId, outcom
 }
 
 /// A result that is worth something.
-fn part_of(product: Product) -> Option<Box<TaskResult>> {
+fn part_of(product: &Product) -> Option<Box<TaskResult>> {
     match product {
-        Product::Result(result) if !acceptance::is_empty(&result) => Some(Box::new(result)),
-        Product::Result(_)
-        | Product::Plan(_)
+        Product::Result(result) => part_of_result(result),
+        Product::Plan(_)
         | Product::Reflection(_)
         | Product::Refinement(_)
         | Product::Report(_)
         | Product::DraftReview(_) => None,
     }
+}
+
+fn part_of_result(result: &TaskResult) -> Option<Box<TaskResult>> {
+    (!acceptance::is_empty(result)).then(|| Box::new(result.clone()))
 }
 
 fn leaf_done(
@@ -185,7 +192,7 @@ fn leaf_done(
     let Some(acceptance::Fault { kind, reason, is_part }) = fault else {
         return count_leaf(decision, index, seq, result);
     };
-    let part = if is_part { part_of(Product::Result(result.clone())) } else { None };
+    let part = if is_part { part_of_result(result) } else { None };
     let failure = Failure { kind, ending, outcome: Some(seq), part, reason };
     failure::failed(decision, &TaskId::Leaf(index.clone()), failure);
 }

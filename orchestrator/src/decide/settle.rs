@@ -32,7 +32,7 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
     }
     conflicts::give_up(decision, "nothing more could be done about it");
     let Some(run) = decision.open() else { return };
-    if survey::results(run).is_empty() {
+    if !survey::has_results(run) {
         let reason = nothing_to_write(run);
         match budget::note(run) {
             Some(_) => budget::stop_without(decision, &TaskId::Write, &reason),

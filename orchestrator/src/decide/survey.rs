@@ -205,14 +205,25 @@ pub(super) fn ready_leaves(run: &RunState) -> Vec<TaskIndex> {
 
 /// What leaves gave, in order.
 pub(super) fn results(run: &RunState) -> Vec<LeafRef> {
-    leaves(run).filter_map(|(index, task, state)| Some(leaf_ref(index, task, result(state)?))).collect()
+    results_of(run, |_| true)
+}
+
+/// Whether any leaf gave something.
+pub(super) fn has_results(run: &RunState) -> bool {
+    leaves(run).any(|(_, _, state)| result(state).is_some())
+}
+
+/// What these leaves gave, in order.
+fn results_of(run: &RunState, which: impl Fn(&TaskIndex) -> bool) -> Vec<LeafRef> {
+    let leaves = leaves(run).filter(|(index, _, _)| which(index));
+    leaves.filter_map(|(index, task, state)| Some(leaf_ref(index, task, result(state)?))).collect()
 }
 
 /// What the tasks that this one depends on gave, in order.
 pub(super) fn inputs(run: &RunState, index: &TaskIndex) -> Vec<LeafRef> {
     let Some(plan) = &run.plan else { return Vec::new() };
     let used = order::dependencies(plan, index);
-    results(run).into_iter().filter(|leaf| used.contains(&leaf.index)).collect()
+    results_of(run, |index| used.contains(index))
 }
 
 /// The tasks that this one depends on and that ended without giving anything: index, name, and why.
@@ -329,9 +340,9 @@ pub(super) fn failed_critical(run: &RunState) -> Vec<String> {
 
 /// What reflections found uncovered and no finding answers, without repetition.
 pub(super) fn uncovered(run: &RunState) -> Vec<String> {
-    let results = results(run);
     let answered = |subquestion: &str| {
-        results.iter().any(|leaf| leaf.result.findings.iter().any(|found| found.subquestion == subquestion))
+        let mut results = leaves(run).filter_map(|(_, _, state)| result(state));
+        results.any(|result| result.findings.iter().any(|found| found.subquestion == subquestion))
     };
     let mut uncovered: Vec<String> = Vec::new();
     for subquestion in run.reflections().flat_map(|(_, reflection)| &reflection.uncovered) {

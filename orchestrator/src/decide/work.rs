@@ -94,7 +94,9 @@ fn resolved(run: &RunState, index: &TaskIndex) -> Option<PlanTask> {
     let mut task = plan.tasks.get(index)?.clone();
     // The plan's check lets no reference through that cannot be resolved; if one is there all the same, the agent
     // reads it as it stands.
-    if let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context) {
+    if task.goal.contains("{{")
+        && let Ok(goal) = reference::resolve(&task.goal, plan, &survey::results(run), &run.peers.context)
+    {
         task.goal = goal;
     }
     Some(task)

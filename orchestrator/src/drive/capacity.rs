@@ -89,6 +89,10 @@ impl Capacity {
     /// The inputs, each outcome that does not hold what its agent promises preceded by what it does not hold.
     pub(crate) fn held_to_contracts(&self, run: Option<&RunState>, inputs: Vec<Input>) -> Vec<Input> {
         let Some(run) = run else { return inputs };
+        if !inputs.iter().any(|input| matches!(input, Input::Agent { seq } if promised(run, *seq).is_some()))
+        {
+            return inputs;
+        }
         let inner = self.lock();
         let contract_violation = |input: &Input| {
             let Input::Agent { seq } = input else { return None };
@@ -184,18 +188,19 @@ impl Capacity {
     }
 
     /// The queues that are known, none with room: what a decision is tried with first. Of those of single agents,
-    /// those that the run has something in.
-    pub fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
-        self.lock().none(&run.map(in_work).unwrap_or_default())
+    /// those that the run has something in; of those of specialists that are away, those that it still waits for: who was never seen counts as
+    /// away since this orchestrator began.
+    pub(crate) fn none_and_missed(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
+        let held = run.map(in_work).unwrap_or_default();
+        let inner = self.lock();
+        let mut none = inner.none(&held);
+        none.extend(inner.missed(held.into_keys(), wait_for_role(run)).into_iter().map(|queue| (queue, 0)));
+        none
     }
 
-    /// The queues of specialists that are away for less than the run waits for them. Who was never seen counts as away
-    /// since this orchestrator began.
-    pub(crate) fn missed(&self, run: Option<&RunState>) -> Vec<Queue> {
-        let usual = RunLimits::default().wait_for_role_ms;
-        let wait = Duration::from_millis(run.map_or(usual, |run| run.limits.wait_for_role_ms));
-        let held = run.map(in_work).unwrap_or_default();
-        self.lock().missed(held.into_keys(), wait)
+    /// The queues that are known, none with room. Of those of single agents, those that the run has something in.
+    pub fn none(&self, run: Option<&RunState>) -> BTreeMap<Queue, u32> {
+        self.lock().none(&run.map(in_work).unwrap_or_default())
     }
 
     /// What the roles are for that users defined, one entry each.
@@ -325,6 +330,12 @@ impl Capacity {
     fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// For how long a run waits for a role that nobody has.
+fn wait_for_role(run: Option<&RunState>) -> Duration {
+    let wait = run.map_or_else(|| RunLimits::default().wait_for_role_ms, |run| run.limits.wait_for_role_ms);
+    Duration::from_millis(wait)
 }
 
 fn add_missing(list: &mut Vec<String>, more: &[String]) {

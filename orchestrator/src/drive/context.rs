@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::ArbiterHandle;
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use muster_bus::{BrokerClock, Bus};
 use muster_shared::ids::{AgentId, RunId};
 use muster_shared::run::EVENT_VERSION;
@@ -62,6 +62,9 @@ pub(crate) struct OrchestratorContext {
     clock: Mutex<BrokerClock>,
     /// Runs that are left alone: they cannot be handled here.
     aside: DashMap<RunId, Aside>,
+    /// The same, until they are tried here again or somebody else has them: the lease tells of them, so that they are not
+    /// lost with this process.
+    left_alone: DashSet<RunId>,
     /// Runs that are driven here and were set aside for a while, since they decided in vain.
     slowed: DashMap<RunId, Aside>,
     /// How often a run was left alone, or set aside.
@@ -93,6 +96,7 @@ impl OrchestratorContext {
             unjudged: AtomicBool::new(false),
             clock: Mutex::new(clock),
             aside: DashMap::new(),
+            left_alone: DashSet::new(),
             slowed: DashMap::new(),
             times_aside: AtomicU64::new(0),
             missing: DashMap::new(),
@@ -139,6 +143,7 @@ impl OrchestratorContext {
             event_version: EVENT_VERSION,
             room: u32::try_from(room).unwrap_or(u32::MAX),
             runs: self.registry.owned(),
+            left_alone: self.left_alone.iter().map(|run| *run).collect(),
         }
     }
 
@@ -155,7 +160,13 @@ impl OrchestratorContext {
         let now = Instant::now();
         self.aside.retain(|_, aside| aside.until > now);
         self.aside.insert(run, Aside { until: now + ASIDE, told: self.now().after(ASIDE), reason });
+        self.left_alone.insert(run);
         self.times_aside.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A run that was left alone is driven here again, or by somebody else, or has ended.
+    pub(crate) fn is_in_hand(&self, run: RunId) {
+        self.left_alone.remove(&run);
     }
 
     /// Whether a run is left alone.

@@ -29,10 +29,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Arbiter;
+use futures::FutureExt;
 use muster_bus::{Bus, BusError};
+use muster_shared::ids::Seq;
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Advertised, Profile};
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 pub use capacity::{Capacity, Holding};
@@ -79,26 +82,50 @@ pub async fn run(
     if !leases_were_used {
         takeover::adopt_unnamed(&context).await?;
     }
+    let mut parts = begin_parts(&context, after);
     let ended = tokio::select! {
         () = stop.cancelled() => Ok(()),
         error = bus.failed() => Err(error),
-        ended = signals::follow_agents(Arc::clone(&context), after) => ended,
-        ended = deaths::watch_agents(Arc::clone(&context)) => ended,
-        ended = signals::take_timers(Arc::clone(&context)) => ended,
-        ended = intake::take_commands(Arc::clone(&context)) => ended,
-        ended = asks::answer_all(Arc::clone(&context)) => ended,
-        ended = takeover::adopt_orphans(Arc::clone(&context)) => ended,
-        ended = owners::hear(Arc::clone(&context)) => ended,
-        () = context.ownership.keep(|| context.load(), || context.dismiss_runs()) => Ok(()),
+        Some(ended) = parts.join_next() => end_of_part(ended),
         () = count(&context, &announced) => Ok(()),
-        () = lessons::follow(Arc::clone(&context)) => Ok(()),
-        () = track_record::follow(Arc::clone(&context)) => Ok(()),
     };
+    // None of them begins anything while what is in hand is finished.
+    parts.shutdown().await;
     hand_over(&context).await;
     if let Err(error) = announced.leave().await {
         tracing::warn!(%error, "the registry forgets this orchestrator only after a while");
     }
     Ok(ended?)
+}
+
+/// What an orchestrator does for as long as it lives, each in a task of its own: what wakes one of them concerns no other.
+/// Whichever ends first ends the orchestrator.
+fn begin_parts(context: &Arc<OrchestratorContext>, after: Seq) -> JoinSet<Result<(), BusError>> {
+    let mut parts = JoinSet::new();
+    parts.spawn(signals::follow_agents(Arc::clone(context), after));
+    parts.spawn(deaths::watch_agents(Arc::clone(context)));
+    parts.spawn(intake::take_commands(Arc::clone(context)));
+    parts.spawn(asks::answer_all(Arc::clone(context)));
+    parts.spawn(takeover::adopt_orphans(Arc::clone(context)));
+    parts.spawn(owners::hear(Arc::clone(context)));
+    let keeping = Arc::clone(context);
+    parts.spawn(async move {
+        keeping.ownership.keep(|| keeping.load(), || keeping.dismiss_runs()).await;
+        Ok(())
+    });
+    parts.spawn(lessons::follow(Arc::clone(context)).map(Ok));
+    parts.spawn(track_record::follow(Arc::clone(context)).map(Ok));
+    parts
+}
+
+/// How a part ended. A fault in one of them is one of the orchestrator.
+fn end_of_part(ended: Result<Result<(), BusError>, JoinError>) -> Result<(), BusError> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(ended) => ended,
+        Err(Ok(fault)) => std::panic::resume_unwind(fault),
+        // Nobody ends them but this orchestrator, when it is not waiting for them any more.
+        Err(Err(_)) => Ok(()),
+    }
 }
 
 /// Finishes the turns and commands in hand, and leaves the runs to others.

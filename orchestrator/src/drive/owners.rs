@@ -1,5 +1,5 @@
-//! What orchestrators ask of each other: a command or a timer that came to one of them reaches the one that has the
-//! run, at once and by name. A command is handed on by NATS request and reply, and stays in its queue, in the hands of
+//! What orchestrators ask of each other: a command that came to one of them reaches the one that has the run, at once
+//! and by name. A command is handed on by NATS request and reply, and stays in its queue, in the hands of
 //! the one it came to, until the answer says that it is on record.
 
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(super) async fn hand_on(context: &OrchestratorContext, owner: &AgentId, comm
     }
 }
 
-/// Sees to a timer that fired, here or by telling the orchestrator that has the run.
+/// Sees to a run that it is time to look at, here or by telling the orchestrator that has it.
 pub(super) async fn due(context: &Arc<OrchestratorContext>, run: RunId) {
     if context.is_set_aside(run) {
         return;
@@ -54,7 +54,7 @@ pub(super) async fn due(context: &Arc<OrchestratorContext>, run: RunId) {
     let Some(owner) = elsewhere(context, run) else { return wake(context, run) };
     if let Err(error) = send(context, &owner, OwnerMessage::Due { run }).await {
         // It keeps an alarm of its own.
-        tracing::debug!(%run, %owner, %error, "an owner could not be told of a timer");
+        tracing::debug!(%run, %owner, %error, "an owner could not be told that it is time to look at its run");
     }
 }
 

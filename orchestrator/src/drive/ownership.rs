@@ -43,6 +43,8 @@ pub(crate) struct Load {
     pub(crate) event_version: u32,
     pub(crate) room: u32,
     pub(crate) runs: BTreeMap<u32, Vec<RunId>>,
+    /// Runs that cannot be handled here.
+    pub(crate) left_alone: Vec<RunId>,
 }
 
 impl Ownership {
@@ -170,8 +172,9 @@ impl Ownership {
     /// The position first, the runs after: a run created in between is then named, or stands after the position.
     fn note(&self, load: impl FnOnce() -> Load) -> LeaseNote {
         let through = Seq(self.through.load(Ordering::Relaxed));
-        let Load { event_version, room, runs } = load();
-        LeaseNote { event_version, room, runs, through, domains: self.domains.clone(), given_up: false }
+        let Load { event_version, room, runs, left_alone } = load();
+        let domains = self.domains.clone();
+        LeaseNote { event_version, room, runs, through, domains, left_alone, given_up: false }
     }
 
     /// Whole after every statement that changes it.
@@ -197,7 +200,8 @@ mod tests {
     use super::*;
 
     fn load(runs: &[RunId]) -> Load {
-        Load { event_version: EVENT_VERSION, room: 8, runs: [(EVENT_VERSION, runs.to_vec())].into() }
+        let runs = [(EVENT_VERSION, runs.to_vec())].into();
+        Load { event_version: EVENT_VERSION, room: 8, runs, left_alone: Vec::new() }
     }
 
     /// A process stood still for longer than its lease holds, and let go of its runs when it woke.

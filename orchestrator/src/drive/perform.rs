@@ -27,8 +27,6 @@ fn evidence_of(generation: Generation, evidence: &Evidence) -> serde_json::Value
 
 async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effect) -> Result<(), BusError> {
     match effect {
-        Effect::SetTimer { at } => context.bus.timers().set(run, *at).await,
-        Effect::ClearTimer => context.bus.timers().clear(run).await,
         Effect::CancelTask { task, generation, agent, reason } => {
             let (task, generation, reason) = (task.clone(), *generation, reason.clone());
             order(context, agent.as_ref(), ControlMessage::CancelTask { run, task, generation, reason }).await

@@ -35,7 +35,7 @@ pub struct Roomed {
 pub fn decide_with_room(
     fleet: &Capacity,
     id: RunId,
-    run: Option<RunState>,
+    run: Option<Box<RunState>>,
     inputs: &[Input],
     now: Millis,
 ) -> Result<Roomed, ApplyError> {
@@ -45,10 +45,9 @@ pub fn decide_with_room(
         is_up_to_date: Cell::default(),
         looks: RefCell::default(),
     };
-    let mut capacity = fleet.none(run.as_ref());
-    capacity.extend(fleet.missed(run.as_ref()).into_iter().map(|queue| (queue, 0)));
+    let mut capacity = fleet.none_and_missed(run.as_deref());
     // One offer of what is due waits for whoever comes, though nobody of its role is there.
-    let due = run.as_ref().map(roles_due).unwrap_or_default();
+    let due = run.as_deref().map(roles_due).unwrap_or_default();
     for role in due {
         capacity.entry(Queue::Role(role)).or_insert(0);
     }
@@ -81,7 +80,7 @@ fn is_to_one_for_a_group(offer: &TaskOffered) -> bool {
 }
 
 fn held(decision: &Decision) -> Holding {
-    decision.after.as_ref().map(Holding::of).unwrap_or_default()
+    decision.after.as_deref().map(Holding::of).unwrap_or_default()
 }
 
 /// What the fleet says, once for each task. Room is found for what the first look was told: were the second told

@@ -13,7 +13,7 @@ use tokio::task::JoinError;
 use super::context::{ASIDE, OrchestratorContext};
 use super::owners;
 use super::turn::{Inbox, OrderReply, turn, wake_others};
-use crate::turn::{self, Alarm, DriverRules, RunLog, TurnEnd};
+use crate::turn::{self, Alarm, DriverRules, RunLog, TurnEnd, TurnOutcome};
 
 /// Messages that wait in the mailbox; senders wait above it.
 const MAILBOX: usize = 256;
@@ -80,7 +80,12 @@ impl RunActor {
 
     fn ended(&mut self, end: Result<TurnEnd, JoinError>, ctx: &mut Context<Self>) {
         let actions = match end {
-            Ok(end) => self.driver.ended(end),
+            Ok(end) => {
+                if matches!(end.outcome, TurnOutcome::Ended | TurnOutcome::Elsewhere) {
+                    self.context.is_in_hand(self.id);
+                }
+                self.driver.ended(end)
+            }
             Err(fault) => {
                 let actions = self.driver.broke_off();
                 tracing::error!(run = %self.id, %fault, times = self.driver.faults(), "a turn of the run broke off");

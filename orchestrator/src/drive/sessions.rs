@@ -184,6 +184,7 @@ mod tests {
             runs,
             through: Seq(0),
             domains: Vec::new(),
+            left_alone: Vec::new(),
             given_up: false,
         };
         let (key, holder) = (format!("{holder}.{epoch}"), agent(holder));

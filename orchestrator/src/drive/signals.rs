@@ -1,7 +1,6 @@
 //! What happens on the bus reaches the actors of the runs it concerns.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::StreamExt;
 use muster_bus::{BusError, RecordFilter, Unreadable};
@@ -9,14 +8,7 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::Entry;
 
 use super::context::OrchestratorContext;
-use super::owners;
 use super::run_actor::RunMessage;
-
-/// Longest wait for one timer before asking again.
-const POLL: Duration = Duration::from_secs(5);
-
-/// Pause after an error that asking again may mend.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// Dispatches what agents write after a position to the runs that are driven here.
 ///
@@ -55,29 +47,5 @@ async fn warn(context: &OrchestratorContext, unreadable: &Unreadable) {
         && let Err(error) = context.bus.dead().put_entry(unreadable.seq, &unreadable.reason).await
     {
         tracing::warn!(%run, %error, "an entry of no task could not be kept among the dead letters");
-    }
-}
-
-/// Wakes runs whose timer fired. A firing is a hint: the run compares its deadlines with the clock, and one that
-/// nobody drives is taken over.
-///
-/// # Errors
-/// When the queue of timers cannot be joined.
-pub(super) async fn take_timers(context: Arc<OrchestratorContext>) -> Result<(), BusError> {
-    let timers = context.bus.timers().join().await?;
-    loop {
-        match timers.take(POLL).await {
-            Ok(Some(fired)) => {
-                owners::due(&context, fired.run).await;
-                if let Err(error) = fired.done().await {
-                    tracing::warn!(%error, "a timer could not be acknowledged");
-                }
-            }
-            Ok(None) => {}
-            Err(error) => {
-                tracing::warn!(%error, "no timers can be taken; trying again");
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
     }
 }

@@ -159,7 +159,8 @@ impl AbandonedRuns {
 /// that have ended. `decisions` begin at the latest where the lease stood.
 fn left_by(lease: &SeenLease, decisions: &[Entry]) -> LeftBehind {
     let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
-    let mut left: LeftBehind = named.collect();
+    let left_alone = lease.note.left_alone.iter().map(|run| (*run, ANY_VERSION));
+    let mut left: LeftBehind = left_alone.chain(named).collect();
     for entry in decisions.iter().filter(|entry| entry.seq > lease.note.through) {
         if author(entry) == Some(&lease.holder) {
             left.entry(entry.run).or_insert_with(|| version_in(entry));

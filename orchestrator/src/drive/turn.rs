@@ -18,8 +18,8 @@ use super::room::decide_with_room;
 use super::run_actor::RunMessage;
 use super::snapshots;
 use crate::turn::{
-    self, AppendDecision, Appending, Failure, Next, ReadLastStep, ReadLastWord, RunLog, Turn, TurnEnd,
-    TurnRules, View,
+    self, Appending, Failure, Next, ReadLastStep, ReadLastWord, RunLog, Turn, TurnEnd, TurnRules, View,
+    Written,
 };
 
 pub(crate) use crate::turn::OrderReply;
@@ -112,6 +112,7 @@ impl Place<'_> {
                     return step.is_left_to(author);
                 }
                 self.context.registry.own(self.run, step.version);
+                self.context.is_in_hand(self.run);
                 step.is_ours(&self.view())
             }
             Next::FindAgents(step) => {
@@ -131,8 +132,9 @@ impl Place<'_> {
                 step.told(&self.view())
             }
             Next::Append(step) => {
-                let appending = self.append(&step).await;
-                step.went(appending, &self.view())
+                let (written, in_hand) = step.hand_over();
+                let appending = self.append(written).await;
+                in_hand.went(appending, &self.view())
             }
             Next::Perform(step) => {
                 perform(self.context, self.run, &step.effect).await;
@@ -156,12 +158,10 @@ impl Place<'_> {
         Ok(self.context.bus.record().last_word(self.run, task, generation).await?)
     }
 
-    async fn append(&self, step: &AppendDecision<Box<Entry>>) -> Appending {
-        let written = &step.written;
+    async fn append(&self, written: Written) -> Appending {
+        let Written { after, decided, offers, encoding } = written;
         let record = self.context.bus.record();
-        let appended = record
-            .append_decision(self.run, written.after, &written.decided, &written.offers, written.encoding)
-            .await;
+        let appended = record.append_owned(self.run, after, (decided, offers), encoding).await;
         match appended {
             Ok(appended) => {
                 self.context.ownership.reached(appended.first);

@@ -33,6 +33,9 @@ pub(super) struct LastChance {
 
 /// Counts what lost agents had in hand besides, and says of which tasks the last step has to be looked up.
 pub(super) fn last_steps_to_look_up(run: &RunState, wakes: &mut [Input]) -> Vec<LastChance> {
+    if !wakes.iter().any(|wake| matches!(wake, Input::AgentLost { .. })) {
+        return Vec::new();
+    }
     let held = Holding::of(run);
     let mut chances = Vec::new();
     for (lost, wake) in wakes.iter_mut().enumerate() {

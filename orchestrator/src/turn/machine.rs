@@ -13,7 +13,7 @@ use super::inbox::Inbox;
 use super::losses::{self, LastChance};
 use super::outcome::{Alarm, Failure, OrderReply, TurnEnd, TurnError, TurnOutcome};
 use super::pace::Took;
-use super::prepared::{Prepared, Writing, Written};
+use super::prepared::{NoteOfWrite, Prepared, Writing, Written};
 use super::run_log::RunLog;
 use super::silence::{self, Overdue};
 use crate::decide::{Effect, hand_on_again};
@@ -25,7 +25,7 @@ const MOST_ATTEMPTS: u32 = 5;
 /// How a decision is made with what the queues have room for: [`decide_with_room`](crate::decide_with_room), but for tests
 /// that leave a rule out.
 pub type DecideWithRoom =
-    fn(&Capacity, RunId, Option<RunState>, &[Input], Millis) -> Result<Roomed, ApplyError>;
+    fn(&Capacity, RunId, Option<Box<RunState>>, &[Input], Millis) -> Result<Roomed, ApplyError>;
 
 /// What a step takes into account besides the turn.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +143,7 @@ impl<E: Borrow<Entry>> Turn<E> {
     }
 
     fn count_losses(mut self: Box<Self>, view: &View<'_>) -> Next<E> {
-        let chances = match self.log.run.as_ref().filter(|run| !run.status.is_ended()) {
+        let chances = match self.log.run.as_deref().filter(|run| !run.status.is_ended()) {
             Some(run) => losses::last_steps_to_look_up(run, &mut self.wakes),
             None => Vec::new(),
         };
@@ -158,7 +158,7 @@ impl<E: Borrow<Entry>> Turn<E> {
     }
 
     fn look_for_silence(self: Box<Self>, view: &View<'_>) -> Next<E> {
-        let run = self.log.run.as_ref();
+        let run = self.log.run();
         let overdue = run.map(|run| silence::overdue(view.fleet, run, &self.log.heard, view.now));
         self.look_up_words(overdue.unwrap_or_default().into(), view)
     }
@@ -179,8 +179,9 @@ impl<E: Borrow<Entry>> Turn<E> {
             return self.failed(TurnError::Contended);
         }
         self.attempts += 1;
-        let inputs: Vec<Input> =
-            self.agents.iter().chain(&self.commands).chain(&self.wakes).cloned().collect();
+        // Should this be decided again, what agents wrote is in the record.
+        let mut inputs = std::mem::take(&mut self.agents);
+        inputs.extend(self.commands.iter().chain(&self.wakes).cloned());
         let mut prepared = match Prepared::make(view, self.id, self.log.run.take(), inputs) {
             Ok(prepared) => prepared,
             Err(error) => return self.failed(error.into()),
@@ -239,7 +240,7 @@ impl<E: Borrow<Entry>> Turn<E> {
 impl<E> Turn<E> {
     /// The run, unless it has ended.
     fn open_run(&self) -> Option<&RunState> {
-        self.log.run.as_ref().filter(|run| !run.status.is_ended())
+        self.log.run().filter(|run| !run.status.is_ended())
     }
 
     fn failed(&self, error: TurnError) -> Next<E> {
@@ -443,7 +444,17 @@ pub struct AppendDecision<E> {
     pub written: Written,
     effects: Vec<Effect>,
     /// The run as it stands once that is in the record.
-    state: Option<RunState>,
+    state: Option<Box<RunState>>,
+    rest: Rest,
+}
+
+/// A write whose end is not known yet.
+#[derive(Debug)]
+pub struct WriteInHand<E> {
+    turn: Box<Turn<E>>,
+    of: NoteOfWrite,
+    effects: Vec<Effect>,
+    state: Option<Box<RunState>>,
     rest: Rest,
 }
 
@@ -461,17 +472,32 @@ pub enum Appending {
 }
 
 impl<E: Borrow<Entry>> AppendDecision<E> {
+    /// What is written, to be given away, and what waits for the end of that.
+    pub fn hand_over(self) -> (Written, WriteInHand<E>) {
+        let Self { turn, written, effects, state, rest } = self;
+        let of = NoteOfWrite::of(&written);
+        (written, WriteInHand { turn, of, effects, state, rest })
+    }
+
     /// Goes on with what became of the write.
     pub fn went(self, appending: Appending, view: &View<'_>) -> Next<E> {
-        let Self { mut turn, written, effects, state, rest } = self;
+        self.hand_over().1.went(appending, view)
+    }
+}
+
+impl<E: Borrow<Entry>> WriteInHand<E> {
+    /// Goes on with what became of the write.
+    pub fn went(self, appending: Appending, view: &View<'_>) -> Next<E> {
+        let Self { mut turn, of, effects, state, rest } = self;
         match appending {
             Appending::Appended(first) => {
-                turn.log.wrote(first, written, state);
+                let by = turn.rules.by.clone();
+                turn.log.wrote(first, of, by, state);
                 turn.perform(effects.into(), AfterEffects::End(rest), view)
             }
             Appending::Conflict => Next::Read(ReadRecord { turn, then: AfterRead::DecideAgain }),
             Appending::Ambiguous => {
-                let then = AfterRead::LookBack { batch: written.decided.batch, effects, rest };
+                let then = AfterRead::LookBack { batch: of.decided.batch, effects, rest };
                 Next::Read(ReadRecord { turn, then })
             }
             Appending::Failed(failure) => turn.failed(failure.into()),
@@ -499,8 +525,8 @@ pub struct PerformEffects<E> {
 impl<E: Borrow<Entry>> PerformEffects<E> {
     /// The run that it is about, with all that is decided.
     #[must_use]
-    pub const fn run(&self) -> Option<&RunState> {
-        self.turn.log.run.as_ref()
+    pub fn run(&self) -> Option<&RunState> {
+        self.turn.log.run()
     }
 
     /// Goes on, whatever came of it.

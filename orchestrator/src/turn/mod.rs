@@ -22,7 +22,7 @@ pub use driver::{Action, Driver, DriverRules};
 pub use inbox::{Inbox, Order, RunMessage};
 pub use machine::{
     AppendDecision, Appending, ClaimRun, DecideWithRoom, FindAgents, Next, PerformEffects, ReadLastStep,
-    ReadLastWord, ReadRecord, TellOthers, Turn, TurnRules, View,
+    ReadLastWord, ReadRecord, TellOthers, Turn, TurnRules, View, WriteInHand,
 };
 pub use outcome::{Alarm, Failure, OrderReply, TurnEnd, TurnOutcome};
 pub use pace::Took;

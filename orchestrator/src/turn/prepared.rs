@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Specialty, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
-use muster_shared::run::{ApplyError, Decided, Input, RunState};
+use muster_shared::run::{ApplyError, Decided, Input, RunState, WrittenDecision};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 use uuid::Uuid;
@@ -50,16 +50,31 @@ pub struct Written {
     pub encoding: Encoding,
 }
 
+/// What has to be known of a write once it stands in the record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoteOfWrite {
+    pub(super) decided: WrittenDecision,
+    /// How many entries it is.
+    pub(super) entries: u32,
+}
+
+impl NoteOfWrite {
+    pub(super) fn of(Written { decided, offers, .. }: &Written) -> Self {
+        let entries = u32::try_from(offers.len()).unwrap_or(u32::MAX).saturating_add(1);
+        Self { decided: decided.into(), entries }
+    }
+}
+
 impl Prepared {
     /// Decides with what the queues have room for.
     pub(super) fn make(
         view: &View<'_>,
         id: RunId,
-        run: Option<RunState>,
+        run: Option<Box<RunState>>,
         inputs: Vec<Input>,
     ) -> Result<Self, ApplyError> {
         let now = run.as_ref().map_or(Millis(0), |run| run.decided_at).max(view.now);
-        let inputs = view.fleet.held_to_contracts(run.as_ref(), inputs);
+        let inputs = view.fleet.held_to_contracts(run.as_deref(), inputs);
         let (basis, after) = run.as_ref().map_or((Seq(0), Seq(0)), |run| (run.folded, run.decided));
         let Roomed { decision, capacity, specialists, woken } =
             (view.decide)(view.fleet, id, run, &inputs, now)?;
@@ -79,7 +94,7 @@ impl Prepared {
 
     /// When the run should be looked at again if nothing comes.
     pub(super) fn wake(&self, fleet: &Capacity, heard: &Heard) -> Option<Alarm> {
-        let run = self.decision.after.as_ref().filter(|run| !run.status.is_ended())?;
+        let run = self.decision.after.as_deref().filter(|run| !run.status.is_ended())?;
         let silent = silence::next(fleet, run, heard);
         let due = next_deadline(run).into_iter().chain(next_review(run)).chain(silent).min();
         let due = due.map(|at| if at <= self.now { self.now.after(LOOK_AGAIN) } else { at });
@@ -117,7 +132,7 @@ impl Prepared {
     }
 
     /// The run as if nothing was decided, and what is decided upon with the next decision.
-    pub(super) fn put_off(self) -> (Option<RunState>, Vec<Input>) {
+    pub(super) fn put_off(self) -> (Option<Box<RunState>>, Vec<Input>) {
         (self.decision.put_off(), self.inputs.into_iter().filter(is_of_agent).collect())
     }
 }
@@ -129,7 +144,7 @@ pub(super) struct Writing {
     /// What is to be done once it stands in the record.
     pub(super) effects: Vec<Effect>,
     /// The run as it stands then.
-    pub(super) state: Option<RunState>,
+    pub(super) state: Option<Box<RunState>>,
 }
 
 /// How a decision is written: as the goal asks, unless it makes an offer to agents that read JSON only.

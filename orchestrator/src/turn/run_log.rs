@@ -5,13 +5,13 @@ use std::borrow::Borrow;
 use muster_shared::ids::{AgentId, Seq};
 use muster_shared::run::{ApplyError, Entry, Input, RecordEvent, RunState, apply, apply_late, note_decided};
 
-use super::prepared::Written;
+use super::prepared::NoteOfWrite;
 use super::silence::Heard;
 
 /// The folded record of a run, and what was put off.
 #[derive(Debug, Default)]
 pub struct RunLog {
-    pub(crate) run: Option<RunState>,
+    pub(crate) run: Option<Box<RunState>>,
     /// Who made the newest decision.
     pub(crate) author: Option<AgentId>,
     /// Inputs that were put off; all are of agents, so they stand in the record.
@@ -30,7 +30,7 @@ impl RunLog {
     /// What is known from a state that was kept aside. The entries after it are still to be folded.
     #[must_use]
     pub fn restored(run: RunState, author: Option<AgentId>, created: Seq) -> Self {
-        Self { run: Some(run), author, created, ..Self::default() }
+        Self { run: Some(Box::new(run)), author, created, ..Self::default() }
     }
 
     /// Folds the entries after what is known.
@@ -39,12 +39,14 @@ impl RunLog {
     /// When an entry cannot follow those before it.
     pub fn read<E: Borrow<Entry>>(mut self, entries: &[E]) -> Result<Self, ApplyError> {
         let after = self.folded();
+        let mut run = self.run.take().map(|run| *run);
         for entry in entries.iter().map(Borrow::borrow) {
-            apply(&mut self.run, entry)?;
+            apply(&mut run, entry)?;
             if let RecordEvent::Decided(decided) = &entry.event {
                 self.author = Some(decided.by.clone());
             }
         }
+        self.run = run.map(Box::new);
         if let (Seq(0), Some(first)) = (self.created, entries.first()) {
             self.created = first.borrow().seq;
         }
@@ -55,8 +57,8 @@ impl RunLog {
 
     /// The run as it stands; nothing before it is created.
     #[must_use]
-    pub const fn run(&self) -> Option<&RunState> {
-        self.run.as_ref()
+    pub fn run(&self) -> Option<&RunState> {
+        self.run.as_deref()
     }
 
     /// The highest position folded.
@@ -76,13 +78,13 @@ impl RunLog {
 
     /// What a new owner decides upon: everything that no decision has named, and what may have got free.
     pub(super) fn left_over(&self) -> Vec<Input> {
-        self.run.iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
+        self.run().into_iter().flat_map(RunState::undecided).chain([Input::Capacity]).collect()
     }
 
     /// Folds a signal. Returns the input that it is, if a decision can follow from it.
     pub(super) fn take_in(&mut self, entry: &Entry) -> Option<Input> {
         let RecordEvent::Agent(key, event) = &entry.event else { return None };
-        let run = self.run.as_mut().filter(|_| entry.seq > self.read_to)?;
+        let run = self.run.as_deref_mut().filter(|_| entry.seq > self.read_to)?;
         apply_late(run, entry.seq, key, event);
         self.since_snapshot = self.since_snapshot.saturating_add(1);
         run.pending.get(&entry.seq).map(|(_, event)| Input::of_agent(entry.seq, event))
@@ -90,14 +92,12 @@ impl RunLog {
 
     /// Takes over the run as it stands after a decision that was just written from this position on: it was folded while it
     /// was made.
-    pub(super) fn wrote(&mut self, first: Seq, written: Written, state: Option<RunState>) {
-        let Written { decided, offers, .. } = written;
+    pub(super) fn wrote(&mut self, first: Seq, note: NoteOfWrite, by: AgentId, state: Option<Box<RunState>>) {
         self.run = state;
         if let Some(run) = &mut self.run {
-            note_decided(run, &decided, first);
+            note_decided(run, note.decided, first);
         }
-        self.author = Some(decided.by);
-        let entries = u32::try_from(offers.len()).unwrap_or(u32::MAX).saturating_add(1);
-        self.since_snapshot = self.since_snapshot.saturating_add(entries);
+        self.author = Some(by);
+        self.since_snapshot = self.since_snapshot.saturating_add(note.entries);
     }
 }

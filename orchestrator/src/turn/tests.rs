@@ -249,8 +249,13 @@ fn a_goal_is_written_without_a_look_into_the_record_and_its_effects_follow() {
 
     let (asked, end) = bus.turn(Some(log), vec![RunMessage::Wake(Input::Capacity)]);
     assert_eq!(asked, ["append"], "what is known is not read again");
-    assert!(bus.effects.iter().any(|effect| matches!(effect, Effect::SetTimer { .. })));
-    assert_eq!(end.log.unwrap().run(), bus.read().unwrap().run());
+    assert!(matches!(end.outcome, TurnOutcome::GoOn { wake: Some(Alarm::Due(_)), .. }), "{:?}", end.outcome);
+    let log = end.log.unwrap();
+    assert_eq!(log.run(), bus.read().unwrap().run());
+
+    let (asked, end) = bus.turn(Some(log), vec![RunMessage::Wake(Input::Timer)]);
+    assert!(asked.is_empty(), "an alarm that rings for nothing is not written");
+    assert!(matches!(end.outcome, TurnOutcome::GoOn { wake: Some(Alarm::Due(_)), .. }), "{:?}", end.outcome);
 }
 
 /// What became of the first writes, what was asked for then, and how the turn ended.

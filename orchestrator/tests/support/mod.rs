@@ -191,7 +191,7 @@ async fn work(bus: &Bus, role: &Role, taken: TakenTask, answer: &Answer) {
     let Some(last) = write(bus, &offer, &key, last, AgentEvent::Started(started)).await else { return };
     let Some((pause, outcome)) = answer(&offer) else { return std::future::pending().await };
     tokio::time::sleep(pause).await;
-    write(bus, &offer, &key, last, AgentEvent::Outcome(outcome)).await;
+    write(bus, &offer, &key, last, AgentEvent::Outcome(outcome.into())).await;
     taken.done().await.unwrap();
 }
 

@@ -190,7 +190,23 @@ impl Plan {
 
     /// All tasks that are executed, depth first.
     pub fn leaves(&self) -> impl Iterator<Item = (&TaskIndex, &PlanTask)> {
-        self.tasks.iter().filter(|(index, _)| self.is_leaf(index))
+        self.told_apart().filter(|(_, is_leaf)| *is_leaf).map(|(task, _)| task)
+    }
+
+    /// All tasks that stand for those below them, depth first.
+    pub fn parents(&self) -> impl Iterator<Item = &TaskIndex> {
+        self.told_apart().filter(|(_, is_leaf)| !is_leaf).map(|((index, _), _)| index)
+    }
+
+    /// All tasks, and whether each is a leaf: in one pass, see [`Self::is_leaf`].
+    fn told_apart(&self) -> impl Iterator<Item = ((&TaskIndex, &PlanTask), bool)> {
+        let mut rest = self.tasks.iter();
+        std::iter::from_fn(move || {
+            let (index, task) = rest.next()?;
+            let mut elsewhere = rest.clone().skip_while(|(other, _)| other.is_same_place(index));
+            let is_leaf = !elsewhere.next().is_some_and(|(other, _)| other.is_below(index));
+            Some(((index, task), is_leaf))
+        })
     }
 }
 

@@ -83,7 +83,7 @@ fn outcome(seq: u64, numbers: &[u32]) -> Entry {
     let RecordEvent::Agent(_, AgentEvent::Step(last)) = last.event else { panic!("it is a step") };
     of_agent(
         seq,
-        AgentEvent::Outcome(Outcome { steps, last_step: Some(Box::new(last)), ..Outcome::of_fault() }),
+        AgentEvent::Outcome(Outcome { steps, last_step: Some(Box::new(last)), ..Outcome::of_fault() }.into()),
     )
 }
 

@@ -28,7 +28,8 @@ pub mod state;
 pub mod task_state;
 
 pub use apply::{
-    ApplyError, apply, apply_event, apply_late, apply_offer, close_inputs, failed_plan, note_decided,
+    ApplyError, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run, close_inputs,
+    failed_plan, fold_event, note_decided,
 };
 pub use children::{Child, ChildEnd};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Conflicts, Settling, SettlingFor};

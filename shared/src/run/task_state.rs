@@ -1,6 +1,7 @@
 //! The state of one task of a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub struct TaskState {
     /// Agents that were lost with the newest generation since that step.
     pub deaths: Vec<Death>,
     /// How it ended; kept of the newest generation that ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<Arc<Outcome>>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
     pub reasons: Vec<String>,
     /// How many generations failed since it was planned or reopened.

@@ -271,7 +271,7 @@ impl Body {
             Self::ToolStarted(started) => Some(AgentEvent::ToolStarted(started)),
             Self::Step(step) => Some(AgentEvent::Step(step)),
             Self::Released(released) => Some(AgentEvent::Released(released)),
-            Self::Outcome(outcome) => Some(AgentEvent::Outcome(outcome)),
+            Self::Outcome(outcome) => Some(AgentEvent::Outcome(outcome.into())),
             Self::Decided(_)
             | Self::Offered(_)
             | Self::Command(_)

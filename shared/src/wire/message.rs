@@ -349,7 +349,7 @@ pub enum OwnerMessage {
         /// What became of it.
         answer: OwnerAnswer,
     },
-    /// The timer of a run fired.
+    /// It is time to look at a run.
     Due {
         /// The run.
         run: RunId,

@@ -154,7 +154,7 @@ impl Agent {
         match job.course.fold.ended().filter(|outcome| outcome.ending.is_success()).cloned() {
             Some(outcome) => {
                 let outcome = Outcome { usage: Usage::default(), ..outcome };
-                self.write(slot, AgentEvent::Outcome(outcome), io);
+                self.write(slot, AgentEvent::Outcome(outcome.into()), io);
             }
             None => self.go_on(slot, io),
         }
@@ -234,7 +234,7 @@ impl Agent {
         // No call is made that the budget does not allow.
         if job.offer.budget.model_calls.is_some_and(|most| u64::from(uncounted) >= most) {
             let ended = products::ended(Ending::BudgetExhausted, None, uncounted, uncounted);
-            return self.write(slot, AgentEvent::Outcome(ended), io);
+            return self.write(slot, AgentEvent::Outcome(ended.into()), io);
         }
         let (run, task, generation) = (job.offer.run, job.offer.task.clone(), job.offer.generation);
         io.note(Note::Asked { run, task, generation, step, known: job.journal.last() });
@@ -267,7 +267,7 @@ impl Agent {
                 return self.write(slot, AgentEvent::Unreadable(nonsense), io);
             }
             let outcome = products::outcome(self.seed, &job.offer, uncounted);
-            return self.write(slot, AgentEvent::Outcome(outcome), io);
+            return self.write(slot, AgentEvent::Outcome(outcome.into()), io);
         }
         if products::is_lasting(self.seed, &job.offer, step) {
             let idempotency_key = idempotency_key(&job.offer, step);
@@ -344,8 +344,8 @@ impl Agent {
                 let Outcome { usage, .. } = ended(Ending::Cancelled);
                 released("it is put down", true, usage)
             }
-            Some(Interrupt::Deadline) => AgentEvent::Outcome(ended(Ending::DeadlinePassed)),
-            Some(Interrupt::Cancel) | None => AgentEvent::Outcome(ended(Ending::Cancelled)),
+            Some(Interrupt::Deadline) => AgentEvent::Outcome(ended(Ending::DeadlinePassed).into()),
+            Some(Interrupt::Cancel) | None => AgentEvent::Outcome(ended(Ending::Cancelled).into()),
         };
         self.write(slot, event, io);
     }

@@ -1,4 +1,4 @@
-//! The broker: a record with fences, work queues, leases and timers. What it acknowledges survives it.
+//! The broker: a record with fences, work queues and leases. What it acknowledges survives it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -122,18 +122,8 @@ impl Broker {
                 self.line(line).hold_until(item, now + ACK_WAIT);
                 Handled::done()
             }
-            Request::SetTimer(run, at) => {
-                self.clear_timer(run);
-                let free_at = at.0.saturating_sub(EPOCH).max(now);
-                self.put(Line::Timers, Item::Timer(run), free_at);
-                Handled::done()
-            }
             Request::Command(run, order) => {
                 self.put(Line::Commands, Item::Command(run, order), now);
-                Handled::done()
-            }
-            Request::ClearTimer(run) => {
-                self.clear_timer(run);
                 Handled::done()
             }
             Request::Control(message) => Handled { control: Some(message), ..Handled::done() },
@@ -205,10 +195,6 @@ impl Broker {
 
     fn line(&mut self, line: Line) -> &mut WorkQueue {
         self.lines.entry(line).or_default()
-    }
-
-    fn clear_timer(&mut self, run: RunId) {
-        self.line(Line::Timers).retain(|item| !matches!(item, Item::Timer(of) if *of == run));
     }
 
     fn decide(

@@ -179,8 +179,6 @@ impl Owner {
             // Dead letters are for people.
             Effect::BuryEntry { .. } => {}
             Effect::CallForProposals { call, .. } => self.call_for_bids(call, io),
-            Effect::SetTimer { at } => drop(io.ask(Request::SetTimer(run, *at))),
-            Effect::ClearTimer => drop(io.ask(Request::ClearTimer(run))),
             Effect::CancelTask { task, generation, reason, .. } => {
                 let (task, generation, reason) = (task.clone(), *generation, reason.clone());
                 let message = ControlMessage::CancelTask { run, task, generation, reason };

@@ -6,7 +6,6 @@ use muster_journal::{Holder, Newest};
 use muster_shared::flow::{Goal, TaskOffered};
 use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input};
-use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
 
 use crate::agenda::Time;
@@ -25,7 +24,6 @@ pub(crate) struct Life {
 pub(crate) enum Line {
     Tasks(Queue),
     Commands,
-    Timers,
 }
 
 /// What stands in a work queue.
@@ -33,7 +31,6 @@ pub(crate) enum Line {
 pub(crate) enum Item {
     Task(Rc<TaskOffered>),
     Command(RunId, Rc<Order>),
-    Timer(RunId),
 }
 
 /// What people ask.
@@ -113,8 +110,6 @@ pub(crate) enum Request {
         line: Line,
         item: u64,
     },
-    SetTimer(RunId, Millis),
-    ClearTimer(RunId),
     /// Asks something of a run.
     Command(RunId, Rc<Order>),
     Control(ControlMessage),
@@ -204,7 +199,6 @@ fn at(line: &Line) -> String {
     match line {
         Line::Tasks(queue) => queue.to_string(),
         Line::Commands => "commands".to_owned(),
-        Line::Timers => "timers".to_owned(),
     }
 }
 
@@ -239,7 +233,6 @@ impl Answer {
                     )
                 }
                 Item::Command(..) => format!("command {}, time {}", taken.item, taken.delivered),
-                Item::Timer(_) => format!("timer {}", taken.item),
             },
             other => format!("{other:?}"),
         }

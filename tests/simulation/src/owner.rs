@@ -1,4 +1,4 @@
-//! An orchestrator: takes commands and timers, follows what agents write, owns runs by lease, and drives each of them
+//! An orchestrator: takes commands, follows what agents write, owns runs by lease, and drives each of them
 //! one turn after the other.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ use crate::turn::{RunAction, RunMessage, Ticket};
 
 /// Wait after a failure, the first of several.
 pub(crate) const FIRST_WAIT: Time = 200;
-/// Longest wait for a command or a timer before asking again.
+/// Longest wait for a command before asking again.
 const POLL: Time = 20_000;
 
 /// One orchestrator. How it drives a run is in `driver`.
@@ -108,10 +108,6 @@ impl Owner {
                     io,
                 );
             }
-            Item::Timer(run) => {
-                self.tell(run, RunMessage::Wake(Input::Timer), io);
-                io.ask(Request::Done { line: line.clone(), item });
-            }
             Item::Task(_) => {}
         }
         self.take(line, io);
@@ -191,7 +187,6 @@ impl Process for Owner {
     fn begin(&mut self, io: &mut Io<'_>) {
         self.renew(io);
         self.take(Line::Commands, io);
-        self.take(Line::Timers, io);
         self.wake(Call::Sweep, 100, io);
     }
 

@@ -92,8 +92,4 @@ impl WorkQueue {
             self.items.values_mut().for_each(|kept| kept.delivered = 0);
         }
     }
-
-    pub(crate) fn retain(&mut self, keep: impl Fn(&Item) -> bool) {
-        self.items.retain(|_, kept| keep(&kept.body));
-    }
 }

@@ -122,12 +122,12 @@ fn entries(answer: Option<Answer>) -> Result<Vec<Rc<Entry>>, Failure> {
 fn decide_as_strangers(
     fleet: &Capacity,
     id: RunId,
-    run: Option<RunState>,
+    run: Option<Box<RunState>>,
     inputs: &[Input],
     now: Millis,
 ) -> Result<Roomed, ApplyError> {
-    let run = run.as_ref();
-    let held = |decision: &Decision| decision.after.as_ref().map(Holding::of).unwrap_or_default();
+    let run = run.as_deref();
+    let held = |decision: &Decision| decision.after.as_deref().map(Holding::of).unwrap_or_default();
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {
         decide(

@@ -38,7 +38,7 @@ pub(in crate::decide) fn ends_at(run: &RunState) -> Option<Millis> {
 
 fn reserve_begins(run: &RunState) -> Option<Millis> {
     let percent = u64::from(run.limits.writing_reserve_percent).min(MOST_RESERVED);
-    if percent == 0 || survey::results(run).is_empty() {
+    if percent == 0 || !survey::has_results(run) {
         return None;
     }
     let whole = run.deadline.0.saturating_sub(run.created_at.0);
@@ -96,7 +96,7 @@ fn stop(decision: &mut DecisionBuilder<'_>, reason: String) {
 fn conclude(decision: &mut DecisionBuilder<'_>) {
     groups::conclude(decision, OVER);
     let Some(run) = decision.open() else { return };
-    if survey::results(run).is_empty() {
+    if !survey::has_results(run) {
         let span = in_words(decision.now().since(run.phase_since));
         return stop(
             decision,

@@ -277,7 +277,7 @@ fn fail(decision: &mut DecisionBuilder<'_>, task: &TaskIndex) {
             format!("{member}: {}", state.reasons.last().map_or("it gave nothing", String::as_str))
         })
         .collect();
-    let outcomes = states.iter().filter_map(|(_, state)| state.outcome.as_ref());
+    let outcomes = states.iter().filter_map(|(_, state)| state.outcome.as_deref());
     let failed: Vec<&Outcome> = outcomes.filter(|outcome| !outcome.ending.is_success()).collect();
     // What one of them leaves to people is not for the others to give up.
     let escalated = failed.iter().find(|outcome| outcome.ending == Ending::Escalate);

@@ -101,7 +101,8 @@ fn a_result_that_is_too_large_or_breaks_a_contract_fails_with_the_field() {
     let offer = fleet.find("1");
     fleet.start(&offer);
     fleet.open.retain(|open| open.task != offer.task);
-    let Input::Agent { seq: outcome } = fleet.report_only(&offer, AgentEvent::Outcome(gives("[1, 2, 3]")))
+    let Input::Agent { seq: outcome } =
+        fleet.report_only(&offer, AgentEvent::Outcome(gives("[1, 2, 3]").into()))
     else {
         panic!("an agent's event")
     };

@@ -118,7 +118,7 @@ impl Fleet {
         let dry = self.decide(&all, &none);
         let mut capacity: BTreeMap<Queue, u32> =
             self.slots.iter().map(|(queue, slots)| (queue.clone(), slots + spare(queue))).collect();
-        for (queue, held) in dry.after.as_ref().map(in_work).unwrap_or_default() {
+        for (queue, held) in dry.after.as_deref().map(in_work).unwrap_or_default() {
             // A role that nobody has takes one offer, which it holds, and is none of those that are there.
             if let Some(room) = capacity.get_mut(&queue) {
                 *room = room.saturating_sub(held);
@@ -128,7 +128,7 @@ impl Fleet {
         self.check(&decision, &capacity);
         if self.defer && decision.deferrable {
             self.deferred = all;
-            assert_eq!(decision.put_off(), self.run, "as if nothing was decided");
+            assert_eq!(decision.put_off().as_deref(), self.run.as_ref(), "as if nothing was decided");
             return;
         }
         let more = decision.more;
@@ -184,7 +184,7 @@ impl Fleet {
             self.append(RecordEvent::Offered(offer));
         }
         self.effects.extend(effects);
-        assert_eq!(self.positionless(self.run.as_ref()), self.positionless(after.as_ref()));
+        assert_eq!(self.positionless(self.run.as_ref()), self.positionless(after.as_deref()));
         if self.status().is_ended() {
             self.open.clear();
         }
@@ -250,13 +250,13 @@ impl Fleet {
 
     pub(super) fn end(&mut self, offer: &TaskOffered, outcome: Outcome) {
         self.open.retain(|open| open.task != offer.task || open.generation != offer.generation);
-        self.report(offer, AgentEvent::Outcome(outcome));
+        self.report(offer, AgentEvent::Outcome(outcome.into()));
     }
 
     /// An agent of the test's choice ends a task.
     pub(super) fn end_as(&mut self, key: AgentKey, outcome: Outcome) {
         self.open.retain(|open| open.task != key.task || open.generation != key.generation);
-        self.report_as(key, AgentEvent::Outcome(outcome));
+        self.report_as(key, AgentEvent::Outcome(outcome.into()));
     }
 
     /// An agent puts a task down where it stands.

@@ -240,7 +240,7 @@ fn who_failed_a_task_is_not_asked_again_and_who_did_what_it_needs_is_named() {
     fleet.end(&planning, plan(vec![leaf("apples", &[]), leaf("pears", &["apples"])]));
     let one = fleet.find("1");
     start_as(&mut fleet, 1, &one);
-    fleet.report_as(key(1, &one), AgentEvent::Outcome(failed(Ending::AgentFailed, "it broke")));
+    fleet.report_as(key(1, &one), AgentEvent::Outcome(failed(Ending::AgentFailed, "it broke").into()));
     let again = fleet.find("1");
     assert_eq!(again.queue, own(2));
     start_as(&mut fleet, 2, &again);

@@ -69,7 +69,8 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
         }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));
-    assert_eq!(fleet.effects, [Effect::SetTimer { at: Millis(offer.deadline.0 + 2000) }]);
+    assert_eq!(next_deadline(fleet.run()), Some(Millis(offer.deadline.0 + 2000)));
+    assert_eq!(fleet.effects, []);
 }
 
 #[test]
@@ -78,7 +79,7 @@ fn a_goal_that_is_no_goal_fails_with_the_reason_on_record() {
     fleet.submit("  ", RunLimits::default());
     assert_eq!(fleet.status(), RunStatus::Failed);
     assert!(fleet.reason().contains("the goal is empty"), "{}", fleet.reason());
-    assert!(fleet.effects.contains(&Effect::ClearTimer));
+    assert_eq!(next_deadline(fleet.run()), None);
 }
 
 #[test]
@@ -109,9 +110,7 @@ fn independent_leaves_go_out_together_and_dependent_ones_with_their_results() {
     let last = fleet.offered().last().copied().cloned().unwrap();
     let Work::Write { results, failed, .. } = last.work else { panic!("{:?}", last.work) };
     assert_eq!((results.len(), failed.len()), (3, 0));
-    let [.., Effect::ClearTimer, Effect::KeepTrackRecord { track_record }] = &fleet.effects[..] else {
-        panic!()
-    };
+    let [.., Effect::KeepTrackRecord { track_record }] = &fleet.effects[..] else { panic!() };
     let done: u64 = track_record.agents.iter().map(|agent| agent.tally.done).sum();
     assert_eq!(done, 8, "a plan, three leaves, as many reflections, and the report");
 }
@@ -374,27 +373,14 @@ fn the_deadline_of_the_run_stops_it() {
 }
 
 #[test]
-fn a_timer_that_rings_early_changes_nothing_but_the_timer() {
+fn an_alarm_that_rings_early_changes_nothing() {
     let mut fleet = planned();
-    let before = fleet.positionless(fleet.run.as_ref());
+    let (before, at) = (fleet.positionless(fleet.run.as_ref()), next_deadline(fleet.run()));
     fleet.effects.clear();
     fleet.turn(vec![Input::Timer]);
     assert_eq!(fleet.positionless(fleet.run.as_ref()), before);
-    assert!(matches!(fleet.effects[..], [Effect::SetTimer { .. }]), "{:?}", fleet.effects);
-}
-
-/// The clock here is behind the broker's, by which alarms ring.
-#[test]
-fn an_alarm_that_rings_too_early_rings_again_after_a_while() {
-    for behind in [1, 40, 28_000, 600_000] {
-        let mut fleet = planned();
-        let at = next_deadline(fleet.run()).unwrap();
-        fleet.now = Millis(at.0 - behind);
-        fleet.effects.clear();
-        fleet.turn(vec![Input::Timer]);
-        let alarm = Effect::SetTimer { at: Millis(at.0 + 60_000) };
-        assert!(fleet.effects.contains(&alarm), "{behind}: {:?}", fleet.effects);
-    }
+    assert_eq!(fleet.effects, []);
+    assert_eq!(next_deadline(fleet.run()), at);
 }
 
 #[test]
@@ -448,7 +434,7 @@ fn reports_about_closed_generations_change_nothing() {
     fleet.start(&old);
     fleet.end(&old, failed(Ending::AgentFailed, "crashed"));
     let before = fleet.run().tasks.clone();
-    fleet.report(&old, AgentEvent::Outcome(result("late")));
+    fleet.report(&old, AgentEvent::Outcome(result("late").into()));
     fleet.report(&old, super::fleet::started());
     fleet.turn(vec![Input::Timer]);
     assert_eq!(fleet.run().tasks, before);

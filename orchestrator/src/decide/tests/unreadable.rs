@@ -113,7 +113,7 @@ fn a_record_replays_the_same_where_another_build_reads_what_this_one_could_not()
         .find(|entry| matches!(entry.event, RecordEvent::Agent(_, AgentEvent::Unreadable(_))))
         .unwrap();
     let RecordEvent::Agent(key, _) = entry.event.clone() else { panic!("{entry:?}") };
-    entry.event = RecordEvent::Agent(key, AgentEvent::Outcome(result("apples are so")));
+    entry.event = RecordEvent::Agent(key, AgentEvent::Outcome(result("apples are so").into()));
     replay(ID, &record).unwrap();
 }
 

@@ -9,6 +9,14 @@ use muster_shared::ids::AgentId;
 /// How long a process whose connection ended may take to make another.
 const GRACE: Duration = Duration::from_millis(150);
 
+/// The same where its side ended the connection, and nobody else's ended lately: that is how the end of a process looks. One
+/// that lives and makes another at once is there before. Should it be late, the fence decides, and what it did meanwhile was
+/// in vain.
+const SHORT_GRACE: Duration = Duration::from_millis(40);
+
+/// Reasons of the server where the other side ended the connection, in good order or not.
+const ENDED_THERE: [&str; 2] = ["Client Closed", "Read Error"];
+
 /// An agent that is taken for dead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lost {
@@ -18,12 +26,29 @@ pub(super) struct Lost {
     pub(super) of_connection: bool,
 }
 
+impl Lost {
+    fn of_connection(agent: AgentId, reason: String) -> Self {
+        Self { agent, reason, of_connection: true }
+    }
+}
+
+/// Somebody who may be dead.
+#[derive(Debug)]
+struct Suspect {
+    since: Instant,
+    /// When it is taken for dead.
+    at: Instant,
+    lost: Lost,
+}
+
 /// Who is connected, and who may be dead. Knows of no clock: the time is given.
 #[derive(Debug)]
 pub(super) struct Watch {
     /// The connections of each process, as far as they were told of.
     connected: HashMap<AgentId, HashSet<Instance>>,
-    suspects: HashMap<AgentId, (Instant, Lost)>,
+    suspects: HashMap<AgentId, Suspect>,
+    /// Whose connection ended last, and when.
+    ended: Option<(AgentId, Instant)>,
     /// Those that were lost and that the registry is about to forget for it.
     forgotten: HashSet<AgentId>,
     /// Connections that the last roll did not name although they had been told of.
@@ -43,6 +68,7 @@ impl Watch {
         Self {
             connected: HashMap::new(),
             suspects: HashMap::new(),
+            ended: None,
             forgotten: HashSet::new(),
             unnamed: HashSet::new(),
             absent: HashSet::new(),
@@ -79,8 +105,27 @@ impl Watch {
             self.connected.remove(&agent);
         }
         if known {
-            self.suspect(agent, format!("its connection ended ({reason})"), now + GRACE);
+            let grace = self.grace(&agent, reason, now);
+            let lost = Lost::of_connection(agent, format!("its connection ended ({reason})"));
+            self.suspect(lost, now, grace);
         }
+    }
+
+    /// How long somebody may take whose connection ended. Where several end at the same time it is the server or the way to
+    /// it rather than all of them, and they may all take their time.
+    fn grace(&mut self, agent: &AgentId, reason: &str, now: Instant) -> Duration {
+        let before = self.ended.replace((agent.clone(), now));
+        let is_alone =
+            before.is_none_or(|(other, at)| other == *agent || now.saturating_duration_since(at) > GRACE);
+        if is_alone && ENDED_THERE.contains(&reason) {
+            return SHORT_GRACE;
+        }
+        if !is_alone {
+            for suspect in self.suspects.values_mut().filter(|suspect| suspect.lost.of_connection) {
+                suspect.at = suspect.at.max(suspect.since + GRACE);
+            }
+        }
+        GRACE
     }
 
     /// Takes note of all connections there are, and of the `agents` that should be among them. What two rolls in a row
@@ -112,23 +157,23 @@ impl Watch {
             if before.contains(&agent) {
                 self.connected.remove(&agent);
                 self.rolled.insert(agent.clone());
-                self.suspect(agent, "it has no connection".to_owned(), now);
+                let lost = Lost::of_connection(agent, "it has no connection".to_owned());
+                self.suspect(lost, now, Duration::ZERO);
             } else {
                 self.absent.insert(agent);
             }
         }
     }
 
-    fn suspect(&mut self, agent: AgentId, reason: String, at: Instant) {
-        let lost = Lost { agent: agent.clone(), reason, of_connection: true };
-        self.suspects.insert(agent, (at, lost));
+    fn suspect(&mut self, lost: Lost, since: Instant, grace: Duration) {
+        self.suspects.insert(lost.agent.clone(), Suspect { since, at: since + grace, lost });
     }
 
     /// Takes note of what the registry says. Whoever is connected lives, whatever the registry says.
     pub(super) fn registry_changed(&mut self, change: &RegistryChange, now: Instant) {
         match change {
             RegistryChange::Joined(profile) | RegistryChange::Changed(profile) => {
-                self.suspects.retain(|agent, (_, lost)| *agent != profile.agent || lost.of_connection);
+                self.suspects.retain(|agent, suspect| *agent != profile.agent || suspect.lost.of_connection);
                 if self.rolled.remove(&profile.agent) {
                     self.nameless.insert(profile.agent.clone());
                 }
@@ -141,20 +186,21 @@ impl Watch {
             RegistryChange::Left(agent) => {
                 let reason = "it left the registry".to_owned();
                 let lost = Lost { agent: agent.clone(), reason, of_connection: false };
-                self.suspects.entry(agent.clone()).or_insert((now + self.heartbeat, lost));
+                let at = now + self.heartbeat;
+                self.suspects.entry(agent.clone()).or_insert(Suspect { since: now, at, lost });
             }
         }
     }
 
     /// When the next suspect is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        self.suspects.values().map(|(at, _)| *at).min()
+        self.suspects.values().map(|suspect| suspect.at).min()
     }
 
     /// Those who are lost by now.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Lost> {
-        let due = self.suspects.extract_if(|_, (at, _)| *at <= now);
-        let due: Vec<Lost> = due.map(|(_, (_, lost))| lost).collect();
+        let due = self.suspects.extract_if(|_, suspect| suspect.at <= now);
+        let due: Vec<Lost> = due.map(|(_, suspect)| suspect.lost).collect();
         self.forgotten.extend(due.iter().filter(|lost| lost.of_connection).map(|lost| lost.agent.clone()));
         due
     }

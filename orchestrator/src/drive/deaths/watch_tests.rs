@@ -19,7 +19,11 @@ fn came(connection: u64) -> Presence {
 }
 
 fn went(connection: u64) -> Presence {
-    Presence::Went { agent: agent(), instance: instance(connection), reason: "Client Closed".into() }
+    ended(connection, "Stale Connection")
+}
+
+fn ended(connection: u64, reason: &str) -> Presence {
+    Presence::Went { agent: agent(), instance: instance(connection), reason: reason.into() }
 }
 
 fn here(connections: &[u64]) -> Presence {
@@ -149,6 +153,14 @@ fn who_is_lost_and_when() {
             ],
             Some((180, true)),
         ),
+        ("it ended the connection itself", vec![(10, B(ended(1, "Client Closed")))], Some((50, true))),
+        ("and connects again", vec![(10, B(ended(1, "Client Closed"))), (49, B(came(2)))], None),
+        ("its machine cut it off", vec![(10, B(ended(1, "Read Error")))], Some((50, true))),
+        (
+            "twice, one soon after the other",
+            vec![(0, B(ended(1, "Client Closed"))), (10, B(came(2))), (20, B(ended(2, "Client Closed")))],
+            Some((60, true)),
+        ),
         ("forgotten by another orchestrator first", vec![(10, B(went(1))), (20, left())], Some((160, true))),
     ];
     for (case, told, wanted) in cases {
@@ -163,6 +175,22 @@ fn a_loss_that_the_registry_hears_of_is_told_once() {
     assert_eq!(watch.due(now + GRACE).len(), 1);
     watch.registry_changed(&RegistryChange::Left(agent()), now + GRACE);
     assert_eq!(watch.next(), None);
+}
+
+/// A server that stood still ends the connections of those who live all at once, and so does a network.
+#[test]
+fn when_several_connections_end_at_once_all_may_take_their_time() {
+    let (mut watch, now) = (Watch::new(HEARTBEAT), Instant::now());
+    let other = AgentId::new("worker", 2);
+    let at = |millis| now + Duration::from_millis(millis);
+    watch.went(agent(), &instance(1), "Client Closed", true, now);
+    watch.went(other.clone(), &instance(2), "Client Closed", true, at(30));
+    assert_eq!(watch.due(at(149)), []);
+    watch.came(agent(), instance(3));
+    assert_eq!(watch.due(at(179)), []);
+    assert_eq!(watch.due(at(180)).len(), 1, "the other did not come back");
+    watch.went(agent(), &instance(3), "Client Closed", true, at(1_000));
+    assert_eq!(watch.due(at(1_040)).len(), 1, "long after that it is alone again");
 }
 
 #[test]

@@ -30,15 +30,31 @@ pub fn apply_event(
     event: &RunEvent,
     now: Millis,
 ) -> Result<(), ApplyError> {
-    let Some(state) = state else {
-        let RunEvent::RunCreated(created) = event else {
-            return Err(ApplyError::NotCreated(Seq(0)));
-        };
-        *state = Some(begun(run, created, now)?);
-        return Ok(());
-    };
+    match state {
+        Some(state) => fold_event(state, event, now),
+        None => {
+            *state = Some(begin_run(run, event, now)?);
+            Ok(())
+        }
+    }
+}
+
+/// The run that an event begins, for a decision that took `now` for the time.
+///
+/// # Errors
+/// When it begins none.
+pub fn begin_run(run: RunId, event: &RunEvent, now: Millis) -> Result<RunState, ApplyError> {
+    let RunEvent::RunCreated(created) = event else { return Err(ApplyError::NotCreated(Seq(0))) };
+    begun(run, created, now)
+}
+
+/// Folds one event of a decision that took `now` for the time into a run that has begun.
+///
+/// # Errors
+/// When the event cannot follow what was folded so far.
+pub fn fold_event(state: &mut RunState, event: &RunEvent, now: Millis) -> Result<(), ApplyError> {
     if state.status.is_ended() {
-        return Err(ApplyError::RunEnded { run, event: event.name() });
+        return Err(ApplyError::RunEnded { run: state.id, event: event.name() });
     }
     event.fold(state, now)?;
     groups::close_ended(state);

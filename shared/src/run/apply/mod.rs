@@ -13,14 +13,17 @@ pub(in crate::run) mod phase;
 pub(in crate::run) mod plan;
 pub(in crate::run) mod task;
 
+use uuid::Uuid;
+
 use super::event::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
 use super::state::RunState;
 use crate::flow::TaskOffered;
 use crate::ids::Seq;
+use crate::time::Millis;
 
 pub use agent::close_inputs;
 pub use error::ApplyError;
-pub use event::apply_event;
+pub use event::{apply_event, begin_run, fold_event};
 pub use offer::apply_offer;
 pub use plan::failed_plan;
 
@@ -70,12 +73,29 @@ pub fn apply_late(state: &mut RunState, seq: Seq, key: &AgentKey, event: &AgentE
 
 /// Notes that a decision stands in the record from this position on, with its offers behind it. For whoever made it, and
 /// folded its events and offers into the state while it did: the state is then what folding its entries gives.
-pub fn note_decided(run: &mut RunState, decided: &Decided, first: Seq) {
+pub fn note_decided(run: &mut RunState, decided: WrittenDecision, first: Seq) {
     let last = Seq(first.0.saturating_add(u64::from(decided.offers)));
     run.folded = last;
     run.decided = last;
     run.decided_at = decided.now;
     run.batch = Some((decided.batch, 0));
+}
+
+/// What of a decision that stands in the record makes a difference to whoever made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenDecision {
+    /// Names the batch.
+    pub batch: Uuid,
+    /// The time that was taken for now.
+    pub now: Millis,
+    /// How many offers follow in the batch.
+    pub offers: u32,
+}
+
+impl From<&Decided> for WrittenDecision {
+    fn from(decided: &Decided) -> Self {
+        Self { batch: decided.batch, now: decided.now, offers: decided.offers }
+    }
 }
 
 fn apply_decided(state: &mut Option<RunState>, entry: &Entry, decided: &Decided) -> Result<(), ApplyError> {

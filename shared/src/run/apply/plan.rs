@@ -68,8 +68,12 @@ pub(in crate::run) fn grow_plan(state: &mut RunState, tasks: &BTreeMap<TaskIndex
 /// A parent's state follows from the leaves below it. One that came about by a split stays `Split`.
 pub(super) fn derive_parents(state: &mut RunState) {
     let Some(plan) = &state.plan else { return };
+    let mut parents = plan.parents().peekable();
+    if parents.peek().is_none() {
+        return;
+    }
     let statuses = state.statuses();
-    for index in plan.tasks.keys().filter(|index| !plan.is_leaf(index)) {
+    for index in parents {
         if let Some(task) = state.tasks.get_mut(&TaskId::Leaf(index.clone()))
             && task.status != TaskStatus::Split
         {

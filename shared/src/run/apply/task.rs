@@ -1,5 +1,7 @@
 //! The transitions of one task.
 
+use std::sync::Arc;
+
 use super::super::event::{AgentEvent, AgentKey};
 use super::super::state::RunState;
 use super::super::task_state::{TaskState, Waiting};
@@ -37,7 +39,7 @@ pub(in crate::run) fn end_generation<'a>(
     let (held_by, deadline) = (found.agent.clone(), found.deadline);
     if let Some(agent) = author.as_ref().or(held_by.as_ref()) {
         let is_late = deadline.is_some_and(|deadline| deadline < now);
-        count_end(state, agent, (to, is_late), outcome.as_ref());
+        count_end(state, agent, (to, is_late), outcome.as_deref());
     }
     let found = at_generation(state, task, generation, event)?;
     move_to(found, task, to)?;
@@ -240,7 +242,7 @@ fn take_end(
     state: &mut RunState,
     end: &GenerationEnd<'_>,
     seq: Seq,
-) -> Result<(AgentId, Outcome), ApplyError> {
+) -> Result<(AgentId, Arc<Outcome>), ApplyError> {
     let missing = || ApplyError::NoOutcome { task: end.task.clone(), generation: end.generation, seq };
     // What one build cannot read another may: then it is an entry like others, and ends nothing well.
     let fits = |(key, event): &&(AgentKey, AgentEvent)| {
@@ -259,6 +261,6 @@ fn take_end(
         | AgentEvent::Started(_)
         | AgentEvent::ToolStarted(_)
         | AgentEvent::Step(_)
-        | AgentEvent::Released(_) => Ok((key.agent, Outcome::of_fault())),
+        | AgentEvent::Released(_) => Ok((key.agent, Arc::new(Outcome::of_fault()))),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +34,8 @@ pub enum AgentEvent {
     Step(Step),
     /// It hands the task over in good order.
     Released(Released),
-    /// The task ended.
-    Outcome(Outcome),
+    /// The task ended. Shared: it may be large, and is kept as it came.
+    Outcome(Arc<Outcome>),
     /// Something was written under the name of the agent that cannot be read.
     Unreadable(Unreadable),
 }
@@ -84,6 +85,18 @@ impl EventKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Started, Self::Tool, Self::Step, Self::Released, Self::Outcome];
 
+    /// Its name, as it stands in subjects.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Tool => "tool",
+            Self::Step => "step",
+            Self::Released => "released",
+            Self::Outcome => "outcome",
+        }
+    }
+
     /// Whether orchestrators decide upon it: it begins, hands over or ends a generation of a task.
     #[must_use]
     pub const fn is_decided_upon(self) -> bool {
@@ -96,20 +109,14 @@ impl EventKind {
 
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Started => "started",
-            Self::Tool => "tool",
-            Self::Step => "step",
-            Self::Released => "released",
-            Self::Outcome => "outcome",
-        })
+        f.write_str(self.as_str())
     }
 }
 
 impl FromStr for EventKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|kind| kind.to_string() == text);
+        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
         found.ok_or_else(|| format!("{text:?} is not a kind of agent event"))
     }
 }

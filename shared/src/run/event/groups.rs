@@ -209,7 +209,7 @@ impl Payload for MembersSettled {
         let id = TaskId::Leaf(self.task.clone());
         let found = at_generation(run, &id, self.generation, Self::NAME)?;
         move_to(found, &id, TaskStatus::Completed)?;
-        found.outcome = Some(marked(outcome, &self.verdict));
+        found.outcome = Some(marked(&outcome, &self.verdict).into());
         found.stale = None;
         count_in_a_row(run, &id, true);
         if let Some(group) = run.groups.get_mut(&self.task) {
@@ -221,8 +221,8 @@ impl Payload for MembersSettled {
 
 /// The outcome as that of the task. Whoever uses its result reads who sees it differently; what was used stands with
 /// the members.
-fn marked(outcome: Outcome, verdict: &GroupVerdict) -> Outcome {
-    let mut outcome = Outcome { last_step: None, ..outcome };
+fn marked(outcome: &Outcome, verdict: &GroupVerdict) -> Outcome {
+    let mut outcome = Outcome { last_step: None, ..outcome.clone() };
     if let (Some(Product::Result(result)), Some(dissent)) = (&mut outcome.product, verdict.dissent_in_words())
     {
         result.conclusion = format!("{} ({dissent})", result.conclusion.trim_end());

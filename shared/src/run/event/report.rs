@@ -60,7 +60,7 @@ impl Payload for DraftReviewBegun {
         let id = TaskId::DraftReview(self.number);
         let is_next = run.drafts.open().is_none() && self.number == run.drafts.number().saturating_add(1);
         let written = run.tasks.get(&TaskId::Write).filter(|task| task.status == TaskStatus::Completed);
-        let draft = written.and_then(|task| task.outcome.as_ref()).and_then(report_in).filter(|_| is_next);
+        let draft = written.and_then(|task| task.outcome.as_deref()).and_then(report_in).filter(|_| is_next);
         let unknown = || ApplyError::UnknownTask { task: id.clone(), event: Self::NAME };
         run.drafts.kept = Some(Box::new(draft.cloned().ok_or_else(unknown)?));
         run.drafts.reviews.push(ReviewOfDraft { until: self.until, end: None });

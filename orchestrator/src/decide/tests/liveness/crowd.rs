@@ -190,7 +190,7 @@ impl Crowd {
         let roomed = if self.holds_against {
             decide_as_it_was(&self.fleet, one.id, one.state.as_ref(), &all, self.now)
         } else {
-            decide_with_room(&self.fleet, one.id, one.state.clone(), &all, self.now).unwrap()
+            decide_with_room(&self.fleet, one.id, one.state.clone().map(Box::new), &all, self.now).unwrap()
         };
         let Roomed { decision, capacity, specialists: _, woken } = roomed;
         let mut woken: BTreeSet<RunId> = woken.into_iter().collect();
@@ -306,7 +306,7 @@ impl Crowd {
         let Hand { run, agent, offer } = self.hands.remove(pick % self.hands.len());
         let is_leaf = matches!(offer.work, Work::Execute { .. });
         let outcome = bad.filter(|_| is_leaf).unwrap_or_else(|| good(&offer, &self.runs[run].plan));
-        self.report(run, &agent, &offer, AgentEvent::Outcome(outcome));
+        self.report(run, &agent, &offer, AgentEvent::Outcome(outcome.into()));
         true
     }
 
@@ -496,7 +496,7 @@ fn decide_as_it_was(
     inputs: &[Input],
     now: Millis,
 ) -> Roomed {
-    let held = |decision: &Decision| decision.after.as_ref().map(Holding::of).unwrap_or_default();
+    let held = |decision: &Decision| decision.after.as_deref().map(Holding::of).unwrap_or_default();
     let mut capacity = fleet.none(run);
     let placing = AsStranger(fleet);
     let look = |capacity: &BTreeMap<Queue, u32>| {

@@ -1,11 +1,10 @@
 //! What tests of this crate share.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use muster_shared::flow::{
-    Action, ModelCall, Observation, ObservationStatus, RolePermission, TemplateRef, Usage,
-};
+use muster_shared::flow::{Action, ModelCall, Observation, ObservationStatus, TemplateRef, Usage};
 use muster_shared::flow::{PlanTask, RunLimits, Step, TaskOffered, Thought, Work};
 use muster_shared::ids::{Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::time::Millis;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 
 use crate::react::toolset::{Ability, Toolset};
 use crate::roles::rules_for;
-use crate::tools::Uncertain;
+use crate::tools::ToolSpec;
 
 pub(crate) const NONCE: &str = "0f1e2d3c4b5a";
 
@@ -75,14 +74,10 @@ pub(crate) fn leaf(role: Role) -> TaskOffered {
 }
 
 pub(crate) fn ability(name: &str, pure: bool) -> Ability {
-    Ability {
-        name: name.to_owned(),
-        description: format!("does {name}"),
-        parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
-        pure,
-        uncertain: if pure { Uncertain::Repeat } else { Uncertain::Ask },
-        permission: RolePermission::Tools,
-    }
+    let parameters =
+        json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    let spec = ToolSpec::new(name, format!("does {name}"), parameters);
+    Arc::new(if pure { spec } else { spec.with_side_effects() })
 }
 
 pub(crate) fn toolset(offer: &TaskOffered) -> Toolset {

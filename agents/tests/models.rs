@@ -50,7 +50,7 @@ fn provider(server: &ModelServer, provider: ModelProvider) -> Provider {
 fn question() -> ChatRequest {
     ChatRequest {
         system: "Be brief.".into(),
-        messages: vec![ChatMessage::user("What is the answer?")],
+        messages: vec![ChatMessage::user("What is the answer?").into()],
         ..ChatRequest::default()
     }
 }
@@ -108,13 +108,12 @@ async fn tools_are_declared_called_and_answered_in_every_protocol() {
         let server = ModelServer::start(script).unwrap();
         let model = provider(&server, kind);
         let mut request = question();
-        for name in ["search", "read"] {
-            request.tools.push(ToolDecl {
-                name: name.into(),
-                description: "A tool.".into(),
-                parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}}),
-            });
-        }
+        let tool = |name: &str| ToolDecl {
+            name: name.into(),
+            description: "A tool.".into(),
+            parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}}),
+        };
+        request.tools = vec![tool("search"), tool("read")].into();
         let answer = ask(&model, &request).await.0.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
         let calls: Vec<_> =
             answer.tool_calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
@@ -126,9 +125,9 @@ async fn tools_are_declared_called_and_answered_in_every_protocol() {
         assert_eq!(server.log()[0].request.tools, ["search", "read"], "{kind:?}");
 
         let ids: Vec<_> = answer.tool_calls.iter().map(|call| call.id.clone()).collect();
-        request.messages.push(ChatMessage::calls(answer.text, answer.tool_calls));
+        request.messages.push(ChatMessage::calls(answer.text, answer.tool_calls).into());
         for id in ids {
-            request.messages.push(ChatMessage::tool_result(id, r#"{"found": true}"#));
+            request.messages.push(ChatMessage::tool_result(id, r#"{"found": true}"#).into());
         }
         let answer = ask(&model, &request).await.0.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
         assert_eq!(answer.text, "Done.", "{kind:?}");
@@ -318,11 +317,10 @@ async fn bad_tool_arguments_are_kept_for_the_parser() {
     assert_eq!(answer.tool_calls[0].raw, raw);
     // And such a call must not break the next request.
     let mut request = question();
-    request.messages.push(ChatMessage::calls(
-        "",
-        vec![ToolCall { arguments: json!(raw), ..answer.tool_calls[0].clone() }],
-    ));
-    request.messages.push(ChatMessage::tool_result(answer.tool_calls[0].id.clone(), "arguments are no JSON"));
+    let call = answer.tool_calls[0].clone();
+    let result = ChatMessage::tool_result(call.id.clone(), "arguments are no JSON");
+    let call = ChatMessage::calls("", vec![ToolCall { arguments: json!(raw), ..call }]);
+    request.messages.extend([call.into(), result.into()]);
     for kind in ALL {
         let server = ModelServer::start(Script::new().otherwise(Reply::text("sorry"))).unwrap();
         let answer = ask(&provider(&server, kind), &request)

@@ -30,7 +30,7 @@ use crate::settings::AgentSettings;
 use crate::tools::actions::reaches_peers;
 use crate::tools::nested::nested_tools;
 use crate::tools::workspace::{SharedWorkspace, WorkspaceLimits};
-use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, ToolSpec, standard_registry};
+use crate::tools::{Tool, ToolContext, ToolEngine, ToolRegistry, standard_registry};
 
 /// After this time the broker's clock is looked at anew.
 const CLOCK_AGE: Duration = Duration::from_secs(300);
@@ -294,13 +294,13 @@ impl AgentContext {
     fn abilities(&self, engine: &ToolEngine, rules: &RoleRules, offer: &TaskOffered) -> Vec<Ability> {
         let allowed = self.settings.tools.get(&self.role).map(Vec::as_slice);
         let has_documents = offer.corpus.is_some();
-        let usable = |spec: &ToolSpec| {
+        let usable = |spec: &Ability| {
             rules.may_use(&spec.name, allowed)
                 && (has_documents || !is_of_corpus(&spec.name))
                 && (offer.may_ask_peers || !reaches_peers(&spec.name))
                 && may_change(&offer.task, spec.pure)
         };
-        let usable = engine.registry().list().into_iter().filter(usable).map(Ability::from).collect();
+        let usable = engine.registry().list().into_iter().filter(usable).collect();
         match &offer.work {
             // A task whose only tool failed has the others of its role.
             Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), task),

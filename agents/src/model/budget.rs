@@ -138,7 +138,8 @@ impl Meter {
         if tokens.total() == 0 && self.counts_tokens() {
             // The provider says nothing: better an estimate than nothing.
             let text = answer.text.len() + answer.tool_calls.iter().map(|call| call.raw.len()).sum::<usize>();
-            tokens = TokenUsage { input, output: in_tokens(bytes(text)), cached: 0 };
+            let output = in_tokens(u64::try_from(text).unwrap_or(u64::MAX));
+            tokens = TokenUsage { input, output, cached: 0 };
         } else if answer.usage.input > 0 {
             self.last = Some((request_bytes, answer.usage.input));
         }
@@ -173,20 +174,6 @@ impl Meter {
         usage
     }
 
-    /// Bytes of a request: texts, tools and arguments.
-    #[must_use]
-    pub fn request_bytes(request: &ChatRequest) -> u64 {
-        let tools = request
-            .tools
-            .iter()
-            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-        let messages = request.messages.iter().map(|message| {
-            let calls = message.tool_calls.iter().map(|call| call.name.len() + call.raw.len());
-            message.content.len() + calls.sum::<usize>()
-        });
-        bytes(request.system.len() + tools.chain(messages).sum::<usize>())
-    }
-
     /// Whether tokens matter to it, directly or by their cost.
     #[must_use]
     pub const fn counts_tokens(&self) -> bool {
@@ -196,7 +183,7 @@ impl Meter {
     /// Tokens that a request is taken to have.
     #[must_use]
     pub fn estimate(&self, request: &ChatRequest) -> u64 {
-        let now = Self::request_bytes(request);
+        let now = request.bytes();
         match self.last {
             Some((before, tokens)) if now >= before => tokens.saturating_add(in_tokens(now - before)),
             Some(_) | None => in_tokens(now),
@@ -291,10 +278,6 @@ impl<'a> ModelName<'a> {
 
 const fn in_tokens(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN)
-}
-
-fn bytes(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::chat::{ChatMessage, FinishReason, Wasted};
+use crate::model::chat::{ChatMessage, FinishReason, ToolCall, ToolDecl, Wasted};
 
 const TARGET: &str = "openai/house";
 
@@ -15,7 +15,7 @@ fn meter(budget: Budget) -> Meter {
 }
 
 fn request(bytes: usize) -> ChatRequest {
-    ChatRequest { messages: vec![ChatMessage::user("x".repeat(bytes))], ..ChatRequest::default() }
+    ChatRequest { messages: vec![ChatMessage::user("x".repeat(bytes)).into()], ..ChatRequest::default() }
 }
 
 fn answer(input: u64, output: u64) -> ChatAnswer {
@@ -88,8 +88,27 @@ fn a_model_without_a_price_is_not_asked_where_the_cost_is_limited() {
 fn what_a_provider_counted_is_better_than_an_estimate() {
     let mut meter = meter(tokens(100_000));
     let first = request(3_000);
-    meter.answered(TARGET, Meter::request_bytes(&first), 1_000, &answer(400, 20));
+    meter.answered(TARGET, first.bytes(), 1_000, &answer(400, 20));
     assert_eq!(meter.estimate(&request(3_300)), 500);
+}
+
+#[test]
+fn the_parts_of_a_request_add_up() {
+    let parameters = serde_json::json!({"type": "object"});
+    let tool = ToolDecl { name: "sum".into(), description: "adds".into(), parameters };
+    let call = ToolCall::new("1", "sum", serde_json::json!({"a": 1}));
+    let request = ChatRequest {
+        system: "brief".into(),
+        messages: vec![
+            ChatMessage::calls("so", vec![call]).into(),
+            ChatMessage::tool_result("1", "2").into(),
+        ],
+        tools: vec![tool].into(),
+        ..ChatRequest::default()
+    };
+    let texts = ["brief", "sum", "adds", r#"{"type":"object"}"#, "so", "sum", r#"{"a":1}"#, "2"];
+    let whole: usize = texts.iter().map(|text| text.len()).sum();
+    assert_eq!(request.bytes(), u64::try_from(whole).unwrap());
 }
 
 #[test]
@@ -126,7 +145,7 @@ proptest! {
             let part = |of: u64, part: f64| (of as f64 * part) as u64;
             let output = part(leave.max_tokens.unwrap_or(1_000).into(), said);
             let answer = answer(part(leave.input, sent).max(1), output);
-            used += meter.answered(TARGET, Meter::request_bytes(&request), leave.input, &answer);
+            used += meter.answered(TARGET, request.bytes(), leave.input, &answer);
         }
         prop_assert!(budget.allows(&used), "{budget}: {used:?}");
     }

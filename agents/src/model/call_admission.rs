@@ -232,7 +232,7 @@ impl CallGate for CallAdmission {
     async fn admit(&mut self, target: &str, request: &ChatRequest) -> Result<Option<u32>, ModelError> {
         self.count_owed(target, request);
         let leave = self.judge(target, request)?;
-        let bytes = if self.meter.counts_tokens() { Meter::request_bytes(request) } else { 0 };
+        let bytes = if self.meter.counts_tokens() { request.bytes() } else { 0 };
         let set_aside = self.set_aside(target, &leave).await?;
         let expected = leave.input.saturating_add(leave.max_tokens.map_or(EXPECTED_ANSWER, u64::from));
         let target = target.to_owned();

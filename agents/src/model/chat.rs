@@ -10,6 +10,7 @@ use serde_json::Value;
 
 pub use super::error::{ModelError, ModelErrorKind};
 use super::gate::CallGate;
+use super::kept::{Kept, Measured};
 
 /// A model that can be asked.
 #[async_trait]
@@ -53,12 +54,12 @@ pub trait ChatModel: Send + Sync {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
     /// The system prompt; empty for none.
-    pub system: String,
+    pub system: Kept<String>,
     /// The conversation so far, oldest first.
-    pub messages: Vec<ChatMessage>,
+    pub messages: Vec<Kept<ChatMessage>>,
     /// Tools the model may call natively; empty for none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<ToolDecl>,
+    #[serde(default, skip_serializing_if = "no_tools")]
+    pub tools: Kept<Vec<ToolDecl>>,
     /// JSON Schema of the wanted answer, when the answer is to be one JSON document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -73,7 +74,18 @@ pub struct ChatRequest {
     pub stop: Vec<String>,
 }
 
+fn no_tools(tools: &Kept<Vec<ToolDecl>>) -> bool {
+    tools.is_empty()
+}
+
 impl ChatRequest {
+    /// Bytes of a request: texts, tools and arguments. Each part was measured when it was made.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let messages: u64 = self.messages.iter().map(Kept::bytes).sum();
+        self.system.bytes() + self.tools.bytes() + messages
+    }
+
     /// The request with an answer of at most this many tokens; as it is when nothing is said.
     #[must_use]
     pub fn within(&self, most: Option<u32>) -> Cow<'_, Self> {
@@ -144,6 +156,13 @@ impl ChatMessage {
     }
 }
 
+impl Measured for ChatMessage {
+    fn measure(&self) -> usize {
+        let calls = self.tool_calls.iter().map(|call| call.name.len() + call.raw.len());
+        self.content.len() + calls.sum::<usize>()
+    }
+}
+
 /// A tool as it is declared to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDecl {
@@ -153,6 +172,15 @@ pub struct ToolDecl {
     pub description: String,
     /// JSON Schema of the arguments (an object).
     pub parameters: Value,
+}
+
+impl Measured for Vec<ToolDecl> {
+    fn measure(&self) -> usize {
+        let tools = self
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
+        tools.sum()
+    }
 }
 
 /// A native tool call in an answer.
@@ -309,9 +337,9 @@ mod tests {
         let request = ChatRequest {
             system: "be brief".into(),
             messages: vec![
-                ChatMessage::user("find x"),
-                ChatMessage::calls("", vec![call.clone()]),
-                ChatMessage::tool_result("c1", "found"),
+                ChatMessage::user("find x").into(),
+                ChatMessage::calls("", vec![call.clone()]).into(),
+                ChatMessage::tool_result("c1", "found").into(),
             ],
             temperature: Some(0.2),
             ..ChatRequest::default()

@@ -8,6 +8,8 @@ pub mod chat;
 pub mod error;
 mod fleet_clock;
 pub mod gate;
+pub(crate) mod json;
+pub mod kept;
 pub mod pacing;
 pub mod pricing;
 pub mod provider;

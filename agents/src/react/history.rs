@@ -272,7 +272,7 @@ pub fn in_brief(action: &Action) -> String {
 fn fingerprint(action: &Action) -> String {
     let mut text = action.name.replace('.', "_");
     text.push(' ');
-    super::record::write_canonical(&action.arguments, &mut text);
+    text.push_str(&super::record::canonical(&action.arguments));
     text
 }
 

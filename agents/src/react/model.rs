@@ -146,7 +146,7 @@ impl ChatClient {
         let mut parameters = json!({
             "temperature": request.temperature,
             "max_tokens": gate.answer_limit().or(request.max_tokens),
-            "tools": asking.toolset.names(),
+            "tools": asking.toolset.names_for_record(),
             "max_steps": asking.limits.max_steps,
             "max_asks": asking.limits.max_asks,
             "stale_after": asking.limits.stale_after,
@@ -197,7 +197,7 @@ impl ChatClient {
         let (answer_text, calls_at) = verbatim(&answer);
         let mut parameters = json!({"temperature": request.temperature, "max_tokens": request.max_tokens});
         let (request_hash, messages) = keep_whole(request, &mut parameters);
-        let system_hash = hex::encode(Sha256::digest(&request.system));
+        let system_hash = hex::encode(Sha256::digest(request.system.as_bytes()));
         Ok(ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),
             template: TemplateRef {

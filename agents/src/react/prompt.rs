@@ -6,10 +6,14 @@ use serde_json::Value;
 
 use super::decide::StepLimits;
 use super::history::History;
-use super::record::{AS_RECORDED, DECLARED, HASHED, RequestHash, declared, stored, stored_system};
+use super::record::{AS_RECORDED, DECLARED, HASHED, RequestHash, is_stored_as, stored, stored_system};
 use super::toolset::{Toolset, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
+use crate::model::kept::Kept;
 use crate::prompts::fence;
+
+/// No tools, as they stand in the record.
+static NONE: Value = Value::Array(Vec::new());
 
 /// Stands for an answer with nothing in it: providers refuse an empty turn.
 pub(super) const EMPTY: &str = "(empty answer)";
@@ -55,8 +59,10 @@ pub struct Conversation {
     settled: usize,
     /// How many messages, the system prompt included, are known to be in the record already.
     recorded: usize,
-    /// The tools as they are declared, until the record holds them.
-    untold: Option<Value>,
+    /// The tools that are declared natively.
+    tools: Option<Toolset>,
+    /// Whether the record does not hold yet how they are declared.
+    untold: bool,
 }
 
 impl Conversation {
@@ -71,25 +77,24 @@ impl Conversation {
     ) -> Self {
         let (style, sampling, limits) = settings;
         let (system, tools) = match style {
-            CallStyle::Native => (brief.system.clone(), toolset.declarations().to_vec()),
-            CallStyle::Text => (format!("{}\n\n{}", brief.system, toolset.in_words()), Vec::new()),
+            CallStyle::Native => (brief.system.clone(), Some(toolset.clone())),
+            CallStyle::Text => (format!("{}\n\n{}", brief.system, toolset.in_words()), None),
         };
+        let mut hash = tools.as_ref().map_or_else(|| RequestHash::begin(&[]), |tools| tools.hash().clone());
+        hash.system(&system);
         let request = ChatRequest {
-            system,
-            tools,
+            system: system.into(),
+            tools: tools.as_ref().map(|tools| tools.declarations().clone()).unwrap_or_default(),
             temperature: sampling.temperature,
             max_tokens: sampling.max_tokens,
             ..ChatRequest::default()
         };
-        let tools = declared(&request);
-        let mut hash = RequestHash::begin(&tools);
-        hash.message(&stored_system(&request.system));
+        let declared = tools.as_ref().map_or(&NONE, Toolset::declared);
+        let untold = last_declared(history) != declared;
         let nonce = nonce.to_owned();
-        let tools = Value::Array(tools);
-        let untold = (last_declared(history) != tools).then_some(tools);
         let mut this =
-            Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0, untold };
-        this.request.messages.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
+            Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0, tools, untold };
+        this.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
         for step in history.steps() {
             this.push_step(step);
         }
@@ -102,7 +107,7 @@ impl Conversation {
     #[must_use]
     pub fn stored(&self) -> Vec<StoredMessage> {
         let system = stored_system(&self.request.system);
-        std::iter::once(system).chain(self.request.messages.iter().map(stored)).collect()
+        std::iter::once(system).chain(self.request.messages.iter().map(|message| stored(message))).collect()
     }
 
     /// The request for the next question.
@@ -114,8 +119,8 @@ impl Conversation {
     /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step.
     pub fn ask_again(&mut self, said: &str, reason: &str) {
         let said = if said.trim().is_empty() { EMPTY } else { said };
-        self.request.messages.push(ChatMessage::assistant(said));
-        self.request.messages.push(ChatMessage::user(reason));
+        self.push(ChatMessage::assistant(said));
+        self.push(ChatMessage::user(reason));
     }
 
     /// Whether nothing has been said in this step yet, so that it may be told of the files.
@@ -126,20 +131,20 @@ impl Conversation {
 
     /// Tells what other tasks shared, where a step begins. It stays with the step.
     pub fn hear(&mut self, told: &[Information]) {
-        self.request.messages.extend(self.in_words(told));
+        self.request.messages.extend(self.in_words(told).map(Kept::from));
     }
 
     /// Tells of the files there are, where a step begins and after all else. It is forgotten with the step.
     pub fn tell_files(&mut self, files: Option<String>) {
         if let Some(files) = files {
-            self.request.messages.push(ChatMessage::user(files));
+            self.push(ChatMessage::user(files));
         }
     }
 
     /// Adds a word from us before the question is asked. It is forgotten with the step.
     pub fn urge(&mut self, word: &str) {
         if self.request.messages.last().is_none_or(|last| last.content != word) {
-            self.request.messages.push(ChatMessage::user(word));
+            self.push(ChatMessage::user(word));
         }
     }
 
@@ -157,16 +162,17 @@ impl Conversation {
     pub fn keep(&mut self, parameters: &mut Value) -> (String, u32, Vec<StoredMessage>) {
         let mut hash = self.hash.clone();
         for message in &self.request.messages[self.hashed..] {
-            hash.message(&stored(message));
+            hash.chat(message);
         }
         parameters[HASHED] = Value::from(AS_RECORDED);
         let hash = hash.hex(parameters);
-        if let Some(tools) = self.untold.take() {
-            parameters[DECLARED] = tools;
+        if std::mem::take(&mut self.untold) {
+            parameters[DECLARED] = self.tools.as_ref().map_or(&NONE, Toolset::declared).clone();
         }
         let same = self.recorded;
         let system = (same == 0).then(|| stored_system(&self.request.system));
-        let messages = self.request.messages.iter().skip(same.saturating_sub(1)).map(stored);
+        let messages =
+            self.request.messages.iter().skip(same.saturating_sub(1)).map(|message| stored(message));
         let messages = system.into_iter().chain(messages).collect();
         self.recorded = self.request.messages.len() + 1;
         (hash, u32::try_from(same).unwrap_or(u32::MAX), messages)
@@ -175,16 +181,22 @@ impl Conversation {
     fn settle(&mut self) {
         self.settled = self.request.messages.len();
         for message in &self.request.messages[self.hashed..] {
-            self.hash.message(&stored(message));
+            self.hash.chat(message);
         }
         self.hashed = self.settled;
     }
 
     /// How many messages at the head, the system prompt first, are these.
     fn same_as(&self, sent: &[StoredMessage]) -> usize {
-        let own = std::iter::once(stored_system(&self.request.system))
-            .chain(self.request.messages.iter().map(stored));
-        own.zip(sent).take_while(|(own, sent)| own == *sent).count()
+        let Some((system, sent)) = sent.split_first() else { return 0 };
+        if *system != stored_system(&self.request.system) {
+            return 0;
+        }
+        1 + self.request.messages.iter().zip(sent).take_while(|(own, sent)| is_stored_as(own, sent)).count()
+    }
+
+    fn push(&mut self, message: ChatMessage) {
+        self.request.messages.push(message.into());
     }
 
     fn push_step(&mut self, step: &Step) {
@@ -200,7 +212,7 @@ impl Conversation {
             }
             CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
         };
-        self.request.messages.extend([choice, result]);
+        self.request.messages.extend([choice.into(), result.into()]);
     }
 
     /// What other tasks shared, as one message of data.
@@ -227,10 +239,10 @@ impl Conversation {
 }
 
 /// The tools that the last call of a history declared, its own or those of the calls before it.
-fn last_declared(history: &History) -> Value {
+fn last_declared(history: &History) -> &Value {
     let calls = history.steps().iter().rev().flat_map(|step| step.calls.iter().rev());
     let told = calls.filter(|call| !call.aside).find_map(|call| call.parameters.get(DECLARED));
-    told.cloned().unwrap_or_else(|| Value::Array(Vec::new()))
+    told.unwrap_or(&NONE)
 }
 
 fn choice_in_words(step: &Step) -> String {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::react::record::{HASHED, hash_of_record};
+use crate::react::record::{HASHED, declared, hash_of_record};
 use crate::testing::{NONCE, leaf, step, toolset};
 
 const LIMITS: StepLimits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
@@ -85,10 +85,10 @@ proptest! {
                 let mut reader = history.clone();
                 reader.push(Step { ..step.clone() }, false);
                 let mut sent = vec![stored_system(&going.request().system)];
-                sent.extend(going.request().messages.iter().map(stored));
+                sent.extend(going.request().messages.iter().map(|message| stored(message)));
                 prop_assert_eq!(reader.sent(), &sent[..]);
                 let hashed = json!({"temperature": 0.2, HASHED: "as recorded"});
-                prop_assert_eq!(hash, hash_of_record(&declared(going.request()), &sent, &hashed));
+                prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
             }
             going.step(&step);
             history.push(step, false);

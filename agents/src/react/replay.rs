@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_shared::flow::{
-    Action, Ending, ModelCall, Observation, Outcome, Product, Report, RolePermission, RolePermissions, Step,
-    TaskOffered, Thought,
+    Action, Ending, ModelCall, Observation, Outcome, Product, Report, RolePermissions, Step, TaskOffered,
+    Thought,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
@@ -25,7 +25,7 @@ use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
 use crate::roles::{RoleRules, Rules, promising, rules_for};
-use crate::tools::{ToolSpec, Uncertain, standard_registry};
+use crate::tools::{ToolSpec, standard_registry};
 
 /// How much of a record was decided again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -236,19 +236,17 @@ impl TaskHistory<'_> {
             call.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
         let has_documents = self.offer.corpus.is_some();
-        let offered = |spec: &ToolSpec| match named.is_empty() {
+        let offered = |spec: &Ability| match named.is_empty() {
             true => rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus.")),
             false => named.iter().any(|named| model_name(named) == model_name(&spec.name)),
         };
-        let mut abilities: Vec<Ability> = known.into_iter().filter(offered).map(Ability::from).collect();
+        let mut abilities: Vec<Ability> = known.into_iter().filter(offered).collect();
         for name in named {
             let is_known = name == Action::SUBMIT
                 || abilities.iter().any(|known| model_name(&known.name) == model_name(name));
             if !is_known {
-                let (description, parameters) = (String::new(), Value::Object(serde_json::Map::new()));
-                let (name, pure, uncertain, permission) =
-                    (name.to_owned(), true, Uncertain::Repeat, RolePermission::Tools);
-                abilities.push(Ability { name, description, parameters, pure, uncertain, permission });
+                let parameters = Value::Object(serde_json::Map::new());
+                abilities.push(Arc::new(ToolSpec::new(name, String::new(), parameters)));
             }
         }
         Toolset::new(abilities, rules.submit_schema(self.offer))

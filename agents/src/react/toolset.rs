@@ -1,42 +1,24 @@
 //! What a model may do in a task: the tools it was given, and `submit`.
 
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use muster_shared::flow::{Action, PlanTask, RolePermission, RolePermissions};
+use muster_shared::flow::{Action, PlanTask, RolePermissions};
 use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::{Map, Value, json};
 
+use super::record::{self, RequestHash};
 use crate::model::chat::ToolDecl;
+use crate::model::kept::Kept;
+use crate::tools::ToolSpec;
 use crate::tools::nested::BLUEPRINT;
-use crate::tools::{ToolSpec, Uncertain};
 
 /// The argument that every declared action gets, so that models which call tools natively (and then often
 /// write no text) think before they act.
 pub const THOUGHT: &str = "thought";
 
 /// One tool as a task sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ability {
-    /// The tool's own name, such as `corpus.search`.
-    pub name: String,
-    /// What it does and when to use it.
-    pub description: String,
-    /// JSON Schema of its arguments.
-    pub parameters: Value,
-    /// Whether a call changes nothing.
-    pub pure: bool,
-    /// What is done about a call of which nobody knows whether it took effect.
-    pub uncertain: Uncertain,
-    /// What a role must be allowed for it.
-    pub permission: RolePermission,
-}
-
-impl From<ToolSpec> for Ability {
-    fn from(spec: ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters, pure, uncertain, permission, .. } = spec;
-        Self { name, description, parameters, pure, uncertain, permission }
-    }
-}
+pub type Ability = Arc<ToolSpec>;
 
 /// Of the tools that a role may use, those that its task names, blueprints if it is done by one, and the ways to a
 /// person. A task that names none of them has all.
@@ -62,15 +44,58 @@ pub fn without(usable: Vec<Ability>, withheld: &[String]) -> Vec<Ability> {
     usable.into_iter().filter(|ability| !is_withheld(ability)).collect()
 }
 
-/// The tools of a task and the schema by which it ends.
-#[derive(Debug, Clone, PartialEq)]
+/// The tools of a task and the schema by which it ends. Cloning is cheap.
+#[derive(Debug, Clone)]
 pub struct Toolset {
-    abilities: Vec<Ability>,
+    table: Arc<ToolTable>,
     /// Those that the role may not use, so that it can be told so.
     closed: Vec<Ability>,
+}
+
+/// What follows from a set of tools alone. Every answer is read against it, every request declares it.
+#[derive(Debug)]
+struct ToolTable {
+    abilities: Vec<Ability>,
     submit: Value,
-    /// Made once: every answer is read against them.
-    declarations: Vec<ToolDecl>,
+    declarations: Kept<Vec<ToolDecl>>,
+    /// The declarations for the record.
+    declared: Value,
+    /// The hash of requests that declare them.
+    hash: RequestHash,
+    /// The names for the record.
+    names: Value,
+}
+
+/// The tables made last, the newest at the end: the tasks of a role have the same tools again and again.
+static KNOWN: Mutex<Vec<Arc<ToolTable>>> = Mutex::new(Vec::new());
+
+/// How many of them are kept. A process has one role, which has some kinds of tasks.
+const MOST_KNOWN: usize = 8;
+
+impl ToolTable {
+    fn new(abilities: Vec<Ability>, submit: Value) -> Self {
+        let declarations = declare(&abilities, &submit);
+        let declared = record::declared(&declarations);
+        let hash = RequestHash::begin(&declared);
+        let names = names(&abilities).map(Value::from).collect();
+        let (declarations, declared) = (declarations.into(), Value::Array(declared));
+        Self { abilities, submit, declarations, declared, hash, names }
+    }
+
+    /// The table of these tools, made now unless it is known.
+    fn of(abilities: Vec<Ability>, submit: Value) -> Arc<Self> {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |table: &Arc<Self>| table.abilities == abilities && table.submit == submit;
+        let table = match known.iter().position(is_it) {
+            Some(at) => known.remove(at),
+            None => Arc::new(Self::new(abilities, submit)),
+        };
+        if known.len() >= MOST_KNOWN {
+            known.remove(0);
+        }
+        known.push(Arc::clone(&table));
+        table
+    }
 }
 
 impl Toolset {
@@ -78,30 +103,36 @@ impl Toolset {
     #[must_use]
     pub fn new(mut abilities: Vec<Ability>, submit: Value) -> Self {
         abilities.sort_by(|one, other| one.name.cmp(&other.name));
-        let declarations = declare(&abilities, &submit);
-        Self { abilities, closed: Vec::new(), submit, declarations }
+        Self { table: ToolTable::of(abilities, submit), closed: Vec::new() }
     }
 
     /// Without what these gates close. It is not offered any more; who chooses it all the same is told why not.
     #[must_use]
     pub fn behind(self, permissions: RolePermissions) -> Self {
-        let (abilities, closed) =
-            self.abilities.into_iter().partition(|ability: &Ability| permissions.is_open(ability.permission));
-        Self { closed, ..Self::new(abilities, self.submit) }
+        let is_open = |ability: &Ability| permissions.is_open(ability.permission);
+        if self.table.abilities.iter().all(is_open) {
+            return Self { closed: Vec::new(), ..self };
+        }
+        let (abilities, closed) = self.table.abilities.iter().cloned().partition(is_open);
+        Self { table: ToolTable::of(abilities, self.table.submit.clone()), closed }
     }
 
     /// The tool of that name, in its own or its model-facing form.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Ability> {
         let wanted = model_name(name.trim());
-        self.abilities.iter().chain(&self.closed).find(|ability| model_name(&ability.name) == wanted)
+        self.table.abilities.iter().chain(&self.closed).find(|ability| is_model_name(&wanted, &ability.name))
     }
 
     /// The names of the tools, and `submit`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let tools = self.abilities.iter().map(|ability| ability.name.clone());
-        tools.chain([Action::SUBMIT.to_owned()]).collect()
+        names(&self.table.abilities).map(str::to_owned).collect()
+    }
+
+    /// The same for the record.
+    pub(super) fn names_for_record(&self) -> &Value {
+        &self.table.names
     }
 
     /// The name most like `name`, if one is near enough to be meant.
@@ -121,14 +152,24 @@ impl Toolset {
 
     /// The schema of the arguments of `submit`.
     #[must_use]
-    pub const fn submit_schema(&self) -> &Value {
-        &self.submit
+    pub fn submit_schema(&self) -> &Value {
+        &self.table.submit
     }
 
     /// The declarations for models that call tools natively. The same bytes for every step of a task.
     #[must_use]
-    pub fn declarations(&self) -> &[ToolDecl] {
-        &self.declarations
+    pub fn declarations(&self) -> &Kept<Vec<ToolDecl>> {
+        &self.table.declarations
+    }
+
+    /// The declarations for the record.
+    pub(super) fn declared(&self) -> &Value {
+        &self.table.declared
+    }
+
+    /// The hash of a request that declares them and has nothing else yet.
+    pub(super) fn hash(&self) -> &RequestHash {
+        &self.table.hash
     }
 
     /// The same in words, for models that answer in text.
@@ -138,7 +179,7 @@ impl Toolset {
             "Answer with one JSON object and nothing else:\n\
              {\"thought\": \"why this action\", \"action\": \"name\", \"arguments\": {…}}\n\nActions:\n",
         );
-        for ability in &self.abilities {
+        for ability in &self.table.abilities {
             let _ = writeln!(
                 text,
                 "- {}: {}\n  arguments: {}",
@@ -149,7 +190,7 @@ impl Toolset {
             text,
             "- {}: ends the task with its result.\n  arguments: {}",
             Action::SUBMIT,
-            self.submit
+            self.table.submit
         );
         text
     }
@@ -159,6 +200,16 @@ impl Toolset {
 #[must_use]
 pub fn model_name(name: &str) -> String {
     name.replace('.', "_")
+}
+
+/// Whether `wanted` is the model-facing form of a tool's name.
+fn is_model_name(wanted: &str, name: &str) -> bool {
+    let same = |(wanted, own): (u8, u8)| wanted == if own == b'.' { b'_' } else { own };
+    wanted.len() == name.len() && wanted.bytes().zip(name.bytes()).all(same)
+}
+
+fn names(abilities: &[Ability]) -> impl Iterator<Item = &str> {
+    abilities.iter().map(|ability| ability.name.as_str()).chain([Action::SUBMIT])
 }
 
 fn declare(abilities: &[Ability], submit: &Value) -> Vec<ToolDecl> {
@@ -210,20 +261,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
-    use muster_shared::flow::BlueprintCall;
+    use muster_shared::flow::{BlueprintCall, RolePermission};
     use muster_shared::ids::Role;
 
     use super::*;
 
     fn ability(name: &str) -> Ability {
-        Ability {
-            name: name.to_owned(),
-            description: "does it".to_owned(),
-            parameters: json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}),
-            pure: true,
-            uncertain: Uncertain::Repeat,
-            permission: RolePermission::Tools,
-        }
+        let parameters =
+            json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+        Arc::new(ToolSpec::new(name, "does it", parameters))
     }
 
     #[test]
@@ -280,6 +326,31 @@ mod tests {
     }
 
     #[test]
+    fn the_same_tools_are_declared_once() {
+        let (one, other) = (toolset(), toolset());
+        assert!(Arc::ptr_eq(&one.table, &other.table));
+        assert!(Arc::ptr_eq(&one.table, &one.clone().behind(RolePermissions::OPEN).table));
+        let fewer = Toolset::new(vec![ability("calculator")], one.submit_schema().clone());
+        assert_eq!(fewer.names(), ["calculator", "submit"]);
+        let else_ended = Toolset::new(vec![ability("corpus.search"), ability("calculator")], json!({}));
+        assert!(!Arc::ptr_eq(&one.table, &else_ended.table));
+        for number in 0..2 * MOST_KNOWN {
+            drop(Toolset::new(vec![ability(&format!("tool.{number}"))], json!({})));
+        }
+        assert!(KNOWN.lock().unwrap().len() <= MOST_KNOWN);
+        assert_eq!(toolset().declarations(), one.declarations());
+    }
+
+    #[test]
+    fn what_is_closed_is_not_declared_and_found_all_the_same() {
+        let closed = ToolSpec { permission: RolePermission::Delegate, ..(*ability("delegate")).clone() };
+        let permissions = RolePermissions { delegate: false, ..RolePermissions::OPEN };
+        let left = Toolset::new(vec![ability("calculator"), Arc::new(closed)], json!({})).behind(permissions);
+        assert_eq!(left.names(), ["calculator", "submit"]);
+        assert!(left.find("delegate").is_some());
+    }
+
+    #[test]
     fn tools_are_found_by_either_name() {
         assert_eq!(toolset().find("corpus_search").unwrap().name, "corpus.search");
         assert_eq!(toolset().find(" corpus.search").unwrap().name, "corpus.search");
@@ -301,7 +372,7 @@ mod tests {
 
     #[test]
     fn every_declaration_asks_for_a_thought_first() {
-        for declared in toolset().declarations() {
+        for declared in toolset().declarations().iter() {
             let properties = declared.parameters["properties"].as_object().unwrap();
             assert!(properties.contains_key(THOUGHT), "{}", declared.name);
             assert_eq!(declared.parameters["required"][0], THOUGHT);

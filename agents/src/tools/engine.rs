@@ -130,7 +130,7 @@ impl ToolEngine {
     }
 
     fn unknown(&self, name: &str) -> Ending {
-        let names: Vec<String> = self.registry.list().into_iter().map(|spec| spec.name).collect();
+        let names: Vec<String> = self.registry.list().iter().map(|spec| spec.name.clone()).collect();
         let nearest =
             self.registry.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
         Ending::refused(format!(

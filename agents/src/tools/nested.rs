@@ -148,7 +148,7 @@ mod tests {
         for tool in nested_tools(Library::default()) {
             registry.register(tool).unwrap();
         }
-        let names: Vec<String> = registry.list().into_iter().map(|spec| spec.name).collect();
+        let names: Vec<String> = registry.list().iter().map(|spec| spec.name.clone()).collect();
         assert_eq!(names, STANDARD);
     }
 }

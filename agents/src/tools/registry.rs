@@ -47,7 +47,7 @@ pub enum RegistryError {
 
 /// A tool as registered: its specification frozen, its schema compiled.
 pub struct Registered {
-    spec: ToolSpec,
+    spec: Arc<ToolSpec>,
     validator: Validator,
     tool: Arc<dyn Tool>,
 }
@@ -111,7 +111,7 @@ impl ToolRegistry {
         if tools.len() >= MAX_TOOLS {
             return Err(RegistryError::Full);
         }
-        tools.insert(key, Arc::new(Registered { spec, validator, tool }));
+        tools.insert(key, Arc::new(Registered { spec: Arc::new(spec), validator, tool }));
         Ok(())
     }
 
@@ -123,12 +123,12 @@ impl ToolRegistry {
 
     /// The specifications of all tools, by name.
     #[must_use]
-    pub fn list(&self) -> Vec<ToolSpec> {
+    pub fn list(&self) -> Vec<Arc<ToolSpec>> {
         self.tools
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .values()
-            .map(|registered| registered.spec.clone())
+            .map(|registered| Arc::clone(&registered.spec))
             .collect()
     }
 

@@ -84,7 +84,7 @@ pub enum Uncertain {
 }
 
 /// The description of a tool, for models and for the engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Namespaced name, such as `corpus.search`.
     pub name: String,

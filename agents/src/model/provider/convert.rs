@@ -11,6 +11,7 @@ use super::CallLimits;
 use crate::model::chat::{
     ChatAnswer, ChatMessage, ChatRequest, ChatRole, FinishReason, TokenUsage, ToolCall, Wasted,
 };
+use crate::model::kept::Kept;
 use crate::model::target::{ModelProvider, ModelTarget};
 
 /// Sent to servers that check no key, since genai wants one.
@@ -61,12 +62,12 @@ pub(super) fn request(request: &ChatRequest, target: &ModelTarget) -> g::ChatReq
         })
         .collect();
     let mut asked = g::ChatRequest::from_messages(messages);
-    asked.system = (!request.system.is_empty()).then(|| request.system.clone());
+    asked.system = (!request.system.is_empty()).then(|| request.system.to_string());
     asked.tools = (!tools.is_empty()).then_some(tools);
     asked
 }
 
-fn convert_message(message: &ChatMessage, all: &[ChatMessage]) -> g::ChatMessage {
+fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>]) -> g::ChatMessage {
     match message.role {
         ChatRole::System => g::ChatMessage::system(message.content.as_str()),
         ChatRole::User => g::ChatMessage::user(message.content.as_str()),

@@ -114,8 +114,8 @@ impl TaskSession<'_> {
         };
         let redacted = |text: &str| resources.redactor.redact(text).into_owned();
         let mut request = ChatRequest {
-            system: redacted(&asked.system),
-            messages: vec![ChatMessage::user(redacted(&asked.text))],
+            system: redacted(&asked.system).into(),
+            messages: vec![ChatMessage::user(redacted(&asked.text)).into()],
             temperature: resources.sampling.temperature,
             max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()
@@ -132,8 +132,8 @@ impl TaskSession<'_> {
                     {
                         let again = ask_again_for_document(&failure, &asked.schema);
                         let said = if call.answer.trim().is_empty() { EMPTY } else { &call.answer };
-                        request.messages.push(ChatMessage::assistant(said));
-                        request.messages.push(ChatMessage::user(again));
+                        request.messages.push(ChatMessage::assistant(said).into());
+                        request.messages.push(ChatMessage::user(again).into());
                     }
                     self.pending.push(call);
                 }

@@ -2,6 +2,7 @@
 
 pub mod bare;
 pub mod bidder;
+pub mod census;
 pub mod chaos;
 pub mod cluster;
 pub mod fleet;

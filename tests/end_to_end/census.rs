@@ -46,7 +46,6 @@ fn a_run_that_nobody_watches_says_and_keeps_no_more_than_it_must() {
         all[all.len() / 2]
     };
     let table = counted.iter().map(Census::table).collect::<Vec<_>>().join("\n");
-    println!("{table}");
     for (what, count, most) in [
         ("messages", middle(Census::of_work), MOST_MESSAGES),
         ("entries", middle(|census| census.record.entries), MOST_ENTRIES),

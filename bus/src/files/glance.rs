@@ -22,6 +22,8 @@ const MOST_RUNS: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct FileLists {
     runs: Mutex<BTreeMap<RunId, Kept>>,
+    /// Held while a list is read for the first time: tasks that begin together read it once.
+    reading: tokio::sync::Mutex<()>,
 }
 
 /// The list of a run, and what listens to its changes.
@@ -43,6 +45,10 @@ impl Drop for Kept {
 impl FileLists {
     /// The list of a run, as far as this process has heard.
     pub(super) async fn glance(&self, core: &Core, run: RunId) -> Result<FileList, BusError> {
+        if let Some(list) = self.kept(core, run) {
+            return Ok(list);
+        }
+        let _reading = self.reading.lock().await;
         if let Some(list) = self.kept(core, run) {
             return Ok(list);
         }

@@ -82,10 +82,12 @@ impl Prepared {
         Ok(Self { inputs, now, basis, after, capacity, specialists, decision, woken })
     }
 
-    /// Whether nothing is lost when this is decided again with what comes next.
+    /// Whether nothing is lost when this is decided again with what comes next. When the alarm rings, nothing came: what was
+    /// put off is written, so that whoever has fallen silent since is seen to have the task.
     pub(super) fn can_wait(&self, most_deferred: usize) -> bool {
+        let rang = self.inputs.contains(&Input::Timer);
         self.decision.is_empty() && !self.names_agents()
-            || self.decision.deferrable && self.inputs.len() <= most_deferred
+            || self.decision.deferrable && self.inputs.len() <= most_deferred && !rang
     }
 
     fn names_agents(&self) -> bool {

@@ -366,6 +366,26 @@ fn what_concerns_nobody_is_put_off_and_decided_with_what_comes_next() {
 }
 
 #[test]
+fn whoever_falls_silent_is_noticed_though_its_start_was_put_off() {
+    let mut bus = Bus::new();
+    let (log, offer) = bus.offered();
+    let started = bus.starts(&offer);
+    let (asked, end) = bus.turn(Some(log), vec![RunMessage::Signal(started)]);
+    assert!(asked.is_empty(), "nothing is written: {asked:?}");
+    let TurnOutcome::GoOn { wake: Some(alarm @ Alarm::Due(_)), .. } = end.outcome else { panic!() };
+
+    bus.now = alarm.at();
+    let (asked, end) = bus.turn(end.log, vec![RunMessage::Wake(Input::Timer)]);
+    assert_eq!(asked, ["append"], "that it has the task is known by then");
+    let TurnOutcome::GoOn { wake: Some(alarm @ Alarm::Due(_)), .. } = end.outcome else { panic!() };
+
+    bus.now = alarm.at();
+    bus.turn(end.log, vec![RunMessage::Wake(Input::Timer)]);
+    let Some(RecordEvent::Decided(last)) = bus.record.last().map(|entry| &entry.event) else { panic!() };
+    assert!(last.inputs.iter().any(|input| matches!(input, Input::Silent { .. })), "{:?}", last.inputs);
+}
+
+#[test]
 fn whoever_takes_a_run_over_asks_for_agents_that_it_does_not_know() {
     let mut bus = Bus::new();
     let (log, offer) = bus.offered();

@@ -47,6 +47,17 @@ pub struct Class {
     pub name: String,
 }
 
+impl Class {
+    /// Whether the server sends it.
+    #[must_use]
+    pub fn is_of_server(&self) -> bool {
+        self.name.ends_with(GIVEN_OUT) || ["_INBOX: ", "$JS.EVENT."].iter().any(|of| self.name.starts_with(of))
+    }
+}
+
+/// How the name of a class ends whose messages a stream gives out.
+const GIVEN_OUT: &str = ", given out";
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
@@ -58,7 +69,7 @@ pub(super) fn class(seen: &Seen<'_>) -> Class {
     // The server gives out what is stored under the subject that it was stored under, with a place to acknowledge it.
     let given_out = seen.reply.is_some_and(|reply| reply.starts_with("$JS.ACK."));
     let name = name(seen);
-    let name = if given_out { format!("{name}, given out") } else { name };
+    let name = if given_out { format!("{name}{GIVEN_OUT}") } else { name };
     Class { cause: cause(seen), name }
 }
 

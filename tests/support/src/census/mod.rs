@@ -55,6 +55,13 @@ impl Census {
         self.messages.iter().filter(|(class, _)| class.cause == Cause::Work).map(|(_, count)| count).sum()
     }
 
+    /// The same without what the server sends: answers, what it gives out, and what it tells of itself.
+    #[must_use]
+    pub fn of_processes(&self) -> u64 {
+        let is_ours = |class: &Class| class.cause == Cause::Work && !class.is_of_server();
+        self.messages.iter().filter(|(class, _)| is_ours(class)).map(|(_, count)| count).sum()
+    }
+
     /// Writes of all streams.
     #[must_use]
     pub fn all_writes(&self) -> u64 {
@@ -77,6 +84,7 @@ impl Census {
         }
         let _ =
             writeln!(text, "{:>6}  messages of the run, {} bytes on the wire", self.of_work(), self.bytes);
+        let _ = writeln!(text, "{:>6}  of them sent by processes of the fleet", self.of_processes());
         let Kept { entries, payload, headers } = self.record;
         let _ =
             writeln!(text, "{entries:>6}  entries in the record: {payload} bytes, and {headers} of headers");

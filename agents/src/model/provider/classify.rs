@@ -1,4 +1,4 @@
-//! From genai's errors to ours: what happened, whether time heals it, and what to do.
+//! From errors of transports, providers and genai to ours: what happened, whether time heals it, and what to do.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,6 +14,29 @@ use crate::model::target::{ModelProvider, ModelTarget};
 /// Sorts an error of genai's.
 pub(super) fn error(error: &genai::Error, target: &ModelTarget) -> ModelError {
     let (kind, message) = sort(error, target);
+    ModelError::new(kind, target.name(), target.redact(&message))
+}
+
+/// Sorts what went wrong on the way.
+pub(super) fn transport(error: &reqwest::Error, target: &ModelTarget) -> ModelError {
+    let (kind, message) = from_reqwest(error, target);
+    ModelError::new(kind, target.name(), target.redact(&message))
+}
+
+/// Sorts a refusal by its HTTP status.
+pub(super) fn status(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &str,
+    target: &ModelTarget,
+) -> ModelError {
+    let (kind, message) = from_status(status, headers, body, target);
+    ModelError::new(kind, target.name(), target.redact(&message))
+}
+
+/// Sorts an error that the provider reports within a stream.
+pub(super) fn reported(body: &Value, target: &ModelTarget) -> ModelError {
+    let (kind, message) = from_error_event(body, target);
     ModelError::new(kind, target.name(), target.redact(&message))
 }
 

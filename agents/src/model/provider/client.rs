@@ -1,8 +1,9 @@
 //! The HTTP client, made when first needed and shared by all targets of a process.
 //!
-//! TLS: reqwest is built without a crypto provider of its own and takes the process's default, which the
-//! binary installs at the start (`ring`); should nobody have done so, it is installed here, because
-//! reqwest would panic. Server certificates are checked against the system's roots.
+//! Its connections are kept and used again, and are HTTP/2 where a server offers that by TLS. reqwest is built without a
+//! crypto provider of its own and takes the process's default, which the binary installs at the start (`ring`); should
+//! nobody have done so, it is installed here, because reqwest would panic. Server certificates are checked against the
+//! system's roots.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,25 +16,40 @@ const KEEP_IDLE: Duration = Duration::from_secs(30);
 /// A handle to the shared client. Cloning is cheap; nothing is built until a call is made.
 #[derive(Clone, Default)]
 pub struct ProviderClient {
-    built: Arc<OnceLock<Result<genai::Client, String>>>,
+    built: Arc<Built>,
+}
+
+#[derive(Default)]
+struct Built {
+    http: OnceLock<Result<reqwest::Client, String>>,
+    /// The client library, for what it is asked by; over the same connections.
+    library: OnceLock<Result<genai::Client, String>>,
 }
 
 impl ProviderClient {
     /// The client, built now if need be.
-    pub(super) fn get(&self) -> Result<&genai::Client, &str> {
-        self.built.get_or_init(build).as_ref().map_err(String::as_str)
+    pub(super) fn http(&self) -> Result<&reqwest::Client, String> {
+        self.built.http.get_or_init(build).as_ref().map_err(Clone::clone)
+    }
+
+    /// The client library, built now if need be.
+    pub(super) fn library(&self) -> Result<&genai::Client, String> {
+        let library = self.built.library.get_or_init(|| {
+            let http = self.http()?.clone();
+            genai::Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
+        });
+        library.as_ref().map_err(Clone::clone)
     }
 }
 
-fn build() -> Result<genai::Client, String> {
+fn build() -> Result<reqwest::Client, String> {
     install_crypto();
-    let http = settings()
+    settings()
         .build()
         // Without any system certificates the client cannot be built at all, although plain http
         // (a model on this machine) needs none. https calls then fail with a certificate error.
         .or_else(|_| settings().tls_certs_only([]).build())
-        .map_err(|error| error.to_string())?;
-    genai::Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
+        .map_err(|error| error.to_string())
 }
 
 fn settings() -> reqwest::ClientBuilder {

@@ -1,5 +1,7 @@
 //! Between our types and genai's.
 
+use std::borrow::Cow;
+
 use genai::adapter::AdapterKind;
 use genai::chat as g;
 use genai::resolver::{AuthData, Endpoint};
@@ -14,8 +16,8 @@ use crate::model::chat::{
 use crate::model::kept::Kept;
 use crate::model::target::{ModelProvider, ModelTarget};
 
-/// Sent to servers that check no key, since genai wants one.
-const NO_KEY: &str = "none";
+/// Sent to servers that check no key: some refuse a request without any.
+pub(super) const NO_KEY: &str = "none";
 
 /// The explicit target genai is called with.
 pub(super) fn service_target(target: &ModelTarget) -> ServiceTarget {
@@ -93,17 +95,19 @@ fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>]) -> g::ChatM
     }
 }
 
+/// The arguments as they go back: providers refuse a history whose arguments are no object.
+pub(super) fn arguments_sent(call: &ToolCall) -> Cow<'_, Value> {
+    match call.arguments.is_object() {
+        true => Cow::Borrowed(&call.arguments),
+        false => Cow::Owned(json!({ "unreadable_arguments": call.raw })),
+    }
+}
+
 fn convert_call(call: &ToolCall) -> g::ToolCall {
-    // Providers refuse a history whose arguments are no object.
-    let arguments = if call.arguments.is_object() {
-        call.arguments.clone()
-    } else {
-        json!({ "unreadable_arguments": call.raw })
-    };
     g::ToolCall {
         call_id: call.id.clone(),
         fn_name: call.name.clone(),
-        fn_arguments: arguments,
+        fn_arguments: arguments_sent(call).into_owned(),
         thought_signatures: (!call.signatures.is_empty()).then(|| call.signatures.clone()),
     }
 }

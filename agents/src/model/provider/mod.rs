@@ -1,12 +1,15 @@
-//! Asking real models, through genai.
+//! Asking real models.
 //!
-//! genai neither retries nor bounds a call: both are done here and in [`super::retry`]. The target is always
-//! explicit (no guessing by model name, no environment), and answers stream unless a server cannot.
+//! What is asked often goes [by our own means](wire): streamed answers by the protocols of OpenAI, Anthropic and Gemini.
+//! genai asks for what is rare: Ollama, servers that cannot stream, names that end in how much a model is to think. It
+//! neither retries nor bounds a call: both are done here and in [`super::retry`]. The target is always explicit (no
+//! guessing by model name, no environment), and answers stream unless a server cannot.
 
 mod classify;
 mod client;
 mod convert;
 mod stream;
+mod wire;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +26,8 @@ use super::chat::{
     ChatAnswer, ChatModel, ChatRequest, Delta, FinishReason, ModelError, ModelErrorKind, ToolCall,
 };
 use super::target::{ModelProvider, ModelTarget};
+use stream::Gathered;
+use wire::{Asked, Door};
 
 settings! {
     /// Time and size limits of one call.
@@ -46,6 +51,8 @@ pub struct Provider {
     target: ModelTarget,
     limits: CallLimits,
     client: ProviderClient,
+    /// Where it is asked by our own means.
+    door: Option<Door>,
     /// Set once the server has shown that it answers whole only.
     unstreamed: AtomicBool,
     /// Set once the server has refused an answer format.
@@ -59,6 +66,7 @@ impl Provider {
     #[must_use]
     pub fn new(target: ModelTarget, limits: CallLimits, client: ProviderClient) -> Option<Self> {
         (target.provider != ModelProvider::Offline).then(|| Self {
+            door: Door::of(&target),
             target,
             limits,
             client,
@@ -110,9 +118,15 @@ impl Provider {
         streamed: bool,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, Failed> {
-        let client = self.client.get().map_err(|why| {
+        let unset = |why: String| {
             self.error(ModelErrorKind::Unreachable, format!("the HTTP client cannot be set up: {why}"))
-        })?;
+        };
+        if let Some(door) = self.door.as_ref().filter(|_| streamed) {
+            let client = self.client.http().map_err(unset)?;
+            let asked = Asked { client, target: &self.target, limits: &self.limits, request, formatted };
+            return taken(door.ask(asked, on_delta).await?);
+        }
+        let client = self.client.library().map_err(unset)?;
         let service = convert::service_target(&self.target);
         let asked = convert::request(request, &self.target);
         let options = convert::options(request, &self.target, &self.limits, formatted);
@@ -137,11 +151,7 @@ impl Provider {
             .exec_chat_stream(service, asked, Some(&options))
             .await
             .map_err(|error| classify::error(&error, &self.target))?;
-        let gathered = stream::gather(response.stream, &watch, &self.target, on_delta).await?;
-        match gathered {
-            stream::Gathered::Answer(answer) => Ok(*answer),
-            stream::Gathered::NotStreaming => Err(Failed::NotStreaming),
-        }
+        taken(stream::gather(response.stream, &watch, &self.target, on_delta).await?)
     }
 
     async fn ask_whole(
@@ -209,6 +219,13 @@ impl ChatModel for Provider {
 
     fn describe(&self) -> String {
         self.target.name()
+    }
+}
+
+fn taken(gathered: Gathered) -> Result<ChatAnswer, Failed> {
+    match gathered {
+        Gathered::Answer(answer) => Ok(*answer),
+        Gathered::NotStreaming => Err(Failed::NotStreaming),
     }
 }
 

@@ -1,21 +1,15 @@
-//! Gathering a streamed answer, and noticing when it is none or only half of one.
+//! Gathering what genai streams, and noticing when it is no answer or only half of one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::StreamExt;
 use genai::chat as g;
 use genai::chat::{ChatFrameSink, ChatStream, ChatStreamEvent, FrameCtx, RawFrameRef};
-use serde_json::Value;
 
+use super::wire::ANSWER_BYTES;
 use super::{classify, convert};
 use crate::model::chat::{ChatAnswer, Delta, ModelError, ModelErrorKind, ToolCall, Wasted};
-use crate::model::target::{ModelProvider, ModelTarget};
-
-/// Most bytes that are gathered of a refusal.
-const MAX_REFUSAL: usize = 2_000;
-
-/// The longest answer, in bytes: no model writes as much, but a server that never ends would fill the memory.
-const ANSWER_BYTES: usize = 4 << 20;
+use crate::model::target::ModelTarget;
 
 /// What came of a stream.
 pub(super) enum Gathered {
@@ -36,10 +30,6 @@ struct FrameSummary {
     /// Blocks that arrived, of which `data` held an event.
     blocks: usize,
     data: usize,
-    /// Why the answer ended.
-    finish: Option<String>,
-    /// What the model said instead of an answer.
-    refusal: String,
     /// Why the provider answered nothing at all.
     blocked: Option<String>,
     model: Option<String>,
@@ -48,11 +38,7 @@ struct FrameSummary {
 impl FrameSummary {
     /// The refusal in it, if it is one.
     fn withheld(&self, target: &ModelTarget) -> Option<ModelError> {
-        let said = match &self.blocked {
-            Some(why) => convert::withheld(why),
-            None if self.refusal.trim().is_empty() => return None,
-            None => self.refusal.clone(),
-        };
+        let said = convert::withheld(self.blocked.as_deref()?);
         Some(ModelError::new(ModelErrorKind::Refused, target.name(), target.redact(&said)))
     }
 }
@@ -71,14 +57,6 @@ impl ChatFrameSink for FrameWatch {
             return;
         }
         seen.data += 1;
-        if let Some(finish) = text_after(frame.data, "\"finish_reason\"") {
-            seen.finish = Some(finish.to_owned());
-        }
-        if has_text(frame.data, "\"refusal\"") && seen.refusal.len() < MAX_REFUSAL {
-            let body: Value = serde_json::from_str(frame.data).unwrap_or_default();
-            let piece = body.pointer("/choices/0/delta/refusal").and_then(Value::as_str);
-            seen.refusal.push_str(piece.unwrap_or_default());
-        }
         if let Some(why) = text_after(frame.data, "\"blockReason\"") {
             seen.blocked = Some(why.to_owned());
         }
@@ -86,11 +64,6 @@ impl ChatFrameSink for FrameWatch {
             seen.model = text_after(frame.data, "\"model\"").map(str::to_owned);
         }
     }
-}
-
-/// Whether `key` is followed by a string that is not empty.
-fn has_text(data: &str, key: &str) -> bool {
-    text_after(data, key).is_some()
 }
 
 /// The plain string that follows `key` in compact or spaced JSON.
@@ -196,27 +169,12 @@ fn conclude(
         if parts.is_empty() && seen.data == 0 && seen.blocks > 0 {
             return Ok(Gathered::NotStreaming);
         }
-        // Some servers never send the closing [DONE]; a finish reason proves the answer whole.
-        let Some(finish) = &seen.finish else {
-            return Err(cut_off());
-        };
-        let reason = Some(g::StopReason::from(finish.clone()));
-        let end = g::StreamEnd { captured_stop_reason: reason, ..g::StreamEnd::default() };
-        return Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))));
+        return Err(cut_off());
     };
-    // These two clients invent an end when the connection closes; a real one carries its reason.
-    let invents_ends = matches!(target.provider, ModelProvider::Gemini | ModelProvider::Ollama);
-    if invents_ends && end.captured_stop_reason.is_none() {
-        if parts.is_empty() && seen.data == 0 && seen.blocks > 0 {
-            return Ok(Gathered::NotStreaming);
-        }
-        return Err(cut_off());
-    }
-    // Anthropic always says why it stopped. Others leave it out at times; whoever reads the answer looks whether it is
-    // whole, and nothing at all is not.
-    let must_say = target.provider == ModelProvider::Anthropic || parts.is_empty();
-    if must_say && end.captured_stop_reason.is_none() {
-        return Err(cut_off());
+    // Some clients invent an end when the connection closes; a real one carries its reason.
+    if end.captured_stop_reason.is_none() {
+        let is_whole = parts.is_empty() && seen.data == 0 && seen.blocks > 0;
+        return if is_whole { Ok(Gathered::NotStreaming) } else { Err(cut_off()) };
     }
     Ok(Gathered::Answer(Box::new(assemble(parts, end, seen, target))))
 }

@@ -1,0 +1,282 @@
+//! Anthropic's messages.
+
+use genai::chat::{JsonSchemaDialect, sanitize_json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::convert::arguments_sent;
+use super::anthropic_limits::most_tokens;
+use super::body::{Body, list, next};
+use super::loose::{Count, Object, Text};
+use super::openai::write_text;
+use super::partial::{Broken, OnDelta, Partial, PartialCall};
+use super::sse::SseEvent;
+use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, TokenUsage, ToolDecl};
+use crate::model::json::write_json;
+use crate::model::kept::WireForm;
+
+/// The version of the protocol.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// The request for a streamed answer.
+pub(super) fn body(request: &ChatRequest, model: &str, formatted: bool) -> Vec<u8> {
+    let mut body = Body::of(request);
+    body.field("model", model);
+    body.field("stream", &true);
+    let late = || request.messages.iter().filter(|message| message.role == ChatRole::System);
+    if late().next().is_some() {
+        let own = Some(request.system.as_str()).filter(|system| !system.is_empty());
+        let texts: Vec<&str> =
+            own.into_iter().chain(late().map(|message| message.content.as_str())).collect();
+        body.field("system", &texts.join("\n\n"));
+    } else if !request.system.is_empty() {
+        body.raw("system", request.system.written(WireForm::Anthropic, write_text));
+    }
+    if !request.tools.is_empty() {
+        body.raw("tools", request.tools.written(WireForm::Anthropic, |tools, into| write_tools(tools, into)));
+    }
+    body.list("messages", |into| write_messages(request, into));
+    if let Some(schema) = request.schema.as_ref().filter(|_| formatted) {
+        let schema = sanitize_json_schema(schema, JsonSchemaDialect::AnthropicStructured);
+        body.field("output_config", &json!({"format": {"type": "json_schema", "schema": schema}}));
+    }
+    body.field_if("temperature", request.temperature);
+    body.field_if("stop_sequences", Some(&request.stop).filter(|stop| !stop.is_empty()));
+    body.field("max_tokens", &request.max_tokens.unwrap_or_else(|| most_tokens(model)));
+    body.finish()
+}
+
+#[derive(Serialize)]
+struct Declared<'a> {
+    name: &'a str,
+    input_schema: &'a Value,
+    description: &'a str,
+}
+
+fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
+    let declared = |tool: &'_ ToolDecl| -> Vec<u8> {
+        let ToolDecl { name, description, parameters } = tool;
+        let mut written = Vec::new();
+        write_json(&Declared { name, input_schema: parameters, description }, &mut written);
+        written
+    };
+    into.push(b'[');
+    list(tools.iter().map(declared), into);
+    into.push(b']');
+}
+
+/// All results of one turn go into one message.
+fn write_messages(request: &ChatRequest, into: &mut Vec<u8>) {
+    let mut results = false;
+    for message in &request.messages {
+        let is_result = message.role == ChatRole::Tool;
+        if results && !is_result {
+            into.extend_from_slice(b"]}");
+        } else if is_result && !results {
+            next(into);
+            into.extend_from_slice(br#"{"role":"user","content":["#);
+        }
+        results = is_result;
+        if message.role != ChatRole::System {
+            next(into);
+            into.extend_from_slice(message.written(WireForm::Anthropic, write_message));
+        }
+    }
+    if results {
+        into.extend_from_slice(b"]}");
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Content<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ToolUse { id: &'a str, name: &'a str, input: &'a Value },
+    ToolResult { content: &'a str, tool_use_id: &'a str },
+}
+
+/// A message; of a result, the part of one.
+fn write_message(message: &ChatMessage, into: &mut Vec<u8>) {
+    let content = message.content.as_str();
+    match message.role {
+        ChatRole::System | ChatRole::User => {
+            write_json(&Message { role: "user", content: Content::Text(content) }, into);
+        }
+        ChatRole::Tool => {
+            let tool_use_id = message.tool_call_id.as_deref().unwrap_or_default();
+            write_json(&Part::ToolResult { content, tool_use_id }, into);
+        }
+        ChatRole::Assistant if message.tool_calls.is_empty() && !content.is_empty() => {
+            write_json(&Message { role: "assistant", content: Content::Text(content) }, into);
+        }
+        ChatRole::Assistant => {
+            let inputs: Vec<_> = message.tool_calls.iter().map(arguments_sent).collect();
+            let text = (!content.is_empty()).then_some(Part::Text { text: content });
+            let calls = message.tool_calls.iter().zip(&inputs);
+            let calls = calls.map(|(call, input)| Part::ToolUse { id: &call.id, name: &call.name, input });
+            let content = Content::Parts(text.into_iter().chain(calls).collect());
+            write_json(&Message { role: "assistant", content }, into);
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Event<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    message: Object<Begun<'a>>,
+    #[serde(borrow)]
+    content_block: Object<Block<'a>>,
+    index: Count,
+    #[serde(borrow)]
+    delta: Object<Piece<'a>>,
+    usage: Object<Usage>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Begun<'a> {
+    #[serde(borrow)]
+    model: Text<'a>,
+    usage: Object<Usage>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(borrow)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Piece<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    thinking: Text<'a>,
+    #[serde(borrow)]
+    partial_json: Text<'a>,
+    #[serde(borrow)]
+    stop_reason: Text<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage {
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_creation_input_tokens: Count,
+    cache_read_input_tokens: Count,
+}
+
+/// Reads the next event.
+pub(super) fn hear(event: &SseEvent<'_>, partial: &mut Partial, on_delta: OnDelta<'_>) -> Result<(), Broken> {
+    if event.name == Some("error") {
+        let body = serde_json::from_str(event.data).unwrap_or_else(|_| Value::from(event.data));
+        return Err(Broken::Reported(body));
+    }
+    let said: Event<'_> = serde_json::from_str(event.data)?;
+    // Where a server does not number its blocks, the one that began last is meant.
+    let block = said.index.0.unwrap_or_else(|| partial.last_key());
+    match event.name.or(said.r#type.get()).unwrap_or_default() {
+        "message_start" => {
+            let begun = said.message.0.unwrap_or_default();
+            partial.name_model(begun.model.said());
+            count(partial, begun.usage.0.as_ref());
+        }
+        "message_delta" => {
+            count(partial, said.usage.0.as_ref());
+            let reason = said.delta.0.as_ref().and_then(|delta| delta.stop_reason.get());
+            partial.finish = reason.map(str::to_owned).or(partial.finish.take());
+        }
+        "content_block_start" => {
+            let begun = said.content_block.0.unwrap_or_default();
+            let key = said.index.0.unwrap_or_else(|| partial.next_key());
+            begin_block(key, &begun, partial, on_delta)?;
+        }
+        "content_block_delta" => {
+            let piece = said.delta.0.unwrap_or_default();
+            partial.think(piece.thinking.get().unwrap_or_default(), &mut *on_delta);
+            partial.say(piece.text.get().unwrap_or_default(), &mut *on_delta);
+            if let Some(arguments) = piece.partial_json.get() {
+                partial.grow_call(block, arguments, on_delta);
+            }
+        }
+        "content_block_stop" => {
+            if let Some(call) = partial.call(block) {
+                call.closed = true;
+            }
+        }
+        "message_stop" => partial.ended = true,
+        "error" => return Err(Broken::Reported(serde_json::from_str(event.data)?)),
+        // Signs of life, and what newer versions of the protocol may add.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn begin_block(
+    key: u64,
+    block: &Block<'_>,
+    partial: &mut Partial,
+    on_delta: OnDelta<'_>,
+) -> Result<(), Broken> {
+    if block.r#type.get() != Some("tool_use") {
+        partial.think(block.thinking.get().unwrap_or_default(), &mut *on_delta);
+        partial.say(block.text.get().unwrap_or_default(), on_delta);
+        return Ok(());
+    }
+    let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
+        return Err(Broken::Garbage(
+            "the answer is garbage: a tool call in it has no id or no name".to_owned(),
+        ));
+    };
+    let (id, name) = (id.to_owned(), name.to_owned());
+    partial.begin_call(PartialCall { key, id, name, ..PartialCall::default() }, on_delta);
+    Ok(())
+}
+
+/// Takes what an event tells of tokens; what is read from a cache is not among `input_tokens`.
+fn count(partial: &mut Partial, said: Option<&Usage>) {
+    let Some(said) = said else { return };
+    let (read, written) =
+        (said.cache_read_input_tokens.0.unwrap_or(0), said.cache_creation_input_tokens.0.unwrap_or(0));
+    let caches = read > 0 || written > 0;
+    if said.input_tokens.0.is_none() && said.output_tokens.0.is_none() && !caches {
+        return;
+    }
+    let usage = partial.usage.get_or_insert(TokenUsage::default());
+    if let Some(input) = said.input_tokens.0 {
+        usage.input = input.saturating_add(read).saturating_add(written);
+    }
+    if let Some(output) = said.output_tokens.0 {
+        usage.output = output;
+    }
+    if caches {
+        usage.cached = read;
+    }
+}

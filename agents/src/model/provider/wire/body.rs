@@ -1,0 +1,79 @@
+//! Writing the body of a request: a JSON object, field by field, straight into bytes.
+
+use serde::Serialize;
+
+use crate::model::chat::ChatRequest;
+use crate::model::json::write_json;
+
+/// A body that is being written.
+pub(super) struct Body {
+    bytes: Vec<u8>,
+}
+
+impl Body {
+    /// An empty one, with room for what the request will take.
+    pub(super) fn of(request: &ChatRequest) -> Self {
+        let texts = usize::try_from(request.bytes()).unwrap_or(0);
+        // Line breaks and quotes are escaped, and every message has its frame.
+        let room = texts + texts / 8 + 64 * (request.messages.len() + request.tools.len()) + 512;
+        let mut bytes = Vec::with_capacity(room);
+        bytes.push(b'{');
+        Self { bytes }
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.bytes.len() > 1 {
+            self.bytes.push(b',');
+        }
+        write_json(name, &mut self.bytes);
+        self.bytes.push(b':');
+    }
+
+    /// A field.
+    pub(super) fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) {
+        self.name(name);
+        write_json(value, &mut self.bytes);
+    }
+
+    /// A field, if there is a value for it.
+    pub(super) fn field_if<T: Serialize>(&mut self, name: &str, value: Option<T>) {
+        if let Some(value) = value {
+            self.field(name, &value);
+        }
+    }
+
+    /// A field that was written before.
+    pub(super) fn raw(&mut self, name: &str, value: &[u8]) {
+        self.name(name);
+        self.bytes.extend_from_slice(value);
+    }
+
+    /// A field with a list, whose items are written by `write`.
+    pub(super) fn list(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        self.name(name);
+        self.bytes.push(b'[');
+        write(&mut self.bytes);
+        self.bytes.push(b']');
+    }
+
+    /// The whole.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.bytes.push(b'}');
+        self.bytes
+    }
+}
+
+/// Writes the comma before the next item of a list, unless it is the first.
+pub(super) fn next(into: &mut Vec<u8>) {
+    if !matches!(into.last(), Some(b'[') | None) {
+        into.push(b',');
+    }
+}
+
+/// Writes items that were written before, each after a comma unless it is the first of its list.
+pub(super) fn list<T: AsRef<[u8]>>(items: impl Iterator<Item = T>, into: &mut Vec<u8>) {
+    for item in items {
+        next(into);
+        into.extend_from_slice(item.as_ref());
+    }
+}

@@ -15,6 +15,7 @@ mod idle;
 mod matching;
 mod print;
 mod runs;
+mod scale;
 mod series;
 mod takeover;
 mod up;
@@ -45,6 +46,10 @@ fn main() -> ExitCode {
         std::env::args().skip(1).partition(|word| word.starts_with('-'));
     if wanted.first().is_some_and(|name| name == "series") {
         return series::measure(&wanted[1..], options.iter().any(|option| option == "--keep"));
+    }
+    if wanted.first().is_some_and(|name| name == "scale") {
+        scale::measure(&wanted[1..]);
+        return ExitCode::SUCCESS;
     }
     let unknown = wanted.iter().find(|name| ALL.iter().all(|(known, _)| known != name));
     if let Some(name) = unknown {

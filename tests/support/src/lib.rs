@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod foreign;
 pub mod growth;
 pub mod model_server;
+pub mod past;
 pub mod process;
 pub mod python;
 pub mod takeover;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_bus::record::Unreadable;
-use muster_bus::{Bus, RecordFilter};
+use muster_bus::{Bus, BusError, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits};
-use muster_shared::ids::{AgentId, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, RunId, TaskId};
 use muster_shared::run::Entry;
 use muster_shared::wire::{Command, Encoding};
 use nix::sys::signal::{Signal, kill};
@@ -126,8 +126,10 @@ enum Left {
 impl<'a> Watch<'a> {
     async fn begin(fleet: &'a Fleet) -> io::Result<Self> {
         let bus = chaos::connect(&fleet.url()).await?;
-        let entries = bus.record().follow(&RecordFilter::Everything, Seq(0)).await;
-        let entries = entries.map_err(|error| io::Error::other(error.to_string()))?;
+        let failed = |error: BusError| io::Error::other(error.to_string());
+        // Whatever was before is of no interest, and may be much.
+        let from = bus.record().last_seq().await.map_err(failed)?;
+        let entries = bus.record().follow(&RecordFilter::Everything, from).await.map_err(failed)?;
         Ok(Self { fleet, bus, entries, hands: Hands::default(), open: BTreeSet::new() })
     }
 

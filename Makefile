@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats test quick check bench simulate chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats test quick check bench figures simulate chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -44,6 +44,10 @@ check: ## Formatting, lints, licences and sources of dependencies
 bench: nats ## The figures, each printed beside its bare counterpart
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
 	$(CARGO) bench --locked --bench figures
+
+figures: nats ## A series of figures in ten minutes, beside the last kept one; KEEP=1 keeps it in benches/history.jsonl
+	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \
+	$(CARGO) bench --locked --bench figures -- series $(if $(KEEP),--keep)
 
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}

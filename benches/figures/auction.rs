@@ -5,10 +5,11 @@ use std::time::Duration;
 use muster_shared::run::event::TaskAwarded;
 use muster_shared::run::{Entry, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
+use muster_support::figures::{Aim, Figure, Measured};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
 
-use crate::print::{Figure, median, ms};
+use crate::print::median;
 use crate::runs::{connect, fleet, run};
 
 /// Auctions that are held, one after the other.
@@ -31,13 +32,9 @@ pub(crate) fn measure() -> Vec<Figure> {
     let whole = median(&mut times);
     let over = whole.saturating_sub(WINDOW);
     vec![
-        Figure::plain("auction: from the call to the award", ms(whole)),
-        Figure::new(
-            "auction: from the call to the award, over its window of 250 ms",
-            ms(over),
-            "<= 5 ms",
-            over <= Duration::from_millis(5),
-        ),
+        Figure::new("auction: from the call to the award", Measured::time(whole)),
+        Figure::new("auction: from the call to the award, over its window of 250 ms", Measured::time(over))
+            .aiming(Aim::AtMost(5.0)),
     ]
 }
 

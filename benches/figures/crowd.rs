@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use muster_support::figures::{Aim, Figure, Measured};
 use muster_support::model_server::ModelServer;
 use muster_support::process::consumption;
 use muster_support::workload::{Speech, script};
 
-use crate::print::{Figure, median, mib, ms};
+use crate::print::median;
 use crate::runs::{connect, fleet, together};
 
 /// Runs at once.
@@ -17,7 +18,6 @@ const RUNS: usize = 1_000;
 const DELAY: Duration = Duration::from_millis(200);
 /// How often the orchestrator's memory is looked at.
 const LOOK: Duration = Duration::from_millis(250);
-const MOST_MEMORY: u64 = 500 * 1024 * 1024;
 
 pub(crate) fn measure() -> Vec<Figure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -42,20 +42,11 @@ pub(crate) fn measure() -> Vec<Figure> {
     });
     let middle = median(&mut times);
     let slowest = times.iter().max().copied().unwrap_or_default();
-    let spread = slowest.as_secs_f64() / middle.as_secs_f64();
     vec![
-        Figure::new(
-            "1,000 runs at once: the orchestrator's memory, at most",
-            mib(most),
-            "<= 500 MiB",
-            most <= MOST_MEMORY,
-        ),
-        Figure::new(
-            "1,000 runs at once: the slowest, by the median",
-            format!("{spread:.2}"),
-            "<= 2",
-            spread <= 2.0,
-        )
-        .against(format!("median ({})", ms(middle)), spread),
+        Figure::new("1,000 runs at once: the orchestrator's memory, at most", Measured::memory(most))
+            .aiming(Aim::AtMost(500.0)),
+        Figure::new("1,000 runs at once: the slowest", Measured::time(slowest))
+            .against("median", Measured::time(middle))
+            .aiming(Aim::TimesBare(2.0)),
     ]
 }

@@ -15,9 +15,10 @@ use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 use muster_support::bare::broker;
+use muster_support::figures::{Aim, Figure, Measured};
 use uuid::Uuid;
 
-use crate::print::{Figure, median, ms, ratio};
+use crate::print::median;
 
 const ROUNDS: usize = 400;
 /// Rounds before any count.
@@ -27,18 +28,19 @@ pub(crate) fn measure() -> Vec<Figure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let measured = |sync_always: bool, name: &str| {
         let (rounds, bare) = runtime.block_on(with_server(sync_always));
+        let part =
+            |what: &str, time: Duration| Figure::new(format!("  {what}, {name}"), Measured::time(time));
         let phase = |of: fn(&Round) -> Duration| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
-        let ours = phase(Round::whole);
-        let times = ratio(ours, bare);
         let whole = format!("durable delegation without a model call, {name}");
         vec![
-            Figure::new(&whole, ms(ours), "<= 2 x bare", times <= 2.0)
-                .against(format!("bare JetStream task round trip ({})", ms(bare)), times),
-            Figure::plain("  of which: decision and offer written", ms(phase(|round| round.offered))),
-            Figure::plain("  then: the agent has the task", ms(phase(|round| round.taken))),
-            Figure::plain("  then: started written", ms(phase(|round| round.started))),
-            Figure::plain("  then: outcome written", ms(phase(|round| round.ended))),
-            Figure::plain("  then: acknowledged, heard by the orchestrator", ms(phase(|round| round.heard))),
+            Figure::new(whole, Measured::time(phase(Round::whole)))
+                .against("bare JetStream task round trip", Measured::time(bare))
+                .aiming(Aim::TimesBare(1.5)),
+            part("of which: decision and offer written", phase(|round| round.offered)),
+            part("then: the agent has the task", phase(|round| round.taken)),
+            part("then: started written", phase(|round| round.started)),
+            part("then: outcome written", phase(|round| round.ended)),
+            part("then: acknowledged, heard by the orchestrator", phase(|round| round.heard)),
         ]
     };
     [measured(true, "sync always"), measured(false, "default sync")].concat()

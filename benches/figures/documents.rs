@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use muster_support::figures::{Aim, Figure, Measured};
 use muster_support::fleet::Folder;
 
-use crate::print::{Figure, ms, ratio};
+use crate::print::median;
 use crate::runs;
 
 const FILES: usize = 5_000;
@@ -16,19 +17,18 @@ pub(crate) fn measure() -> Vec<Figure> {
     for number in 0..FILES {
         folder.write(&format!("docs/{:02}/{number:04}.md", number % 50), text(number)).unwrap();
     }
-    let bare = read_all(&folder);
+    // The first look brings the files into memory.
+    read_all(&folder);
+    let mut bare: Vec<Duration> = (0..5).map(|_| read_all(&folder)).collect();
+    let bare = median(&mut bare);
     let first = ask(&folder);
     let second = ask(&folder);
     vec![
-        Figure::new(
-            "a goal over 5,000 files, 100 MB, first time (indexed)",
-            ms(first),
-            "<= 30 s",
-            first < Duration::from_secs(30),
-        )
-        .against(format!("reading the files ({})", ms(bare)), ratio(first, bare)),
-        Figure::plain("the same again (index and documents are there)", ms(second))
-            .against(format!("reading the files ({})", ms(bare)), ratio(second, bare)),
+        Figure::new("a goal over 5,000 files, 100 MB, first time (indexed)", Measured::time(first))
+            .against("reading the files", Measured::time(bare))
+            .aiming(Aim::AtMost(30_000.0)),
+        Figure::new("the same again (index and documents are there)", Measured::time(second))
+            .against("reading the files", Measured::time(bare)),
     ]
 }
 

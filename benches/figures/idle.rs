@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use muster_support::figures::{Aim, Figure, Measured};
 use muster_support::process::consumption;
 
-use crate::print::{Figure, mib};
 use crate::runs;
 
 /// How long the fleet is left alone.
@@ -19,16 +19,20 @@ pub(crate) fn measure() -> Vec<Figure> {
     let (before, server_before) = (consumption(&worker), consumption(&server));
     std::thread::sleep(WATCH);
     let (after, server_after) = (consumption(&worker), consumption(&server));
-    let share =
-        |before: Duration, after: Duration| (after - before).as_secs_f64() / WATCH.as_secs_f64() * 100.0;
-    let (busy, server_busy) = (share(before.cpu, after.cpu), share(server_before.cpu, server_after.cpu));
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
-    let times = after.rss as f64 / server_after.rss as f64;
+    let share = |before: Duration, after: Duration| {
+        Measured::percent((after - before).as_secs_f64() / WATCH.as_secs_f64() * 100.0)
+    };
+    let server_memory = Measured::memory(server_after.rss);
     vec![
-        Figure::new("idle agent, resident", mib(after.rss), "<= 12 MiB", after.rss <= 12 * 1024 * 1024)
-            .against(format!("nats-server idle ({})", mib(server_after.rss)), times),
-        Figure::plain("idle agent, its own share of memory (PSS)", mib(after.pss)),
-        Figure::new("idle agent, CPU", format!("{busy:.3} %"), "<= 0.1 %", busy <= 0.1)
-            .against(format!("nats-server with this fleet idle ({server_busy:.3} %)"), busy / server_busy),
+        Figure::new("idle agent, resident", Measured::memory(after.rss))
+            .against("nats-server idle", server_memory)
+            .aiming(Aim::AtMost(12.0)),
+        Figure::new("idle agent, its own share of memory (PSS)", Measured::memory(after.pss))
+            .against("nats-server idle", server_memory)
+            .aiming(Aim::AtMost(3.0)),
+        Figure::new("idle agent, CPU", share(before.cpu, after.cpu))
+            .against("nats-server with this fleet idle", share(server_before.cpu, server_after.cpu))
+            .aiming(Aim::AtMost(0.1))
+            .shown_only(),
     ]
 }

@@ -1,10 +1,13 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
-//! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching,
-//! auction, crowd, workload, documents.
+//! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
+//! documents, takeover, census, scale. Without a name all but the last. `-- series` measures those of `make figures`
+//! and compares them with the kept ones; `--keep` keeps them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::panic)]
 
 mod auction;
+mod bare;
+mod census;
 mod crowd;
 mod delegation;
 mod documents;
@@ -12,15 +15,20 @@ mod idle;
 mod matching;
 mod print;
 mod runs;
+mod scale;
+mod series;
+mod takeover;
 mod up;
 mod workload;
 
-use print::Figure;
+use std::process::ExitCode;
+
+use muster_support::figures::Figure;
 
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 8] = [
+const ALL: [Measurement; 10] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
@@ -29,10 +37,20 @@ const ALL: [Measurement; 8] = [
     ("crowd", crowd::measure),
     ("workload", workload::measure),
     ("documents", documents::measure),
+    ("takeover", takeover::measure),
+    ("census", census::measure),
 ];
 
-fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+fn main() -> ExitCode {
+    let (options, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with('-'));
+    if wanted.first().is_some_and(|name| name == "series") {
+        return series::measure(&wanted[1..], options.iter().any(|option| option == "--keep"));
+    }
+    if wanted.first().is_some_and(|name| name == "scale") {
+        scale::measure(&wanted[1..]);
+        return ExitCode::SUCCESS;
+    }
     let unknown = wanted.iter().find(|name| ALL.iter().all(|(known, _)| known != name));
     if let Some(name) = unknown {
         let known: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
@@ -41,9 +59,8 @@ fn main() {
     print::head();
     for (name, measure) in ALL {
         if wanted.is_empty() || wanted.iter().any(|one| one == name) {
-            for figure in measure() {
-                figure.print();
-            }
+            measure().iter().for_each(print::figure);
         }
     }
+    ExitCode::SUCCESS
 }

@@ -7,9 +7,10 @@ use muster_orchestrator::decide::Wanted;
 use muster_orchestrator::matching::{Candidate, Roster};
 use muster_shared::ids::{AgentId, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::track_record::Tally;
+use muster_support::figures::{Aim, Figure, Measured};
 use uuid::Uuid;
 
-use crate::print::{Figure, median, ms};
+use crate::print::median;
 
 const AGENTS: u32 = 10_000;
 const TASKS: u16 = 10_000;
@@ -45,7 +46,7 @@ pub(crate) fn measure() -> Vec<Figure> {
     }
     let time = median(&mut times);
     let what = format!("{TASKS} tasks to {AGENTS} agents by what they need ({named} named)");
-    vec![Figure::new(&what, ms(time), "<= 50 ms", time.as_millis() <= 50)]
+    vec![Figure::new(what, Measured::time(time)).aiming(Aim::AtMost(50.0))]
 }
 
 fn capability(n: u32) -> String {

@@ -85,7 +85,9 @@ pub fn measure(program: &str, nats: Option<&str>, steps: usize, looked_at: usize
         .ok_or_else(|| io::Error::other(format!("the task did not take {} steps", 2 * looked_at)))
 }
 
-fn answer(request: &CapturedRequest, steps: usize) -> Reply {
+/// The model's answer to one request, where one task takes so many steps.
+#[must_use]
+pub fn answer(request: &CapturedRequest, steps: usize) -> Reply {
     let submit = |arguments| Reply::call("submit", &arguments);
     let system = request.system();
     if system.contains("You are the planner") {

@@ -30,9 +30,19 @@ pub fn script(delay: Duration, speech: Speech) -> Script {
     Script::answering(move |request| answer(request, speech)).with_delay(delay).keeping(0)
 }
 
+/// The model of a smaller run: so many tasks in place of eight.
+#[must_use]
+pub fn of_leaves(leaves: usize) -> Script {
+    Script::answering(move |request| answer_of(request, Speech::Native, leaves)).keeping(0)
+}
+
 /// The answer of W's model to one request.
 #[must_use]
 pub fn answer(request: &CapturedRequest, speech: Speech) -> Reply {
+    answer_of(request, speech, LEAVES)
+}
+
+fn answer_of(request: &CapturedRequest, speech: Speech, leaves: usize) -> Reply {
     let act = |name: &str, arguments: &Value| match speech {
         Speech::Native => Reply::call(name, arguments),
         Speech::PlainText => Reply::json(&json!({ "action": name, "arguments": arguments })),
@@ -41,7 +51,7 @@ pub fn answer(request: &CapturedRequest, speech: Speech) -> Reply {
     let submit = |arguments: Value| act("submit", &arguments);
     if system.contains("You are the planner") {
         submit(
-            json!({ "thought": "Eight sums that do not need each other.", "goal": "Add up.", "tasks": tasks() }),
+            json!({ "thought": "Eight sums that do not need each other.", "goal": "Add up.", "tasks": tasks(leaves) }),
         )
     } else if system.contains("You are the reflector") {
         submit(json!({ "thought": "It went as planned.", "summary": "Three sums, one result." }))
@@ -76,7 +86,7 @@ fn leaf(request: &CapturedRequest, act: &dyn Fn(&str, &Value) -> Reply) -> Reply
     act("submit", &arguments)
 }
 
-fn tasks() -> Vec<Value> {
+fn tasks(leaves: usize) -> Vec<Value> {
     let task = |n: usize| {
         json!({
             "name": format!("sum number {n} of the list"),
@@ -84,5 +94,5 @@ fn tasks() -> Vec<Value> {
             "role": "worker",
         })
     };
-    (1..=LEAVES).map(task).collect()
+    (1..=leaves).map(task).collect()
 }

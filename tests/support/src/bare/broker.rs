@@ -53,6 +53,33 @@ pub async fn durable_publishes(url: &str, rounds: usize) -> Result<Vec<Duration>
     Ok(taken)
 }
 
+/// How many writes so many writers at once make in a time, each of them one after the other and with acknowledgement.
+///
+/// # Errors
+/// When the broker refuses anything.
+pub async fn writes_of_many(
+    url: &str,
+    writers: usize,
+    bytes: usize,
+    time: Duration,
+) -> Result<usize, BrokerError> {
+    let context = jetstream::new(async_nats::connect(url).await?);
+    create(&context, "BARE_WRITES", "bare.write.>", stream::RetentionPolicy::Limits).await?;
+    let until = Instant::now() + time;
+    let write = async |writer: usize| {
+        let mut written = 0;
+        while Instant::now() < until {
+            let answer = context.publish(format!("bare.write.{writer}"), vec![b'x'; bytes].into()).await?;
+            answer.await?;
+            written += 1;
+        }
+        Ok::<usize, BrokerError>(written)
+    };
+    let written = futures::future::try_join_all((0..writers).map(write)).await?;
+    context.delete_stream("BARE_WRITES").await?;
+    Ok(written.into_iter().sum())
+}
+
 async fn create(
     context: &jetstream::Context,
     name: &str,

@@ -333,7 +333,7 @@ fn calls_of(event: &AgentEvent) -> &[ModelCall] {
     step.map(|step| step.calls.as_slice()).unwrap_or_default()
 }
 
-pub(super) fn millis(at: SystemTime) -> u64 {
+pub(crate) fn millis(at: SystemTime) -> u64 {
     let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -13,9 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 pub use evidence::ChaosResult;
+pub(crate) use evidence::millis;
 pub use recovery::{Spread, Spreads};
 pub use shape::Shape;
 pub use torment::{Faults, Targets};
+pub(crate) use traffic::connect;
 
 use crate::cluster::{Cluster, SYSTEM_PASSWORD, SYSTEM_USER};
 use crate::fleet::{Fleet, Folder};
@@ -179,7 +181,7 @@ impl Ordeal {
 }
 
 /// Random kills are no sign of poison, and a supervisor that loses patience would end the ordeal.
-const SETTINGS: &[&str] = &[
+pub(crate) const SETTINGS: &[&str] = &[
     "agent.model=openai/scripted",
     "limits.max_deaths=0",
     "limits.max_generations=10",

@@ -75,7 +75,7 @@ impl Traffic {
     }
 }
 
-pub(super) async fn connect(url: &str) -> io::Result<Bus> {
+pub(crate) async fn connect(url: &str) -> io::Result<Bus> {
     let other = |error: String| io::Error::other(error);
     let who: AgentId = "ordeal".parse().map_err(|_| other("a bad name".to_owned()))?;
     let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };

@@ -51,7 +51,8 @@ impl Class {
     /// Whether the server sends it.
     #[must_use]
     pub fn is_of_server(&self) -> bool {
-        self.name.ends_with(GIVEN_OUT) || ["_INBOX: ", "$JS.EVENT."].iter().any(|of| self.name.starts_with(of))
+        self.name.ends_with(GIVEN_OUT)
+            || ["_INBOX: ", "$JS.EVENT."].iter().any(|of| self.name.starts_with(of))
     }
 }
 

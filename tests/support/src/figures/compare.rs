@@ -114,6 +114,8 @@ pub fn better(one: Figure, other: Figure) -> Figure {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use std::collections::BTreeMap;
     use std::time::Duration;
 

@@ -219,6 +219,8 @@ fn ratio(number: f64, bare: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

@@ -127,6 +127,8 @@ pub fn append(path: &Path, series: &Series) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

@@ -78,6 +78,8 @@ impl Hands {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use muster_shared::ids::{Attempt, Generation, Role, Seq};
     use muster_shared::run::{AgentKey, Started};
     use muster_shared::time::Millis;

@@ -3,7 +3,7 @@
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
 //! documents, takeover, census, scale. Without a name all but the last. `-- series` measures those of `make figures`
 //! and compares them with the kept ones; `--keep` keeps them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, clippy::panic)]
 
 mod auction;
 mod bare;

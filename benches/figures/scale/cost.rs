@@ -12,8 +12,10 @@ use super::table::ms;
 use crate::print::median;
 use crate::runs::{connect, run_with};
 
-/// Runs before any count.
+/// Runs before any count, at least.
 const WARM_UP: usize = 3;
+/// Agents that a run makes warm: a first task costs an agent more than later ones.
+const WARMED: usize = 4;
 /// Runs that are measured, one after the other.
 const ROUNDS: u32 = 10;
 
@@ -52,7 +54,7 @@ pub(crate) async fn of_run(fleet: &Fleet, goal: &str, limits: &RunLimits) -> Cos
     let server = |name: &str| name == "nats-server";
     let orchestrator = |name: &str| name.starts_with("orchestrator");
     let agent = |name: &str| name != "nats-server" && !name.starts_with("orchestrator");
-    for _ in 0..WARM_UP {
+    for _ in 0..WARM_UP.max(processes.len() / WARMED) {
         run_with(&bus, goal, limits.clone()).await;
     }
     let before = (used(server), used(orchestrator), used(agent));

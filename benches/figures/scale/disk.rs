@@ -14,7 +14,7 @@ const WRITERS: [usize; 3] = [1, 16, 256];
 /// How long each of them is measured.
 const WATCH: Duration = Duration::from_secs(3);
 
-pub(crate) fn measure() {
+pub(crate) fn measure(_: &[usize]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let headings = ["sync", "bytes", "writers", "writes/s", "MB/s", "server CPU of a write"];
     let table = Table::begin("writes with acknowledgement to one stream", &headings);

@@ -1,6 +1,7 @@
 //! What grows as the work grows: agents, old runs, steps, runs at once. Each is a table with one line for each size.
 //!
-//! `cargo bench --bench figures -- scale [idle|past|agents|steps|together]`. It takes about half an hour.
+//! `cargo bench --bench figures -- scale [disk|steps|agents|together|idle|past] [SIZE…]`: tables by name, or all, with
+//! the usual sizes or those given. All together take about half an hour.
 
 mod agents;
 mod cost;
@@ -12,7 +13,7 @@ mod table;
 mod together;
 
 /// The tables by name.
-const ALL: [(&str, fn()); 6] = [
+const ALL: [(&str, fn(&[usize])); 6] = [
     ("disk", disk::measure),
     ("steps", steps::measure),
     ("agents", agents::measure),
@@ -23,9 +24,16 @@ const ALL: [(&str, fn()); 6] = [
 
 /// Prints the tables that are named, or all.
 pub(crate) fn measure(only: &[String]) {
+    let sizes: Vec<usize> = only.iter().filter_map(|word| word.parse().ok()).collect();
+    let names: Vec<&String> = only.iter().filter(|word| word.parse::<usize>().is_err()).collect();
     for (name, measure) in ALL {
-        if only.is_empty() || only.iter().any(|one| one == name) {
-            measure();
+        if names.is_empty() || names.iter().any(|one| *one == name) {
+            measure(&sizes);
         }
     }
+}
+
+/// The sizes that are wanted, or the usual ones.
+fn sizes(wanted: &[usize], usual: &[usize]) -> Vec<usize> {
+    if wanted.is_empty() { usual.to_vec() } else { wanted.to_vec() }
 }

@@ -18,6 +18,7 @@ use muster_support::workload::{Speech, script};
 use tokio::runtime::Runtime;
 
 use super::cost::of_w;
+use super::sizes;
 use super::table::{Table, mib, ms};
 use crate::print::median;
 use crate::runs;
@@ -29,7 +30,7 @@ const ROUNDS: usize = 5;
 /// Orchestrators killed.
 const KILLS: usize = 5;
 
-pub(crate) fn measure() {
+pub(crate) fn measure(wanted: &[usize]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let model = ModelServer::start(script(Duration::ZERO, Speech::Native)).unwrap();
     let entries = finished(&runtime);
@@ -53,7 +54,7 @@ pub(crate) fn measure() {
     ];
     let title = format!("beside old runs of {} entries each, default sync", entries.len());
     let table = Table::begin(&title, &headings);
-    for past in PAST {
+    for past in sizes(wanted, &PAST) {
         let folder = with_past(&runtime, &entries, past);
         let disk = disk(&folder);
         let began = Instant::now();
@@ -118,6 +119,7 @@ fn finished(runtime: &Runtime) -> Vec<Entry> {
 fn with_past(runtime: &Runtime, entries: &[Entry], past: usize) -> Folder {
     let folder = runs::folder();
     if past > 0 {
+        let began = Instant::now();
         let store_dir = folder.path().join(".muster/nats");
         runtime.block_on(async {
             let settings = ServerSettings { store_dir, sync_always: false, ..ServerSettings::default() };
@@ -129,6 +131,7 @@ fn with_past(runtime: &Runtime, entries: &[Entry], past: usize) -> Folder {
             multiply(&bus, &server.url(), entries, past).await.unwrap();
             server.stop().await.unwrap();
         });
+        eprintln!("{past} runs written in {} s", began.elapsed().as_secs());
     }
     folder
 }

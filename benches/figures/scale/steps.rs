@@ -7,17 +7,18 @@ use muster_support::growth;
 use muster_support::model_server::{ModelServer, Script};
 
 use super::cost::{HEADINGS, of_run};
+use super::sizes;
 use super::table::{Table, ms};
 use crate::runs;
 
 /// Steps of the task.
 const STEPS: [usize; 3] = [3, 30, 300];
 
-pub(crate) fn measure() {
+pub(crate) fn measure(wanted: &[usize]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let headings = [&["steps"][..], &HEADINGS, &["CPU of a step", "bytes of a step"]].concat();
     let table = Table::begin("one run of one task as its steps grow in number", &headings);
-    for steps in STEPS {
+    for steps in sizes(wanted, &STEPS) {
         let model =
             ModelServer::start(Script::answering(move |request| growth::answer(request, steps)).keeping(0));
         let model = model.unwrap();

@@ -10,6 +10,7 @@ use muster_support::model_server::ModelServer;
 use muster_support::process::consumption;
 use muster_support::workload::{Speech, script};
 
+use super::sizes;
 use super::table::{Table, mib, ms};
 use crate::print::median;
 use crate::runs::{connect, fleet, together};
@@ -19,7 +20,7 @@ const RUNS: usize = 1_000;
 /// How long the model takes for each answer.
 const DELAY: Duration = Duration::from_millis(200);
 
-pub(crate) fn measure() {
+pub(crate) fn measure(wanted: &[usize]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let model = ModelServer::start(script(DELAY, Speech::Native)).unwrap();
     let headings = [
@@ -34,7 +35,7 @@ pub(crate) fn measure() {
         "runs of each",
     ];
     let table = Table::begin("1,000 runs of W at once, 200 ms a call, default sync", &headings);
-    for orchestrators in [1, 4] {
+    for orchestrators in sizes(wanted, &[1, 4]) {
         let scale = format!("orchestrator={orchestrators}");
         let mut settings = vec!["--scale", &scale, "--set", "server.sync_always=false"];
         settings.extend(["--set", "orchestrator.max_runs=1000", "--set", "orchestrator.max_waiting=2000"]);

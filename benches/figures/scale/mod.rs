@@ -12,8 +12,11 @@ mod steps;
 mod table;
 mod together;
 
+/// A measurement by name, which takes the sizes that it is made for.
+type Part = (&'static str, fn(&[usize]));
+
 /// The tables by name.
-const ALL: [(&str, fn(&[usize])); 6] = [
+const ALL: [Part; 6] = [
     ("disk", disk::measure),
     ("steps", steps::measure),
     ("agents", agents::measure),

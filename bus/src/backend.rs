@@ -226,6 +226,9 @@ pub(crate) trait Backend: Send + Sync + 'static {
     async fn join(&self, queue: &QueueSpec) -> Result<Arc<dyn Pull>, BusError>;
     /// Says something about a delivery; with `confirm`, waits until the broker took note.
     async fn ack(&self, subject: &str, ack: Ack, confirm: bool) -> Result<(), BusError>;
+    /// Has a queue give out the newest message of a subject once more, if it was given out and nobody acknowledged it.
+    /// Says whether it was given out.
+    async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError>;
     /// All queues of a stream.
     async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError>;
     /// Deliveries in hand, per queue of a stream.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{AgentId, Queue, Seq};
+use muster_shared::ids::{AgentId, Queue, RunId, Seq, TaskId};
 use muster_shared::run::Decided;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Command, Encoding, Envelope, TraceContext};
@@ -96,6 +96,15 @@ impl Tasks {
         Ok(waiting)
     }
 
+    /// Tasks of a queue that were given out and are not done.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn in_hand(&self, queue: &Queue) -> Result<u64, BusError> {
+        let in_hand = self.core.backend.in_hand(TASKS).await?;
+        Ok(in_hand.get(&queue.to_string()).copied().unwrap_or(0))
+    }
+
     /// Hands a task of a dead agent to the next one, by the subject its `started` carries. Doing it again is
     /// harmless.
     ///
@@ -104,6 +113,22 @@ impl Tasks {
     pub async fn hand_on(&self, ack_subject: &str) -> Result<(), BusError> {
         check_ack(ack_subject)?;
         self.core.backend.ack(ack_subject, Ack::Nak(Duration::ZERO), false).await
+    }
+
+    /// Hands a task to the next agent that one may have taken that died before it could say so. Says whether anybody had
+    /// taken it: one that still waits in its queue stays where it is. Should it be in good hands, the record's fence
+    /// lets one of both through.
+    ///
+    /// # Errors
+    /// When the queue is not there, or the bus fails.
+    pub async fn hand_on_unstarted(
+        &self,
+        queue: &Queue,
+        run: RunId,
+        task: &TaskId,
+    ) -> Result<bool, BusError> {
+        let subject = Subject::Task(queue.clone(), run, task.clone()).to_string();
+        self.core.backend.give_out_again(&self.spec(queue), &subject).await
     }
 
     /// Takes a task out of its queue undone, whoever has it, by the subject its `started` carries.

@@ -49,9 +49,9 @@ pub(crate) enum Bench {
     },
     /// Measure the recovery time after killing an agent, an orchestrator and the server.
     Recovery {
-        /// Number of concurrent runs for each of the three.
-        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        runs: u32,
+        /// Number of processes to kill of each of the three kinds.
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        kills: u32,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -38,20 +38,26 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
             Ok(if verdict.is_good() { Exit::Completed } else { Exit::Failed })
         }
         Bench::Steps { steps, json } => many_steps(app, steps, json).await,
-        Bench::Recovery { runs, json } => recovery(app, runs, json).await,
+        Bench::Recovery { kills, json } => recovery(app, kills, json).await,
     }
 }
 
-async fn recovery(app: &App, runs: u32, json: bool) -> Result<Exit, Failure> {
+async fn recovery(app: &App, kills: u32, json: bool) -> Result<Exit, Failure> {
     let mut rows: Vec<(&str, Spread, ChaosResult)> = Vec::new();
     for (what, targets) in [
         ("kill -9 of an agent, until its task runs elsewhere", Targets::Agents),
         ("kill -9 of an orchestrator, until its runs are decided upon again", Targets::Orchestrators),
         ("kill -9 of nats-server, until the next entry of the record", Targets::Server),
     ] {
-        let verdict = undergo(ordeal(app, runs, 8, 1, targets)?).await?;
+        let kills = usize::try_from(kills).unwrap_or(usize::MAX);
+        let verdict = undergo(Ordeal { kills, ..ordeal(app, 1, 8, 1, targets)? }).await?;
         let spread = match targets {
-            Targets::All | Targets::Agents => verdict.recovery.agent,
+            Targets::All | Targets::Agents => {
+                rows.push((what, verdict.recovery.agent, verdict.clone()));
+                let offers = "the same, until what was offered and not started then runs";
+                rows.push((offers, verdict.recovery.offer, verdict));
+                continue;
+            }
             Targets::Orchestrators => verdict.recovery.orchestrator,
             Targets::Server => verdict.recovery.server,
         };
@@ -108,6 +114,7 @@ fn ordeal(app: &App, runs: u32, at_once: u32, seed: u64, targets: Targets) -> Re
         servers: Servers::One,
         targets,
         runs: usize::try_from(runs).unwrap_or(usize::MAX),
+        kills: 0,
         shapes: 1,
         first: 0,
         keep: false,
@@ -128,9 +135,12 @@ async fn undergo(ordeal: Ordeal) -> Result<ChaosResult, Failure> {
             stop.store(true, Ordering::Relaxed);
         }
     });
-    let runs = ordeal.runs;
+    let (runs, kills) = (ordeal.runs, ordeal.kills);
     let tell = move |Progress { ended, faults }| {
-        output::note(&format!("{ended} of {runs} runs ended, {faults} processes killed or frozen"));
+        output::note(&match kills {
+            0 => format!("{ended} of {runs} runs ended, {faults} processes killed or frozen"),
+            _ => format!("{ended} runs ended, {faults} of {kills} processes killed"),
+        });
     };
     let verdict = tokio::task::spawn_blocking(move || ordeal.undergo(&stop, tell)).await;
     watch.abort();

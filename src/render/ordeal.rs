@@ -35,6 +35,7 @@ pub(crate) fn report(verdict: &ChaosResult) -> String {
         ("finished model calls repeated", verdict.repeated_calls.to_string()),
         ("calls sent when woken in the middle", verdict.calls_on_waking.to_string()),
         ("agent killed, its task runs elsewhere", spread(verdict.recovery.agent)),
+        ("agent killed, what was only offered runs", spread(verdict.recovery.offer)),
         ("orchestrator killed, its runs go on", spread(verdict.recovery.orchestrator)),
         ("nats-server killed, the next entry", spread(verdict.recovery.server)),
     ];
@@ -94,13 +95,14 @@ pub(crate) fn recovery_table(rows: &[(&str, Spread, ChaosResult)]) -> String {
             (*what).to_owned(),
             times.count.to_string(),
             figures::millis(times.p50_ms),
+            figures::millis(times.p99_ms),
             figures::millis(times.max_ms),
             verdict.repeated_calls.to_string(),
             reports,
         ]
     });
-    let heading = ["WHAT", "TIMES", "P50", "MAX", "CALLS REPEATED", "REPORTS"];
-    let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5], None);
+    let heading = ["WHAT", "TIMES", "P50", "P99", "MAX", "CALLS REPEATED", "REPORTS"];
+    let mut text = table::plain(&heading, lines.collect(), &[1, 2, 3, 4, 5, 6], None);
     for wrong in rows.iter().flat_map(|(_, _, verdict)| &verdict.wrong) {
         text.push_str(&format!("\n! {wrong}"));
     }

@@ -21,6 +21,7 @@ fn nothing_is_lost_doubled_or_paid_for_twice_under_random_kills() {
         servers: Servers::One,
         targets: Targets::All,
         runs: runs(),
+        kills: 0,
         shapes: SHAPES,
         first: 0,
         keep: false,

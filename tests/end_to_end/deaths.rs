@@ -2,9 +2,13 @@
 #![allow(clippy::print_stdout, reason = "the figures are read")]
 
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use muster_bus::{Bus, BusSettings};
+use muster_shared::ids::Queue;
+use muster_shared::secret::Redactor;
 use muster_support::fleet::{Fleet, both, wait_until};
 use muster_support::foreign::Stranger;
 use muster_support::model_server::{CapturedRequest, Fault, LogEntry, ModelServer, Reply, Script};
@@ -194,6 +198,45 @@ fn ten_takeovers() {
     let mut took: Vec<Duration> = (1..=10).map(takeover).collect();
     took.sort_unstable();
     println!("takeover after kill -9: p50 {:?}, max {:?}", took[took.len() / 2], took[took.len() - 1]);
+}
+
+/// Who takes an offer and dies before it can say so has it in hand, and the record does not know.
+#[test]
+fn an_offer_that_died_with_its_taker_before_it_was_started_is_handed_on() {
+    let server = ModelServer::start(Script::answering(|request| answer(request, 1))).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "test-key").with("OPENAI_BASE_URL", server.openai_url());
+    let slow = ["--set", "limits.start_within=60s", "--set", "bus.ack_wait=60s"];
+    let usual = ["--scale", "planner=2", "--set", "agent.model=openai/scripted"];
+    let fleet = folder.up(&[&slow[..], &usual].concat()).unwrap();
+    let planners = || fleet.pids().into_iter().filter(|(name, _)| name.starts_with("planner"));
+    planners().for_each(|(_, pid)| signal(pid, Signal::SIGSTOP));
+    let run = ["run", "Add up the lists.", "--json", "--deadline", "50s"];
+    let asker =
+        fleet.folder().command(&[&slow[..2], &run[..]].concat()).stdout(Stdio::piped()).spawn().unwrap();
+    let traced = |kind: &str| {
+        let trace = fleet.folder().json_lines(&["trace", "last", "--json"]).unwrap_or_default();
+        of_kind(&trace, kind).filter(|entry| entry["task"] == "plan").count()
+    };
+    wait_until("a planner has the offer in hand", LIMIT, || is_in_hand(&fleet.url(), "planner")).unwrap();
+    assert_eq!(traced("started"), 0);
+    planners().for_each(|(_, pid)| signal(pid, Signal::SIGKILL));
+    wait_until("another planner starts", Duration::from_secs(20), || traced("started") > 0)
+        .unwrap_or_else(|late| panic!("{late}\n{}", fleet.folder().logs()));
+    let output = asker.wait_with_output().unwrap();
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["status"], "completed", "{summary}");
+}
+
+/// Whether an offer of a role was given out and is not done.
+fn is_in_hand(url: &str, role: &str) -> bool {
+    let queue = Queue::Role(role.parse().unwrap());
+    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let who = "looker".parse().unwrap();
+        let bus = Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.unwrap();
+        bus.tasks().in_hand(&queue).await.unwrap() > 0
+    })
 }
 
 #[test]

@@ -168,6 +168,17 @@ impl Broker {
         }
     }
 
+    pub(super) fn give_out_again(
+        &mut self,
+        spec: &QueueSpec,
+        subject: &str,
+        now: Millis,
+    ) -> Result<bool, BusError> {
+        let Some(newest) = self.stream(spec.stream)?.last_on(subject) else { return Ok(false) };
+        let queue = self.queues.get_mut(&(spec.stream, spec.name.clone()));
+        Ok(queue.is_some_and(|queue| queue.give_out_again(newest.seq.0, now)))
+    }
+
     pub(super) fn queues(&self, stream: &str) -> Vec<QueueSettings> {
         let queues = self.queues.iter().filter(|((of, _), _)| *of == stream);
         queues.map(|(_, queue)| queue.settings()).collect()

@@ -201,6 +201,12 @@ impl Backend for InMemory {
         Ok(())
     }
 
+    async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError> {
+        let was_given_out = self.shared.broker().give_out_again(queue, subject, now())?;
+        self.shared.changed.notify_waiters();
+        Ok(was_given_out)
+    }
+
     async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
         Ok(self.shared.broker().queues(stream))
     }

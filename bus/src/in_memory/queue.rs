@@ -64,6 +64,14 @@ impl MemoryQueue {
         Some(Delivery { stored: stored(seq, kept), delivered: held.delivered, ack })
     }
 
+    /// Gives out again what is in somebody's hands; says whether it was ever given out.
+    pub(super) fn give_out_again(&mut self, seq: u64, now: Millis) -> bool {
+        if let Some(held) = self.held.get_mut(&seq) {
+            (held.again, held.in_hand) = (now, false);
+        }
+        seq <= self.reached
+    }
+
     /// Takes note of what is said about a delivery.
     pub(super) fn ack(&mut self, stream: &mut MemoryStream, seq: u64, ack: Ack, now: Millis) {
         let again = |after: Duration| now.after(after);

@@ -235,6 +235,10 @@ impl Backend for Nats {
         queue::ack(self, subject, ack, confirm).await
     }
 
+    async fn give_out_again(&self, queue: &QueueSpec, subject: &str) -> Result<bool, BusError> {
+        queue::give_out_again(self, queue, subject).await
+    }
+
     async fn queues(&self, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {
         queue::all(self, stream).await
     }

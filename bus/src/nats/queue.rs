@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 
 use super::{Nats, convert};
-use crate::backend::{Ack, Delivery, Pull, QueueSettings, QueueSpec};
+use crate::backend::{Ack, Backend, Delivery, Pull, QueueSettings, QueueSpec};
 use crate::error::BusError;
 
 /// Most deliveries in hand per queue, over all who take from it.
@@ -166,6 +166,23 @@ pub(super) async fn ack(nats: &Nats, subject: &str, ack: Ack, confirm: bool) -> 
         return Ok(());
     }
     nats.limited("an acknowledgement", nats.client.publish(subject.to_owned(), word)).await
+}
+
+/// The server takes a word about a delivery by the message's place in the stream, and looks at its number in the queue
+/// only to see that so many were given out (`processNak` of nats-server 2.10 to 2.15).
+pub(super) async fn give_out_again(nats: &Nats, spec: &QueueSpec, subject: &str) -> Result<bool, BusError> {
+    let QueueSpec { stream, name, .. } = spec;
+    let Some(newest) = nats.last(stream, subject).await? else { return Ok(false) };
+    let handle = nats.stream(stream).await?;
+    let info = nats.limited("a queue", handle.consumer_info::<&str>(name)).await?;
+    let (reached, count) = (info.delivered.stream_sequence, info.delivered.consumer_sequence);
+    let seq = newest.seq.0;
+    if seq > reached {
+        return Ok(false);
+    }
+    let delivery = format!("$JS.ACK.{stream}.{name}.1.{seq}.{count}.0.0");
+    ack(nats, &delivery, Ack::Nak(Duration::ZERO), false).await?;
+    Ok(true)
 }
 
 pub(super) async fn all(nats: &Nats, stream: &'static str) -> Result<Vec<QueueSettings>, BusError> {

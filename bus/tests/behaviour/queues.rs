@@ -17,6 +17,7 @@ crate::on_both!(
     a_task_nobody_speaks_of_comes_again,
     progress_keeps_a_task,
     a_dead_agents_task_can_be_handed_on,
+    a_task_that_nobody_started_can_be_handed_on,
     a_discarded_task_leaves_a_dead_letter,
     addressed_offers_reach_their_agent_only,
     waiting_tasks_are_counted,
@@ -108,6 +109,25 @@ async fn a_dead_agents_task_can_be_handed_on(f: Fixture) {
     again.done().await.unwrap();
     assert!(queue.take(MOMENT).await.unwrap().is_none());
     assert!(f.bus.tasks().hand_on("$JS.API.STREAM.DELETE.RUNS").await.is_err());
+}
+
+async fn a_task_that_nobody_started_can_be_handed_on(f: Fixture) {
+    let (queue, run) = (f.bus.tasks().join(&worker()).await.unwrap(), run());
+    f.offer(run, Seq(0), &["1", "2", "3"]).await;
+    let hand_on = async |task: &str| {
+        f.bus.tasks().hand_on_unstarted(&worker(), run, &task.parse().unwrap()).await.unwrap()
+    };
+    let first = queue.take(SOON).await.unwrap().unwrap();
+    queue.take(SOON).await.unwrap().unwrap().done().await.unwrap();
+    assert!(hand_on("1").await);
+    assert!(!hand_on("3").await, "it waits in the queue");
+    assert!(!hand_on("2").await, "it is done");
+    assert!(!hand_on("9").await, "there is no such task");
+    let mut taken = [queue.take(SOON).await.unwrap().unwrap(), queue.take(SOON).await.unwrap().unwrap()];
+    taken.sort_by_key(|task| task.offer.task.clone());
+    assert_eq!(taken.each_ref().map(|task| task.delivered), [2, 1]);
+    assert_eq!(taken[0].offer, first.offer);
+    assert!(queue.take(MOMENT).await.unwrap().is_none());
 }
 
 async fn a_discarded_task_leaves_a_dead_letter(f: Fixture) {

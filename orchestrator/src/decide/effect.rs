@@ -74,6 +74,14 @@ pub enum Effect {
         /// Where the acknowledgement of the lost try goes.
         ack: String,
     },
+    /// Have the queue give a task to another agent now that somebody may have taken who died before it could say so. One
+    /// that nobody has taken stays in the queue.
+    HandOnUnstarted {
+        /// The task.
+        task: TaskId,
+        /// Its queue.
+        queue: Queue,
+    },
     /// Take a task out of its queue undone.
     Withdraw {
         /// The task.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_shared::flow::{Ending, FailureKind, TaskStatus};
-use muster_shared::ids::{AgentId, Attempt, Generation, TaskId};
+use muster_shared::ids::{AgentId, Generation, Queue, TaskId};
 use muster_shared::run::event::{RunFailed, TaskOrphaned, TaskQuarantined, TaskReleased};
 use muster_shared::run::{AgentEvent, AgentKey, Evidence, REPAIRS_SINCE, RunState, TaskState};
 
@@ -125,23 +125,31 @@ pub(super) fn released(decision: &mut DecisionBuilder<'_>, key: AgentKey) {
     }
 }
 
-/// What has the queues give out again what was handed on and nobody started: the word of it may have been lost with
-/// whoever was to pass it on, or with the queue's server.
+/// What whoever takes a run over says once more: it may have been lost with whoever was to say it.
+#[must_use]
+pub fn say_again(run: &RunState) -> Vec<Effect> {
+    let told = run.tasks.keys().filter_map(|task| peers::tell_again(run, task));
+    hand_on_again(run).into_iter().chain(told).collect()
+}
+
+/// What has the queues give out again what nobody started: it may be in the hands of somebody who died, or the word that
+/// it was handed on may have been lost with the queue's server. What waits for one agent is not meant.
 #[must_use]
 pub fn hand_on_again(run: &RunState) -> Vec<Effect> {
     let waits = |task: &TaskId, state: &TaskState| {
         state.status == TaskStatus::Queued
-            && state.attempt > Attempt(0)
             && !state.is_to_be_alone(&run.limits)
             && !starting(run).any(|key| key.task == *task)
     };
-    let orphans = run.tasks.iter().filter(|(task, state)| waits(task, state));
-    let hand_on = |(task, state): (&TaskId, &TaskState)| {
-        Some(Effect::HandOn { task: task.clone(), ack: state.ack.clone()? })
+    let waiting = run.tasks.iter().filter(|(task, state)| waits(task, state));
+    let hand_on = |(task, state): (&TaskId, &TaskState)| match (&state.ack, &state.queue) {
+        (Some(ack), _) => Some(Effect::HandOn { task: task.clone(), ack: ack.clone() }),
+        (None, Some(queue @ Queue::Role(_))) => {
+            Some(Effect::HandOnUnstarted { task: task.clone(), queue: queue.clone() })
+        }
+        (None, Some(Queue::Agent(_)) | None) => None,
     };
-    // Word of what was shared may have gone with the orchestrator that was to send it.
-    let told = run.tasks.keys().filter_map(|task| peers::tell_again(run, task));
-    orphans.filter_map(hand_on).chain(told).collect()
+    waiting.filter_map(hand_on).collect()
 }
 
 /// Who has tasks of the run in hand, as far as the record tells, decided upon or not.

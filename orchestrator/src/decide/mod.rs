@@ -60,7 +60,7 @@ use muster_shared::time::Millis;
 pub(crate) use acceptance::promised;
 pub use deadline::next_deadline;
 pub use effect::Effect;
-pub use loss::{hand_on_again, holders, last_chances};
+pub use loss::{hand_on_again, holders, last_chances, say_again};
 pub(crate) use place::names_in;
 pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
 pub use reading::{ByRules, ReadText, ReadingQuestion, RecordedReadings};

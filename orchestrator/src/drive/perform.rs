@@ -63,6 +63,9 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.bus.track_record().keep(track_record).await
         }
         Effect::HandOn { ack, .. } => context.bus.tasks().hand_on(ack).await,
+        Effect::HandOnUnstarted { task, queue } => {
+            context.bus.tasks().hand_on_unstarted(queue, run, task).await.map(drop)
+        }
         Effect::Withdraw { ack, .. } => context.bus.tasks().withdraw(ack).await,
         Effect::CallForProposals { call, most } => {
             let expected = context.capacity.agents_of(&call.role);

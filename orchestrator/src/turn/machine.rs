@@ -16,7 +16,7 @@ use super::pace::Took;
 use super::prepared::{NoteOfWrite, Prepared, Writing, Written};
 use super::run_log::RunLog;
 use super::silence::{self, Overdue};
-use crate::decide::{Effect, hand_on_again};
+use crate::decide::{Effect, hand_on_again, say_again};
 use crate::drive::{Capacity, Roomed};
 
 /// How often a decision is made anew because somebody else wrote first.
@@ -170,7 +170,12 @@ impl<E: Borrow<Entry>> Turn<E> {
         if let Some(run) = &self.log.run {
             silence::forget_the_ended(run, &mut self.log.heard);
         }
-        let again = self.open_run().filter(|_| self.fresh).map(hand_on_again).unwrap_or_default();
+        let lost = self.wakes.iter().any(|wake| matches!(wake, Input::AgentLost { .. }));
+        let again = match self.open_run() {
+            Some(run) if self.fresh => say_again(run),
+            Some(run) if lost => hand_on_again(run),
+            Some(_) | None => Vec::new(),
+        };
         self.perform(again.into(), AfterEffects::Decide, view)
     }
 

@@ -515,3 +515,23 @@ fn too_much_mail_is_dropped_but_for_orders_and_the_record_is_read_again() {
     assert!(run.gets(RunMessage::Order(Order { input: cancel(), answer: 2 })).is_empty());
     assert_eq!(run.0.into_waiting(), [2], "whoever waits is told when the run is let go of");
 }
+
+/// Whoever took an offer and died before it said so has it in hand, and nobody knows: only its queue can tell.
+#[test]
+fn what_nobody_has_started_is_handed_on_when_an_agent_is_lost() {
+    let mut bus = Bus::new();
+    let (log, offer) = bus.offered();
+    let lost = |agent| {
+        let (reason, steps) = ("its connection ended".to_owned(), std::collections::BTreeMap::new());
+        RunMessage::Wake(Input::AgentLost { agent, reason, steps, elsewhere: 0 })
+    };
+    bus.effects.clear();
+    let end = bus.turn(Some(log), vec![lost(AgentId::new("planner", 9))]).1;
+    let unstarted = Effect::HandOnUnstarted { task: offer.task.clone(), queue: offer.queue.clone() };
+    assert_eq!(bus.effects, [unstarted]);
+
+    let started = bus.starts(&offer);
+    bus.effects.clear();
+    bus.turn(end.log, vec![RunMessage::Signal(started), lost(AgentId::new("planner", 9))]);
+    assert_eq!(bus.effects, [], "somebody who lives has it");
+}

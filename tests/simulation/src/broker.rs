@@ -118,6 +118,10 @@ impl Broker {
                 self.line(line).hold_until(item, now + after);
                 Handled::done()
             }
+            Request::GiveOutAgain { line, run, task } => {
+                self.line(line).give_out_again(run, &task, now);
+                Handled::done()
+            }
             Request::Progress { line, item } => {
                 self.line(line).hold_until(item, now + ACK_WAIT);
                 Handled::done()

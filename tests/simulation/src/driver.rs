@@ -198,6 +198,10 @@ impl Owner {
                     io.ask(Request::Back { line, item, after: 0 });
                 }
             }
+            Effect::HandOnUnstarted { task, queue } => {
+                let (line, task) = (Line::Tasks(queue.clone()), task.clone());
+                io.ask(Request::GiveOutAgain { line, run, task });
+            }
             Effect::Withdraw { task, ack } => {
                 if let Some((line, item)) = place_in_queue(state, task, ack) {
                     io.ask(Request::Done { line, item });

@@ -106,6 +106,12 @@ pub(crate) enum Request {
         item: u64,
         after: Time,
     },
+    /// The newest offer of a task, if it was given out.
+    GiveOutAgain {
+        line: Line,
+        run: RunId,
+        task: TaskId,
+    },
     Progress {
         line: Line,
         item: u64,

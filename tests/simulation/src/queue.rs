@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use muster_shared::ids::{RunId, TaskId};
+
 use crate::agenda::Time;
 use crate::messages::{Item, Life, Taken};
 
@@ -77,6 +79,18 @@ impl WorkQueue {
     pub(crate) fn hold_until(&mut self, item: u64, until: Time) {
         if let Some(kept) = self.items.get_mut(&item) {
             kept.free_at = until;
+        }
+    }
+
+    /// Gives out again the newest offer of a task that was given out before.
+    pub(crate) fn give_out_again(&mut self, run: RunId, task: &TaskId, now: Time) {
+        let is_of_task = |body: &Item| match body {
+            Item::Task(offer) => offer.run == run && offer.task == *task,
+            Item::Command(..) => false,
+        };
+        let newest = self.items.values_mut().rfind(|kept| is_of_task(&kept.body));
+        if let Some(kept) = newest.filter(|kept| kept.delivered > 0) {
+            kept.free_at = now;
         }
     }
 

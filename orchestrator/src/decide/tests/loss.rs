@@ -165,6 +165,9 @@ fn an_orphan_waits_as_long_as_its_queue_has_no_room() {
 #[test]
 fn whoever_takes_a_run_over_has_orphans_given_out_again() {
     let (mut fleet, offer) = fleet();
+    let (task, queue) = (offer.task.clone(), offer.queue.clone());
+    let unstarted = Effect::HandOnUnstarted { task, queue };
+    assert_eq!(hand_on_again(fleet.run()), [unstarted], "whoever took it may be lost");
     start(&mut fleet, &offer, 1, 0);
     assert_eq!(hand_on_again(fleet.run()), [], "an agent has it");
     lose(&mut fleet, 1, &[]);

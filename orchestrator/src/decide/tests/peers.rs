@@ -10,7 +10,7 @@ use muster_shared::run::{Input, RunEvent, RunStatus};
 use muster_shared::time::Millis;
 
 use super::fleet::{Fleet, good, leaf, plan, queue, result};
-use crate::decide::{Effect, hand_on_again, next_deadline};
+use crate::decide::{Effect, next_deadline, say_again};
 use crate::replay::replay;
 
 fn auditor() -> Specialty {
@@ -184,7 +184,7 @@ fn what_is_shared_reaches_those_that_it_concerns_wherever_they_stand() {
     assert_eq!(answer(&fleet, "1").2, Some(PeerAnswer::InformationShared { number: 1, to }));
     let word = || ("2".to_owned(), vec!["the door is open".to_owned()]);
     assert_eq!(told(&fleet.effects), [word()], "whoever works on it is told at once");
-    assert_eq!(told(&hand_on_again(fleet.run())), [word()], "also by whoever takes the run over");
+    assert_eq!(told(&say_again(fleet.run())), [word()], "also by whoever takes the run over");
     assert!(fleet.find("4").heard.is_empty(), "it does not concern it");
 
     // Whoever is named, begun or not; one that is begun only later is told then.

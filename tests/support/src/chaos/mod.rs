@@ -23,7 +23,7 @@ use crate::cluster::{Cluster, SYSTEM_PASSWORD, SYSTEM_USER};
 use crate::fleet::{Fleet, Folder};
 use crate::model_server::ModelServer;
 use torment::Torment;
-use traffic::Traffic;
+use traffic::{Amount, Traffic};
 
 /// Time for what is left when the last process was killed.
 const SETTLE: Duration = Duration::from_secs(180);
@@ -33,6 +33,9 @@ const PER_RUN: Duration = Duration::from_secs(2);
 const PER_RUN_OF_CLUSTER: Duration = Duration::from_secs(8);
 /// A cluster may be without a leader for some seconds.
 const LEASE_OF_CLUSTER: &str = "15s";
+
+/// Most runs for each kill that is asked for.
+const RUNS_PER_KILL: usize = 200;
 
 /// A fleet in which nothing is written for so long is worth a look.
 const LONG_PAUSE: Duration = Duration::from_secs(5);
@@ -48,8 +51,10 @@ pub struct Ordeal {
     pub servers: Servers,
     /// Which processes meet with something.
     pub targets: Targets,
-    /// How many runs.
+    /// How many runs; more where [`kills`](Self::kills) asks for it.
     pub runs: usize,
+    /// At least so many processes are to be killed while runs go on: runs are begun until they were.
+    pub kills: usize,
     /// Over how many fleets of different shapes they are spread, one after the other.
     pub shapes: usize,
     /// The number of the first shape.
@@ -111,17 +116,22 @@ impl Ordeal {
         stop: &AtomicBool,
         mut tell: impl FnMut(Progress),
     ) -> io::Result<ChaosResult> {
-        let server = ModelServer::start(model::script(self.runs, shape))?;
+        let most = self.most_runs();
+        let server = ModelServer::start(model::script(most, shape))?;
         let begun = SystemTime::now();
         let mut cluster = self.cluster()?;
         let mut fleet = self.fleet(&server, cluster.as_ref(), shape)?;
         let another = shape.another(&fleet)?;
-        let traffic = Traffic::begin(&fleet.url(), self.runs, self.at_once)?;
+        let amount = Amount { runs: self.runs, most, at_once: self.at_once };
+        let traffic = Traffic::begin(&fleet.url(), amount)?;
         let mut torment = Torment::new(self.seed, self.targets);
-        let until = Instant::now() + SETTLE + self.per_run() * u32::try_from(self.runs).unwrap_or(u32::MAX);
+        let until = Instant::now() + SETTLE + self.per_run() * u32::try_from(most).unwrap_or(u32::MAX);
         let mut told = Instant::now();
         while !traffic.is_over() && Instant::now() < until && !stop.load(Ordering::Relaxed) {
             torment.next(&fleet, cluster.as_mut());
+            if torment.faults().all() >= self.kills {
+                traffic.begin_no_more();
+            }
             if told.elapsed() >= Duration::from_secs(1) {
                 told = Instant::now();
                 tell(Progress { ended: traffic.ended(), faults: torment.faults().all() });
@@ -138,6 +148,11 @@ impl Ordeal {
             verdict.kept.push(fleet.keep()?);
         }
         Ok(verdict)
+    }
+
+    const fn most_runs(&self) -> usize {
+        let for_kills = self.kills.saturating_mul(RUNS_PER_KILL);
+        if for_kills > self.runs { for_kills } else { self.runs }
     }
 
     const fn per_run(&self) -> Duration {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use muster_shared::secret::Redactor;
 use muster_shared::wire::{Command, Encoding};
 use tokio::runtime::Runtime;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 /// Longest wait for a goal to be taken while the bus comes and goes.
@@ -31,15 +33,27 @@ pub(super) struct Seen {
     pub(super) unsent: Vec<String>,
 }
 
+/// How many runs are begun.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amount {
+    /// At least so many.
+    pub(super) runs: usize,
+    /// At most so many: until it is said that [no more](Traffic::begin_no_more) are wanted.
+    pub(super) most: usize,
+    /// So many at once.
+    pub(super) at_once: usize,
+}
+
 /// Runs that are going on.
 pub(super) struct Traffic {
     runtime: Runtime,
     seen: Arc<Mutex<Seen>>,
-    wanted: usize,
+    is_enough: Arc<AtomicBool>,
+    begun: JoinHandle<()>,
 }
 
 impl Traffic {
-    pub(super) fn begin(url: &str, runs: usize, at_once: usize) -> io::Result<Self> {
+    pub(super) fn begin(url: &str, amount: Amount) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let bus = runtime.block_on(connect(url))?;
@@ -57,8 +71,14 @@ impl Traffic {
                 }
             }
         });
-        runtime.spawn(submit_all(bus, Arc::clone(&seen), ended, runs, at_once));
-        Ok(Self { runtime, seen, wanted: runs })
+        let is_enough = Arc::new(AtomicBool::new(false));
+        let begun = runtime.spawn(submit_all(bus, Arc::clone(&seen), ended, amount, Arc::clone(&is_enough)));
+        Ok(Self { runtime, seen, is_enough, begun })
+    }
+
+    /// Runs beyond the least number are not begun any more.
+    pub(super) fn begin_no_more(&self) {
+        self.is_enough.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn ended(&self) -> usize {
@@ -66,7 +86,7 @@ impl Traffic {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.ended() + lock(&self.seen).unsent.len() >= self.wanted
+        self.begun.is_finished() && in_work(&self.seen) == 0
     }
 
     pub(super) fn finish(self) -> Seen {
@@ -84,9 +104,18 @@ pub(crate) async fn connect(url: &str) -> io::Result<Bus> {
         .map_err(|error| other(error.to_string()))
 }
 
-async fn submit_all(bus: Bus, seen: Arc<Mutex<Seen>>, ended: Arc<Notify>, runs: usize, at_once: usize) {
-    for number in 0..runs {
-        while in_work(&seen) >= at_once {
+async fn submit_all(
+    bus: Bus,
+    seen: Arc<Mutex<Seen>>,
+    ended: Arc<Notify>,
+    amount: Amount,
+    is_enough: Arc<AtomicBool>,
+) {
+    for number in 0..amount.most {
+        if number >= amount.runs && is_enough.load(Ordering::Relaxed) {
+            return;
+        }
+        while in_work(&seen) >= amount.at_once {
             // Told of every entry; the limit is for the one told just before.
             let _ = tokio::time::timeout(Duration::from_millis(100), ended.notified()).await;
         }

@@ -71,12 +71,13 @@ pub async fn run(
     let clock = bus.allowances().clock().await?;
     let announced = bus.registry().announce(profile(&bus, &settings, clock.now())).await?;
     let context = Arc::new(OrchestratorContext::new(bus.clone(), settings, arbiter, clock));
-    for agent in bus.registry().list().await? {
+    let (registry, record, leases) = (bus.registry(), bus.record(), bus.leases());
+    // Signals are followed from before the first run is read, so that none falls between.
+    let (agents, after, leases_were_used) =
+        tokio::try_join!(registry.list(), record.last_seq(), leases.were_used())?;
+    for agent in agents {
         drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
-    // Signals are followed from before the first run is read, so that none falls between.
-    let after = bus.record().last_seq().await?;
-    let leases_were_used = bus.leases().were_used().await?;
     context.ownership.reached(after);
     context.ownership.begin(|| context.load()).await?;
     if !leases_were_used {

@@ -12,6 +12,7 @@ mod guard;
 mod lead;
 mod models;
 mod profile;
+mod rest;
 mod slot;
 
 use std::sync::Arc;
@@ -113,6 +114,7 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
         ))
     });
     tokio::spawn(bidder::bid(Arc::clone(&context), watched.clone(), stop.clone()));
+    tokio::spawn(rest::give_back(watched.clone()));
     stop.cancelled().await;
     host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;

@@ -14,6 +14,7 @@ mod owners;
 mod ownership;
 mod perform;
 mod registry;
+mod rest;
 mod room;
 mod run_actor;
 mod sessions;
@@ -161,8 +162,13 @@ pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, Orc
 }
 
 async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced) {
+    let mut rest = rest::Rest::default();
     loop {
-        announced.set_busy(u32::try_from(context.registry.len()).unwrap_or(u32::MAX));
+        let runs = context.registry.len();
+        announced.set_busy(u32::try_from(runs).unwrap_or(u32::MAX));
+        if rest.begins(runs) {
+            muster_bus::memory::give_back();
+        }
         let (set_aside, times) = context.runs_set_aside();
         announced.set_aside(set_aside, times);
         tokio::time::sleep(COUNT).await;

@@ -48,7 +48,12 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         other => other,
     };
     let app = App::open(&global)?;
-    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker(&command))?;
+    let speaker = speaker(&command);
+    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
+    if speaker == Speaker::Process {
+        // What reading the command line and the settings took is not kept for the buffers that come next.
+        muster_bus::memory::give_back();
+    }
     for warning in &app.loaded.warnings {
         tracing::warn!("{warning}");
     }

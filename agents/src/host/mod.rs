@@ -114,7 +114,7 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
         ))
     });
     tokio::spawn(bidder::bid(Arc::clone(&context), watched.clone(), stop.clone()));
-    tokio::spawn(rest::give_back(watched.clone()));
+    tokio::spawn(rest::give_back(bus.clone(), watched.clone()));
     stop.cancelled().await;
     host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use muster_bus::memory;
+use muster_bus::Bus;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -13,7 +13,7 @@ use super::lead::Seats;
 const REST: Duration = Duration::from_millis(500);
 
 /// Gives memory back whenever the agent has come to rest, first from its start, until its host is gone.
-pub(super) async fn give_back(mut seats: watch::Receiver<Seats>) {
+pub(super) async fn give_back(bus: Bus, mut seats: watch::Receiver<Seats>) {
     loop {
         if seats.wait_for(|seats| seats.free == seats.all).await.is_err() {
             return;
@@ -21,7 +21,7 @@ pub(super) async fn give_back(mut seats: watch::Receiver<Seats>) {
         match timeout(REST, seats.wait_for(|seats| seats.free != seats.all)).await {
             Ok(Ok(_)) => continue,
             Ok(Err(_)) => return,
-            Err(_) => memory::give_back(),
+            Err(_) => bus.rest(),
         }
         if seats.wait_for(|seats| seats.free != seats.all).await.is_err() {
             return;
@@ -45,7 +45,7 @@ mod tests {
     async fn what_a_task_used_is_given_back_once_nothing_is_in_hand() {
         const USED: usize = 32 * 1024 * 1024;
         let (sender, seats) = watch::channel(Seats { free: 1, all: 2 });
-        let giving = tokio::spawn(give_back(seats));
+        let giving = tokio::spawn(give_back(Bus::in_memory(&"worker-1".parse().unwrap()), seats));
         // Pieces that the allocator takes from its heap, and one after them that keeps the heap from shrinking by itself.
         let pieces: Vec<Vec<u8>> = (0..USED / 1024).map(|_| vec![1; 1024]).collect();
         let last = vec![1_u8; 1024];

@@ -25,18 +25,7 @@ use crate::exit::{Exit, Failure};
 fn main() -> ExitCode {
     // Without a provider of its own, the first TLS connection would panic.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let cli = Cli::parse();
-    let performed = if cli.command.has_actors() {
-        muster_orchestrator::with_system(|| commands::perform(cli.command, cli.global))
-            .map_err(|e| e.to_string())
-    } else {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map(|runtime| runtime.block_on(commands::perform(cli.command, cli.global)))
-            .map_err(|e| e.to_string())
-    };
-    match performed {
+    match perform(Cli::parse()) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(report)) => tell(&report).into(),
         Err(reason) => {
@@ -44,6 +33,20 @@ fn main() -> ExitCode {
             Exit::Failed.into()
         }
     }
+}
+
+/// Performs a command; the outer error says why it could not be begun. Not part of `main`: what reading the command line
+/// takes of the stack and what this takes would add up there, and the pages stay with the process.
+#[inline(never)]
+fn perform(cli: Cli) -> Result<miette::Result<Exit>, String> {
+    let Cli { command, global } = cli;
+    if command.has_actors() {
+        let begin = || Box::pin(commands::perform(command, global));
+        return muster_orchestrator::with_system(begin).map_err(|error| error.to_string());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    Ok(runtime.block_on(Box::pin(commands::perform(command, global))))
 }
 
 /// Says what went wrong and what to do, and how the program is to end.

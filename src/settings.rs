@@ -228,7 +228,7 @@ fn effective(
             let value = match (key.is_secret(), &origin, value) {
                 (true, Some(_), _) => Value::from("[set]"),
                 (true, None, _) => Value::Null,
-                (false, _, Some(held)) => without_passwords(key.setting.written(Some(&held))),
+                (false, _, Some(held)) => without_passwords(key.setting.written(Some(held))),
                 // What is not written into records is held all the same, as it was given.
                 (false, Some(_), None) => held::as_given(merged, &name, key),
                 (false, None, None) => key.setting.written(None),
@@ -250,20 +250,18 @@ fn without_passwords(value: Value) -> Value {
 }
 
 /// What the fields of a key hold, by its name; one for each name where the key has a `*`.
-fn expand(key: &keys::Key, values: &Value) -> Vec<(String, Option<Value>)> {
-    let mut found = vec![(String::new(), Some(values.clone()))];
+fn expand<'a>(key: &keys::Key, values: &'a Value) -> Vec<(String, Option<&'a Value>)> {
+    let mut found = vec![(String::new(), Some(values))];
     for (part, field) in key.name.split('.').zip(key.fields.split('.')) {
         found = found
             .into_iter()
             .flat_map(|(name, value)| {
                 let join =
                     |part: &str| if name.is_empty() { part.to_owned() } else { format!("{name}.{part}") };
-                match (part, value.as_ref().and_then(Value::as_object)) {
-                    ("*", Some(map)) => {
-                        map.iter().map(|(k, v)| (join(&keys::written(k)), Some(v.clone()))).collect()
-                    }
+                match (part, value.and_then(Value::as_object)) {
+                    ("*", Some(map)) => map.iter().map(|(k, v)| (join(&keys::written(k)), Some(v))).collect(),
                     ("*", None) => Vec::new(),
-                    (_, map) => vec![(join(part), map.and_then(|map| map.get(field)).cloned())],
+                    (_, map) => vec![(join(part), map.and_then(|map| map.get(field)))],
                 }
             })
             .collect();

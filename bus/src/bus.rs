@@ -123,6 +123,12 @@ impl Bus {
         self.core.backend.provision().await
     }
 
+    /// Nothing is in hand here: lets go what is kept for the runs at work, and gives memory back.
+    pub fn rest(&self) {
+        self.core.files.forget_all();
+        crate::memory::give_back();
+    }
+
     /// What the server says about itself, measured now.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod kv;
 pub mod leases;
 pub mod lessons;
 pub mod live;
+pub mod memory;
 mod nats;
 pub mod presence;
 pub mod queue;

@@ -48,13 +48,19 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         other => other,
     };
     let app = App::open(&global)?;
-    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker(&command))?;
+    let speaker = speaker(&command);
+    crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
+    if speaker == Speaker::Process {
+        // What reading the command line and the settings took is not kept for the buffers that come next.
+        muster_bus::memory::give_back();
+    }
     for warning in &app.loaded.warnings {
         tracing::warn!("{warning}");
     }
+    // What stays, or is large, has a place of its own.
     let exit = match command {
-        Command::Run(args) => run::run(&app, args).await?,
-        Command::Up(args) => up::up(&app, args).await?,
+        Command::Run(args) => Box::pin(run::run(&app, args)).await?,
+        Command::Up(args) => Box::pin(up::up(&app, args)).await?,
         Command::Down(args) => down::down(&app, &args).await?,
         Command::Ps(args) => ps::ps(&app, &args).await?,
         Command::Runs(args) => runs::runs(&app, &args).await?,
@@ -71,7 +77,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Steer(command) => steer::steer(&app, &command).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
-        Command::Agent(args) => agent::agent(&app, args).await?,
+        Command::Agent(args) => Box::pin(agent::agent(&app, args)).await?,
         Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&app, &args).await?,

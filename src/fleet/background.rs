@@ -16,7 +16,7 @@ use crate::render::figures;
 use crate::settings;
 
 /// How often a fleet that comes up in the background is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts `muster` with these words as a supervisor in the background, and waits until its fleet is as far as `far_enough`
 /// says. What its state file says meanwhile is told.

@@ -10,8 +10,11 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use nix::sys::signal::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
+use super::process::ProcessRef;
 use super::state::FleetFolder;
 
 /// How often the gate is tried, and users are looked for.
@@ -70,10 +73,30 @@ pub(crate) fn enter(folder: &FleetFolder, _gate: &Gate) -> io::Result<Using> {
     Ok(Using { path, _held: held })
 }
 
+/// By which a user that leaves has the supervisor look at once. Whoever does not listen for it takes no harm.
+const NUDGE: Signal = Signal::SIGURG;
+
+/// Tells the supervisor that a user has left.
+pub(crate) fn say_left(supervisor: &ProcessRef) {
+    supervisor.signal(NUDGE);
+}
+
 /// Waits until nobody uses the fleet any more. Nobody can come as long as what it gives is kept.
 pub(crate) async fn none_left(folder: &FleetFolder) -> Option<Gate> {
+    none_left_by_looks(folder, LOOK * 2).await
+}
+
+async fn none_left_by_looks(folder: &FleetFolder, look: Duration) -> Option<Gate> {
+    // Without it the looks alone find out.
+    let mut nudges = signal(SignalKind::from_raw(NUDGE as i32)).ok();
     loop {
-        sleep(LOOK * 2).await;
+        let nudge = async {
+            match &mut nudges {
+                Some(nudges) => nudges.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        let _ = tokio::time::timeout(look, nudge).await;
         if anybody(folder, false) {
             continue;
         }
@@ -152,6 +175,24 @@ mod tests {
         let gate = tokio::time::timeout(Duration::from_secs(10), none_left(&fleet)).await.unwrap();
         assert!(gate.is_some());
         assert_eq!(files(&fleet).count(), 0, "what the dead left is taken away");
+    }
+
+    #[tokio::test]
+    async fn who_says_that_it_leaves_is_noticed_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let fleet = FleetFolder::of(folder.path());
+        fleet.create().unwrap();
+        let gate = pass(&fleet, SHORT).await.unwrap().unwrap();
+        let one = enter(&fleet, &gate).unwrap();
+        drop(gate);
+        let day = Duration::from_secs(24 * 3600);
+        let mut leaving = std::pin::pin!(none_left_by_looks(&fleet, day));
+        // From now on it listens.
+        assert!(futures::poll!(&mut leaving).is_pending());
+        drop(one);
+        say_left(&ProcessRef::of(std::process::id()));
+        let gate = tokio::time::timeout(Duration::from_secs(10), leaving).await.unwrap();
+        assert!(gate.is_some());
     }
 
     #[tokio::test]

@@ -3,12 +3,9 @@
 use muster_shared::text::nearest_name;
 
 use super::error::SettingsError;
-use super::keys::Keys;
+use super::keys::{Keys, PREFIX};
 use super::layer::{Layer, Origin};
 use super::list;
-
-/// What all our variables begin with.
-const PREFIX: &str = "MUSTER_";
 
 /// Holds what flags set where a process of a fleet was started: in its arguments everybody could read it.
 pub(crate) const HANDED_DOWN: &str = "MUSTER_SET";

@@ -53,9 +53,18 @@ impl Key {
     }
 }
 
+/// What all our variables begin with.
+pub(super) const PREFIX: &str = "MUSTER_";
+
 /// The environment variable that sets the key of this name.
 pub(crate) fn variable(name: &str) -> String {
-    format!("MUSTER_{}", upper(name))
+    format!("{PREFIX}{}", upper(name))
+}
+
+/// Whether a variable without what all begin with is that of this key. Every process asks this of every key and every
+/// variable at its start, so nothing is allocated for it.
+fn is_variable_of(name: &str, rest: &str) -> bool {
+    name.len() == rest.len() && name.bytes().map(upper_byte).eq(rest.bytes())
 }
 
 /// Whether this name is the key, in which `*` stands for any part.
@@ -166,14 +175,15 @@ impl Keys {
 
     /// The key that an environment variable sets, with the name it has there.
     pub(crate) fn of_variable(&self, variable: &str) -> Option<(String, &Key)> {
-        let plain = self.keys.iter().find(|key| key.variable() == variable);
+        let rest = variable.strip_prefix(PREFIX)?;
+        let plain = self.keys.iter().find(|key| is_variable_of(&key.name, rest));
         if let Some(key) = plain {
             return Some((key.name.clone(), key));
         }
         self.keys.iter().find_map(|key| {
             let (before, after) = key.name.split_once(ANY)?;
             let (before, after) = (upper(before), upper(after));
-            let middle = variable.strip_prefix(&format!("MUSTER_{before}"))?.strip_suffix(after.as_str())?;
+            let middle = rest.strip_prefix(before.as_str())?.strip_suffix(after.as_str())?;
             (!middle.is_empty()).then(|| (key.name.replacen(ANY, &middle.to_ascii_lowercase(), 1), key))
         })
     }
@@ -186,6 +196,14 @@ impl Keys {
 
 fn upper(part: &str) -> String {
     part.replace(['.', '-'], "_").to_ascii_uppercase()
+}
+
+/// The same for one byte.
+const fn upper_byte(byte: u8) -> u8 {
+    match byte {
+        b'.' | b'-' => b'_',
+        byte => byte.to_ascii_uppercase(),
+    }
 }
 
 fn collect(settings: &'static [Setting], above: &Above<'_>, keys: &mut Vec<Key>) {
@@ -327,6 +345,10 @@ mod tests {
         assert_eq!(name("MUSTER_INNER_MAX_STEPS").as_deref(), Some("inner.max_steps"));
         assert_eq!(name("MUSTER_ROLES_WORKER_MAX_STEPS").as_deref(), Some("roles.worker.max_steps"));
         assert_eq!(name("MUSTER_NOTHING"), None);
+        assert_eq!(name("INNER_MAX_STEPS"), None);
+        let missed =
+            keys.iter().filter(|key| !key.has_names() && name(&key.variable()).as_ref() != Some(&key.name));
+        assert_eq!(missed.map(|key| key.name.as_str()).collect::<Vec<_>>(), Vec::<&str>::new());
     }
 
     #[test]

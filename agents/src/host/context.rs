@@ -281,10 +281,10 @@ impl AgentContext {
                 ToolRegistry::new()
             });
             let library = Library::new(self.settings.blueprints.clone());
-            for tool in self.extra.iter().cloned().chain(nested_tools(library)) {
-                if let Err(error) = registry.register(tool) {
-                    tracing::error!(%error, "a tool is left out");
-                }
+            let own = nested_tools(library).into_iter().map(|tool| registry.register_own(tool));
+            let extra = self.extra.iter().map(|tool| registry.register(Arc::clone(tool)));
+            for error in extra.chain(own).filter_map(Result::err) {
+                tracing::error!(%error, "a tool is left out");
             }
             ToolEngine::new(Arc::new(registry))
         })

@@ -12,6 +12,7 @@ mod guard;
 mod lead;
 mod models;
 mod profile;
+mod rest;
 mod slot;
 
 use std::sync::Arc;
@@ -92,9 +93,10 @@ pub async fn run_specialist(
 pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Result<(), AgentError> {
     let stop = stop.child_token();
     let bus = context.bus().clone();
-    let by_role = bus.tasks().join(&Queue::Role(context.role().clone())).await?;
-    let addressed = bus.tasks().join(&Queue::Agent(bus.who().clone())).await?;
-    let control = bus.control().listen(bus.who(), &context.role().to_string()).await?;
+    let (tasks, listener, role) = (bus.tasks(), bus.control(), context.role().to_string());
+    let queues = [Queue::Role(context.role().clone()), Queue::Agent(bus.who().clone())];
+    let (by_role, addressed, control) =
+        tokio::try_join!(tasks.join(&queues[0]), tasks.join(&queues[1]), listener.listen(bus.who(), &role),)?;
     let announced = Arc::new(bus.registry().announce(profile::profile(&context)).await?);
     let telling = Arc::clone(&context);
     announced.tell_with(move |presence| profile::presence(&telling, presence));
@@ -112,6 +114,7 @@ pub async fn run_with(context: Arc<AgentContext>, stop: CancellationToken) -> Re
         ))
     });
     tokio::spawn(bidder::bid(Arc::clone(&context), watched.clone(), stop.clone()));
+    tokio::spawn(rest::give_back(bus.clone(), watched.clone()));
     stop.cancelled().await;
     host.do_send(LeaveAll);
     let [by_role, addressed] = feeders;

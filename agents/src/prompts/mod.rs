@@ -42,7 +42,8 @@ pub enum TemplateError {
     },
 }
 
-/// The templates of all roles, ready to be rendered.
+/// The templates of all roles. Those that come with the program are made ready when they are first rendered: an agent uses
+/// that of its own role.
 pub struct Templates {
     environment: Environment<'static>,
     references: Vec<TemplateRef>,
@@ -67,14 +68,20 @@ impl Templates {
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         environment.add_function("fence", fence_in_template);
         environment.add_function("as_json", as_json);
-        let common = own_file(folder, "common")?.unwrap_or_else(|| COMMON.to_owned());
+        environment.set_loader(|name| Ok(built_in(name).map(str::to_owned)));
+        let own_common = own_file(folder, "common")?;
+        let common = own_common.as_deref().unwrap_or(COMMON);
         let mut references = Vec::new();
         for rules in roles::all() {
-            let text = own_file(folder, rules.name)?.unwrap_or_else(|| rules.template.to_owned());
-            references.push(reference(rules.name, &text, &common));
-            add(&mut environment, rules.name, text)?;
+            let own = own_file(folder, rules.name)?;
+            references.push(reference(rules.name, own.as_deref().unwrap_or(rules.template), common));
+            if let Some(own) = own {
+                add(&mut environment, rules.name, own)?;
+            }
         }
-        add(&mut environment, "common", common)?;
+        if let Some(own) = own_common {
+            add(&mut environment, "common", own)?;
+        }
         Ok(Self { environment, references })
     }
 
@@ -175,6 +182,13 @@ fn fields_of(work: &Work) -> TemplateValue {
     let tagged = TemplateValue::from_serialize(work);
     let kind = tagged.try_iter().ok().and_then(|mut kinds| kinds.next());
     kind.and_then(|kind| tagged.get_item(&kind).ok()).unwrap_or_default()
+}
+
+/// The template of this file name that comes with the program.
+fn built_in(file: &str) -> Option<&'static str> {
+    let of_role =
+        || roles::all().into_iter().find(|rules| file_name(rules.name) == file).map(|rules| rules.template);
+    if file == file_name("common") { Some(COMMON) } else { of_role() }
 }
 
 fn file_name(role: &str) -> String {

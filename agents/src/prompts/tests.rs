@@ -52,6 +52,16 @@ fn a_template_of_the_users_takes_the_place_of_ours() {
 }
 
 #[test]
+fn each_template_that_comes_with_the_program_is_one() {
+    let templates = Templates::load(None).unwrap();
+    for name in crate::roles::all().map(|rules| rules.name).into_iter().chain(["common"]) {
+        assert!(built_in(&file_name(name)).is_some_and(|text| !text.is_empty()), "{name}");
+        templates.environment.get_template(&file_name(name)).unwrap();
+    }
+    assert!(templates.environment.get_template("stranger.md.j2").is_err());
+}
+
+#[test]
 fn a_faulty_template_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("worker.md.j2");

@@ -41,10 +41,10 @@ pub use self::{
 /// Never as long as the built-in tools are sound, which a test checks.
 pub fn standard_registry() -> Result<ToolRegistry, RegistryError> {
     let registry = ToolRegistry::new();
-    registry.register(Arc::new(Calculator))?;
+    registry.register_own(Arc::new(Calculator))?;
     let tools = documents::corpus_tools().into_iter().chain(workspace::workspace_tools());
     for tool in tools.chain(actions::tools()) {
-        registry.register(tool)?;
+        registry.register_own(tool)?;
     }
     Ok(registry)
 }
@@ -54,6 +54,34 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use super::*;
+
+    #[test]
+    fn the_schemas_of_our_tools_can_be_used_and_say_the_same_in_the_draft_that_they_are_read_in() {
+        use jsonschema::Validator;
+        use serde_json::{Value, json};
+
+        const OF_ITS_OWN: [&str; 4] =
+            ["$schema", "prefixItems", "unevaluatedProperties", "dependentRequired"];
+        let registry = standard_registry().unwrap();
+        for tool in nested::nested_tools(crate::library::Library::default()) {
+            registry.register_own(tool).unwrap();
+        }
+        let samples =
+            [json!({}), json!({ "unknown": 1 }), json!([]), json!({ "path": 1, "query": [], "text": null })];
+        for spec in registry.list() {
+            let registered = registry.get(&spec.name).unwrap();
+            let own: &Validator = registered.validator().unwrap();
+            let newest = jsonschema::validator_for(&spec.parameters).unwrap();
+            assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
+            let written = spec.parameters.to_string();
+            assert!(OF_ITS_OWN.iter().all(|word| !written.contains(word)), "{written}");
+            for sample in &samples {
+                let faults =
+                    |of: &Validator| of.iter_errors(sample).map(|e| e.to_string()).collect::<Vec<_>>();
+                assert_eq!(faults(own), faults(&newest), "{} of {}", sample as &Value, spec.name);
+            }
+        }
+    }
 
     #[test]
     fn the_standard_tools_are_sound_and_their_names_fit_every_provider() {

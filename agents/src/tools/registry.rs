@@ -2,10 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use muster_shared::text::{beginning, nearest_name};
 use serde_json::Value;
 
@@ -45,10 +45,11 @@ pub enum RegistryError {
     Full,
 }
 
-/// A tool as registered: its specification frozen, its schema compiled.
+/// A tool as registered: its specification frozen. The schema of a tool of ours is compiled when it is first called: most
+/// agents never call most of them, and a compiled schema brings half a megabyte of the schema of schemas along.
 pub struct Registered {
     spec: Arc<ToolSpec>,
-    validator: Validator,
+    validator: OnceLock<Result<Validator, String>>,
     tool: Arc<dyn Tool>,
 }
 
@@ -69,7 +70,11 @@ impl Registered {
     #[must_use]
     pub fn complaints(&self, args: &Value) -> Vec<String> {
         const MOST: usize = 5;
-        self.validator
+        let validator = match self.validator() {
+            Ok(validator) => validator,
+            Err(reason) => return vec![format!("its parameters are not a usable JSON Schema: {reason}")],
+        };
+        validator
             .iter_errors(args)
             .take(MOST)
             .map(|error| {
@@ -78,6 +83,11 @@ impl Registered {
                 format!("{place}: {}", beginning(&error.to_string(), 300))
             })
             .collect()
+    }
+
+    /// What judges arguments.
+    pub(super) fn validator(&self) -> Result<&Validator, &String> {
+        self.validator.get_or_init(|| own_validator(&self.spec.parameters)).as_ref()
     }
 }
 
@@ -103,6 +113,25 @@ impl ToolRegistry {
         let spec = tool.spec();
         check_name(&spec.name)?;
         let validator = compile(&spec)?;
+        self.add(tool, spec, OnceLock::from(Ok(validator)))
+    }
+
+    /// Adds a tool of ours, whose schema is known to be sound.
+    ///
+    /// # Errors
+    /// When its name is taken or malformed, or there are too many tools.
+    pub(crate) fn register_own(&self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        let spec = tool.spec();
+        check_name(&spec.name)?;
+        self.add(tool, spec, OnceLock::new())
+    }
+
+    fn add(
+        &self,
+        tool: Arc<dyn Tool>,
+        spec: ToolSpec,
+        validator: OnceLock<Result<Validator, String>>,
+    ) -> Result<(), RegistryError> {
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let key = spec.model_name();
         if let Some(existing) = tools.get(&key) {
@@ -161,6 +190,12 @@ fn compile(spec: &ToolSpec) -> Result<Validator, RegistryError> {
         return Err(bad("its `type` must be \"object\"".to_owned()));
     }
     jsonschema::validator_for(&spec.parameters).map_err(|error| bad(error.to_string()))
+}
+
+/// Of a schema of ours. All of them say the same in this draft, whose own schema is a small one.
+fn own_validator(parameters: &Value) -> Result<Validator, String> {
+    let options = jsonschema::options().with_draft(Draft::Draft7).should_validate_formats(false);
+    options.build(parameters).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -90,6 +90,11 @@ impl FileLists {
         }
     }
 
+    /// Listens to none of them any more: whoever asks again reads again.
+    pub(crate) fn forget_all(&self) {
+        lock(&self.runs).clear();
+    }
+
     /// This process changed a list itself.
     pub(super) fn changed(&self, run: RunId, list: FileList) {
         if let Some(kept) = lock(&self.runs).get(&run) {

@@ -138,7 +138,8 @@ pub(super) async fn client(
     install_tls();
     let unreachable = |reason: String| BusError::Unreachable { url: shown(url), reason };
     let servers: Vec<&str> = url.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
-    let connect = options(settings, name, link).await?.connect(servers);
+    // Large, and soon over: kept by itself, it does not stay on the stack.
+    let connect = Box::pin(options(settings, name, link).await?.connect(servers));
     let limit = settings.connect_timeout * 2;
     let connected = tokio::time::timeout(limit, connect).await;
     let connected =

@@ -53,6 +53,11 @@ pub(super) fn write(settings: &ServerSettings) -> Result<ServerFiles, ServerErro
     Ok(files)
 }
 
+/// Whether a server has kept data here before.
+pub(super) fn holds_data(settings: &ServerSettings) -> Result<bool, ServerError> {
+    Ok(absolute(&settings.store_dir)?.join("jetstream").exists())
+}
+
 /// Writes a file that nobody but its owner reads.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // A file that is there keeps its permissions, so it is made anew.

@@ -22,6 +22,9 @@ pub use system::{SystemAccount, system_account};
 /// The oldest server that Muster works with: it is not tested with older ones.
 pub const MIN_SERVER_VERSION: (u64, u64, u64) = (2, 14, 0);
 
+/// How often it is looked whether a server that comes up has named its port.
+const LOOK: Duration = Duration::from_millis(1);
+
 settings! {
     /// How the local server runs.
     #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -130,10 +133,33 @@ impl LocalServer {
             Some(path) => path.clone(),
             None => find_binary()?,
         };
-        find::check_version(&binary).await?;
         config::check_port(settings.port)?;
+        let check = find::check_version(&binary);
+        if settings.detached || config::holds_data(settings)? {
+            check.await?;
+            return Self::launch(&binary, settings).await;
+        }
+        // A store without data takes no harm from a server that is too old: it comes up while that is found out.
+        tokio::pin!(check);
+        let launch = Self::launch(&binary, settings);
+        tokio::pin!(launch);
+        tokio::select! {
+            biased;
+            checked = &mut check => match checked {
+                Ok(()) => launch.await,
+                Err(error) => Err(error),
+            },
+            launched = &mut launch => match check.await {
+                Ok(()) => launched,
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Starts a server whose version is known to do, or is found out meanwhile: dropped, it ends.
+    async fn launch(binary: &Path, settings: &ServerSettings) -> Result<Self, ServerError> {
         let files = config::write(settings)?;
-        let mut command = Command::new(&binary);
+        let mut command = Command::new(binary);
         command
             .arg("-c")
             .arg(&files.config)
@@ -223,7 +249,7 @@ impl LocalServer {
                 let reason = format!("no connection within {:?}", self.settings.start_timeout);
                 return Err(ServerError::NotReady { reason, log: files.log.clone() });
             }
-            sleep(Duration::from_millis(5)).await;
+            sleep(LOOK).await;
         }
     }
 }

@@ -243,3 +243,28 @@ async fn an_old_or_odd_program_is_refused() {
         assert_eq!(matches!(error, ServerError::TooOld { .. }), old, "{error:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_came_up_before_it_was_known_to_be_too_old_is_ended() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (binary, pid) = (folder.path().join("nats-server"), folder.path().join("pid"));
+    // It says how old it is once it has come up.
+    let text = format!(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then\n  until [ -s {pid} ]; do sleep 0.01; done\n  echo nats-server: v2.9.10\nelse\n  echo $$ > {pid}\n  exec sleep 60\nfi\n",
+        pid = pid.display(),
+    );
+    std::fs::write(&binary, text).unwrap();
+    std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = ServerSettings { binary: Some(binary), ..server_settings(folder.path(), 0) };
+    let error = LocalServer::start(&settings).await.unwrap_err();
+    assert!(matches!(error, ServerError::TooOld { .. }), "{error:?}");
+    let stat = format!("/proc/{}/stat", std::fs::read_to_string(&pid).unwrap().trim());
+    let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+    let limit = Instant::now() + Duration::from_secs(10);
+    while !is_gone() {
+        assert!(Instant::now() < limit, "it still runs");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,11 +1,11 @@
 use bytes::Bytes;
-use muster_bus::BusError;
+use muster_bus::{BusError, FilePlace};
 use muster_shared::flow::{ContextAuthor, RunLessons};
 use muster_shared::time::Millis;
 use muster_shared::wire::ContextUpdate;
 use serde_json::json;
 
-use crate::fixture::{Fixture, next, run};
+use crate::fixture::{Fixture, agent, next, run};
 
 crate::on_both!(
     objects_are_known_by_their_content,
@@ -14,6 +14,7 @@ crate::on_both!(
     too_large_objects_are_refused,
     values_of_runs_are_shown_as_they_are_written,
     lessons_are_kept_once_for_each_run,
+    after_a_rest_the_files_of_a_run_are_read_anew,
 );
 
 async fn objects_are_known_by_their_content(f: Fixture) {
@@ -28,6 +29,15 @@ async fn objects_are_known_by_their_content(f: Fixture) {
     assert!(!store.has(&name).await.unwrap());
     assert_eq!(store.get(&name).await.unwrap(), None);
     assert!(store.get("").await.is_err());
+}
+
+async fn after_a_rest_the_files_of_a_run_are_read_anew(f: Fixture) {
+    let (run, other) = (run(), f.bus.as_agent(&agent("other")));
+    assert!(f.bus.files().glance(run).await.unwrap().files.is_empty());
+    let place = FilePlace { run, path: "a.txt", task: "1" };
+    other.files().write(place, |_, _| Ok::<_, BusError>("text".to_owned()), false).await.unwrap();
+    f.bus.rest();
+    assert_eq!(f.bus.files().glance(run).await.unwrap().files.len(), 1);
 }
 
 async fn named_objects_are_replaced(f: Fixture) {

@@ -14,6 +14,7 @@ mod owners;
 mod ownership;
 mod perform;
 mod registry;
+mod rest;
 mod room;
 mod run_actor;
 mod sessions;
@@ -71,12 +72,13 @@ pub async fn run(
     let clock = bus.allowances().clock().await?;
     let announced = bus.registry().announce(profile(&bus, &settings, clock.now())).await?;
     let context = Arc::new(OrchestratorContext::new(bus.clone(), settings, arbiter, clock));
-    for agent in bus.registry().list().await? {
+    let (registry, record, leases) = (bus.registry(), bus.record(), bus.leases());
+    // Signals are followed from before the first run is read, so that none falls between.
+    let (agents, after, leases_were_used) =
+        tokio::try_join!(registry.list(), record.last_seq(), leases.were_used())?;
+    for agent in agents {
         drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
-    // Signals are followed from before the first run is read, so that none falls between.
-    let after = bus.record().last_seq().await?;
-    let leases_were_used = bus.leases().were_used().await?;
     context.ownership.reached(after);
     context.ownership.begin(|| context.load()).await?;
     if !leases_were_used {
@@ -160,8 +162,13 @@ pub fn with_system<F: Future>(work: impl FnOnce() -> F) -> Result<F::Output, Orc
 }
 
 async fn count(context: &OrchestratorContext, announced: &muster_bus::Announced) {
+    let mut rest = rest::Rest::default();
     loop {
-        announced.set_busy(u32::try_from(context.registry.len()).unwrap_or(u32::MAX));
+        let runs = context.registry.len();
+        announced.set_busy(u32::try_from(runs).unwrap_or(u32::MAX));
+        if rest.begins(runs) {
+            muster_bus::memory::give_back();
+        }
         let (set_aside, times) = context.runs_set_aside();
         announced.set_aside(set_aside, times);
         tokio::time::sleep(COUNT).await;

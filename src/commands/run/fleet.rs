@@ -98,9 +98,9 @@ impl RunFleet {
         let Self { folder, using, ends_with_us, limit, .. } = self;
         let is_last = using.as_ref().is_some_and(|me| !users::anybody_besides(&folder, me));
         drop(using);
-        if let Some(supervisor) = ends_with_us.filter(|_| is_last)
-            && !gone(&folder, &supervisor, limit).await
-        {
+        let Some(supervisor) = ends_with_us.filter(|_| is_last) else { return };
+        users::say_left(&supervisor);
+        if !gone(&folder, &supervisor, limit).await {
             tracing::warn!(pid = supervisor.pid, "the fleet of this run has not ended yet");
         }
     }

@@ -63,6 +63,10 @@ pub(super) fn present(text: &str) -> bool {
 
 pub(super) fn read(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     let visible = visible_part(text);
+    // The patterns are made when the first answer with a tag comes.
+    if !visible.contains('<') && !visible.contains("[TOOL_CALLS]") {
+        return None;
+    }
     named(visible, tools).or_else(|| element(visible, tools))
 }
 

@@ -311,11 +311,11 @@ pub enum Delta {
     Thought(String),
     /// More text.
     Text(String),
-    /// A tool call that has begun or grown; `arguments` is all of them so far.
+    /// A tool call that has begun or grown.
     ToolCall {
-        /// The tool being called.
-        name: String,
-        /// Its arguments so far, unparsed.
+        /// Which call of the answer it is, from 0.
+        nth: usize,
+        /// What is new of its arguments, unparsed.
         arguments: String,
     },
     /// What was shown so far belongs to a failed attempt; the answer starts anew.

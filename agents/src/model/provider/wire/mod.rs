@@ -60,7 +60,8 @@ impl Door {
             ModelProvider::Ollama | ModelProvider::Offline => return None,
         };
         let url = url(form, model, &target.endpoint_or_default())?;
-        Some(Self { form, model: model.to_owned(), url, headers: headers(form, target)? })
+        let (name, model, headers) = (target.name(), model.to_owned(), headers(form, target)?);
+        Some(Self { form, name, model, url, headers })
     }
 
     fn body(&self, request: &ChatRequest, formatted: bool) -> Vec<u8> {

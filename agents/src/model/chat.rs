@@ -197,9 +197,20 @@ pub struct ToolCall {
     /// Opaque marks of the provider (Gemini's thought signatures) that must go back with the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<String>,
+    /// The model that made these marks, as `provider/model`, where that is known: no other takes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 impl ToolCall {
+    /// The marks that go back to this model with the call.
+    pub(crate) fn signatures_for(&self, target: &str) -> &[String] {
+        match &self.signer {
+            Some(signer) if signer != target => &[],
+            Some(_) | None => &self.signatures,
+        }
+    }
+
     /// A call with `arguments` and their JSON text.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
         Self {
@@ -208,6 +219,7 @@ impl ToolCall {
             raw: arguments.to_string(),
             arguments,
             signatures: Vec::new(),
+            signer: None,
         }
     }
 }

@@ -165,6 +165,7 @@ impl ChatClient {
             messages,
             aside: false,
             parameters,
+            signatures: signatures(&answer, asking.redactor),
             answer: verbatim.clone(),
             calls_at,
             cut: answer.finish.may_be_cut(),
@@ -208,6 +209,7 @@ impl ChatClient {
             parameters,
             answer: answer_text,
             calls_at,
+            signatures: Vec::new(),
             cut: answer.finish.may_be_cut(),
             usage: gate.take(),
             millis: answer.millis,
@@ -277,6 +279,17 @@ fn redact(answer: &mut ChatAnswer, redactor: &Redactor) {
         call.raw = redactor.redact(&call.raw).into_owned();
         redactor.redact_value(&mut call.arguments);
     }
+}
+
+/// Most bytes of a provider's marks that are kept.
+const MOST_SIGNED: usize = 32 * 1024;
+
+/// The marks on the first call of an answer. One that would not be kept as it is, or is too long, is of no use.
+fn signatures(answer: &ChatAnswer, redactor: &Redactor) -> Vec<String> {
+    let marks = answer.tool_calls.first().map(|call| call.signatures.as_slice()).unwrap_or_default();
+    let bytes: usize = marks.iter().map(String::len).sum();
+    let is_kept = |mark: &String| redactor.redact(mark) == mark.as_str();
+    if bytes <= MOST_SIGNED && marks.iter().all(is_kept) { marks.to_vec() } else { Vec::new() }
 }
 
 /// The answer word for word, and where in it each native call begins. Reasoning is left out, calls follow the text.

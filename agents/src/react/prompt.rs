@@ -248,7 +248,11 @@ impl Conversation {
         let (choice, result) = match self.style {
             CallStyle::Native => {
                 let id = format!("step-{}", step.number);
-                let call = ToolCall::new(&id, model_name(&step.action.name), step.action.arguments.clone());
+                let name = model_name(&step.action.name);
+                let (signer, signatures) = signed(step, &name).unzip();
+                let signatures = signatures.unwrap_or_default();
+                let call = ToolCall::new(&id, name, step.action.arguments.clone());
+                let call = ToolCall { signatures, signer, ..call };
                 (ChatMessage::calls(&step.thought.text, vec![call]), ChatMessage::tool_result(id, told))
             }
             CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
@@ -295,6 +299,15 @@ fn names(history: &History, tools: &Toolset) -> bool {
         call.parameters.get(TOOLS) == Some(tools.names_for_record())
             && call.parameters.get(PROMISED) == tools.promised()
     })
+}
+
+/// The marks that the chosen call came with, and the model that made them. They are those of the first call of the last
+/// answer; another that was chosen has none.
+fn signed(step: &Step, name: &str) -> Option<(String, Vec<String>)> {
+    let call = step.calls.iter().rfind(|call| !call.aside).filter(|call| !call.signatures.is_empty())?;
+    let begins = usize::try_from(*call.calls_at.first()?).ok()?;
+    let called = call.answer.get(begins..)?.strip_prefix("[call] ")?.split([' ', '\n']).next()?;
+    (model_name(called) == name).then(|| (call.model.clone(), call.signatures.clone()))
 }
 
 fn choice_in_words(step: &Step) -> String {

@@ -191,3 +191,28 @@ fn what_the_record_holds_already_is_not_told_again() {
         assert_eq!(now.get(TOOLS), Some(names), "after {other}");
     }
 }
+
+#[test]
+fn the_marks_of_a_call_go_back_with_it() {
+    let signed = |answer: &str, signatures: &[&str]| {
+        let mut made = step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success);
+        made.calls[0].answer = answer.to_owned();
+        made.calls[0].calls_at =
+            answer.find("[call]").map(|at| u32::try_from(at).unwrap()).into_iter().collect();
+        made.calls[0].signatures = signatures.iter().map(|mark| (*mark).to_owned()).collect();
+        let aside =
+            ModelCall { aside: true, signatures: vec!["of another".to_owned()], ..made.calls[0].clone() };
+        made.calls.push(aside);
+        let mut history = History::default();
+        history.push(made, false);
+        let going = conversation(&history, CallStyle::Native);
+        let call = going.request().messages[1].tool_calls[0].clone();
+        (call.signer, call.signatures)
+    };
+    let called = "I look.\n[call] corpus_search {\"query\":\"x\"}\n[call] calculator {}";
+    assert_eq!(signed(called, &["mark"]), (Some("test/model".to_owned()), vec!["mark".to_owned()]));
+    assert_eq!(signed(called, &[]), (None, Vec::new()));
+    // The mark is that of the first call, and another was chosen.
+    assert_eq!(signed("[call] calculator {}\n[call] corpus_search {}", &["mark"]), (None, Vec::new()));
+    assert_eq!(signed("no call at all", &["mark"]), (None, Vec::new()));
+}

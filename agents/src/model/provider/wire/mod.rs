@@ -37,6 +37,8 @@ const REST: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub(super) struct Door {
     form: WireForm,
+    /// The target, as the record names it.
+    name: String,
     /// The model, as it is named in the request.
     model: String,
     url: Url,
@@ -66,9 +68,12 @@ impl Door {
 
     fn body(&self, request: &ChatRequest, formatted: bool) -> Vec<u8> {
         match self.form {
-            WireForm::OpenAi => openai::body(request, &self.model, formatted),
+            WireForm::OpenAi => {
+                let caching = openai::Caching::of(&self.model, self.url.host_str());
+                openai::body(request, &self.model, caching, formatted)
+            }
             WireForm::Anthropic => anthropic::body(request, &self.model, formatted),
-            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, formatted),
+            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, &self.name, formatted),
         }
     }
 

@@ -210,6 +210,6 @@ impl PartialCall {
             false => serde_json::from_str(&self.raw).unwrap_or_else(|_| Value::String(self.raw.clone())),
         };
         let Self { id, name, raw, signatures, .. } = self;
-        ToolCall { id, name, arguments, raw, signatures }
+        ToolCall { id, name, arguments, raw, signatures, signer: None }
     }
 }

@@ -189,6 +189,39 @@ fn what_tasks_have_in_common_is_cached_where_it_has_to_be_marked() {
 }
 
 #[test]
+fn marks_go_back_to_the_model_that_made_them_and_to_no_other() {
+    let marks = |asked: &str, signer: Option<&str>| -> Value {
+        let call = ToolCall {
+            signatures: vec!["mark".into()],
+            signer: signer.map(str::to_owned),
+            ..ToolCall::new("step-1", "search", json!({}))
+        };
+        let messages = [
+            ChatMessage::user("x"),
+            ChatMessage::calls("", vec![call]),
+            ChatMessage::tool_result("step-1", "found"),
+        ];
+        let request = request("", messages);
+        let door = super::Door::of(&target(ModelProvider::Gemini, asked, "http://localhost/")).unwrap();
+        // What was written for another model is not taken for this one.
+        let other = super::Door::of(&target(ModelProvider::Gemini, "gemini-3-other", "http://localhost/"));
+        other.unwrap().body(&request, true);
+        let body: Value = serde_json::from_slice(&door.body(&request, true)).unwrap();
+        body["contents"][1]["parts"][0]["thoughtSignature"].clone()
+    };
+    let none = json!("skip_thought_signature_validator");
+    for (asked, signer, expected) in [
+        ("gemini-3-pro", Some("gemini/gemini-3-pro"), json!("mark")),
+        ("gemini-3-pro", Some("gemini/gemini-3-flash"), none.clone()),
+        ("gemini-3-pro", Some("openai/gemini-3-pro"), none),
+        ("gemini-2.5-pro", Some("gemini/gemini-2.5-pro"), json!("mark")),
+        ("gemini-2.5-pro", Some("gemini/gemini-3-pro"), Value::Null),
+    ] {
+        assert_eq!(marks(asked, signer), expected, "{asked} after {signer:?}");
+    }
+}
+
+#[test]
 fn names_that_say_how_much_to_think_are_left_to_the_library() {
     let is_own =
         |provider, model: &str| super::Door::of(&target(provider, model, "http://localhost/")).is_some();

@@ -69,6 +69,7 @@ fn size(value: &Value) -> Result<u64, CensusError> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -109,6 +109,7 @@ pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: Observatio
             parameters: Value::Null,
             answer: String::new(),
             calls_at: Vec::new(),
+            signatures: Vec::new(),
             cut: false,
             usage: Usage { model_calls: 1, input_tokens: 10, output_tokens: 5, ..Usage::default() },
             millis: 2,

@@ -42,6 +42,7 @@ fn native_answer(tool: &str, raw: &str) -> ChatAnswer {
         arguments: serde_json::from_str(raw).unwrap_or_else(|_| json!(raw)),
         raw: raw.into(),
         signatures: Vec::new(),
+        signer: None,
     };
     ChatAnswer { tool_calls: vec![call], finish: FinishReason::ToolCalls, ..text_answer("") }
 }

@@ -49,6 +49,7 @@ impl Core {
     ) -> Result<Message, AppendError> {
         let kind = body.kind();
         let id = Uuid::now_v7();
+        // It travels in the header alone.
         let trace = self.trace.clone().or_else(|| about.run.map(|run| trace_of(run, id)));
         let mut envelope = Envelope {
             v: WIRE_VERSION,
@@ -61,7 +62,7 @@ impl Core {
             run: about.run,
             task: about.task,
             attempt: about.attempt,
-            trace,
+            trace: None,
             body,
         };
         let mut bytes = self.redacted(encode_any(&envelope, encoding)?, encoding)?;
@@ -73,7 +74,7 @@ impl Core {
         if bytes.len() > most {
             return Err(AppendError::TooLarge { bytes: bytes.len(), most });
         }
-        let headers = headers(kind, encoding, envelope.trace.as_ref());
+        let headers = headers(kind, encoding, trace.as_ref());
         Ok(Message { subject, headers, payload: bytes.into() })
     }
 

@@ -22,6 +22,12 @@ impl Store {
         Self { core: Arc::clone(core) }
     }
 
+    /// How often the connection to the bus broke and was made again. After it, the store may be another.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.core.backend.connections()
+    }
+
     /// Stores bytes under their SHA-256 and gives it, in hexadecimal. Bytes that are there already are not
     /// sent again.
     ///

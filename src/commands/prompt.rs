@@ -1,12 +1,13 @@
 //! `muster prompt`: exactly what a model was sent for a step.
 
+use muster_agents::react::declaration::Declarations;
 use muster_agents::react::sent::{SentRequest, before, choose, requests};
 use muster_shared::ids::{Generation, TaskId};
 use muster_shared::run::Entry;
 use serde_json::{Value, json};
 
 use super::select;
-use crate::app::App;
+use crate::app::{App, bus_failure};
 use crate::args::PromptArgs;
 use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
@@ -15,10 +16,10 @@ use crate::{output, render};
 /// Prints a request as it was sent.
 pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure> {
     let reading = ReadAccess::open(app).await?;
-    let found = read(&reading, &args.task.run(&args.run)).await;
+    let found = read(&reading, args).await;
     reading.close().await;
-    let entries = found?;
-    let sent = requests(&entries, &args.task.at);
+    let (entries, declarations) = found?;
+    let sent = requests(&entries, &args.task.at, &declarations);
     let at = choose(&sent, args.generation.map(Generation), args.step, args.call);
     let (this, last) = match at.and_then(|at| Some((sent.get(at)?, before(&sent, at)))) {
         Some(found) => found,
@@ -34,9 +35,13 @@ pub(super) async fn prompt(app: &App, args: &PromptArgs) -> Result<Exit, Failure
     Ok(Exit::Completed)
 }
 
-async fn read(reading: &ReadAccess, wanted: &str) -> Result<Vec<Entry>, Failure> {
-    let run = select::run(&reading.bus, wanted).await?;
-    select::entries(&reading.bus, run).await
+/// The record of the run, and the tools that the calls of the task refer to.
+async fn read(reading: &ReadAccess, args: &PromptArgs) -> Result<(Vec<Entry>, Declarations), Failure> {
+    let run = select::run(&reading.bus, &args.task.run(&args.run)).await?;
+    let entries = select::entries(&reading.bus, run).await?;
+    let store = reading.bus.store();
+    let declarations = Declarations::of(&store, &entries, Some(&args.task.at)).await.map_err(bus_failure)?;
+    Ok((entries, declarations))
 }
 
 fn in_json(task: &TaskId, this: &SentRequest, last: Option<&SentRequest>, diff: bool) -> Value {

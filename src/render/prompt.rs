@@ -91,6 +91,9 @@ fn checked(check: Check, paint: Paint) -> String {
         Check::Differs => {
             paint.bad("is NOT that of what is shown here: the record was changed, or is incomplete")
         }
+        Check::ToolsMissing => {
+            paint.warn("cannot be checked: the tools that were declared are not there any more")
+        }
         Check::CannotTell => paint
             .warn("cannot be checked: an earlier version recorded it, which did not record all it hashed"),
     }
@@ -100,9 +103,17 @@ fn tools(sent: &SentRequest, paint: Paint) -> Option<String> {
     if sent.tools.is_empty() {
         let names: Vec<&str> =
             sent.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let unknown = sent.check == Check::CannotTell && !names.is_empty();
-        return unknown
-            .then(|| format!("{}\n{}", rule("tools", paint), figures::one_line(&names.join(", "), 400)));
+        let lost = sent.tools_object.as_ref().filter(|_| sent.check == Check::ToolsMissing);
+        let unknown = (lost.is_some() || sent.check == Check::CannotTell) && !names.is_empty();
+        let why = lost.map(|object| {
+            let object = figures::one_line(object, 64);
+            format!(
+                "{}\n",
+                paint.warn(&format!("object {object}, which holds them, is not in the store, or damaged"))
+            )
+        });
+        let names = figures::one_line(&names.join(", "), 400);
+        return unknown.then(|| format!("{}\n{}{names}", rule("tools", paint), why.unwrap_or_default()));
     }
     let lines = sent.tools.iter().map(|tool| {
         let text = |name: &str| figures::harmless(tool[name].as_str().unwrap_or_default());
@@ -162,6 +173,7 @@ mod tests {
             },
             aside: false,
             parameters: json!({"temperature": 0.2, "max_tokens": 4096, "tools": ["calculator"], "max_steps": 10}),
+            tools_object: None,
             tools: vec![json!({"name": "calculator", "description": "Adds up.", "parameters": schema})],
             same_messages: 0,
             messages,
@@ -196,6 +208,17 @@ mod tests {
         for (check, words) in [(Check::Differs, "is NOT that"), (Check::CannotTell, "cannot be checked")] {
             let [first, _] = steps();
             assert!(whole(&task, &SentRequest { check, ..first }, Paint::PLAIN).contains(words));
+        }
+        let [first, _] = steps();
+        let (check, tools_object) = (Check::ToolsMissing, Some("ab12".to_owned()));
+        let lost = SentRequest { check, tools_object, tools: Vec::new(), ..first };
+        let shown = whole(&task, &lost, Paint::PLAIN);
+        for words in [
+            "cannot be checked: the tools",
+            "object ab12, which holds them, is not in the store",
+            "\ncalculator",
+        ] {
+            assert!(shown.contains(words), "{shown}");
         }
     }
 }

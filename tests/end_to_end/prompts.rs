@@ -1,7 +1,9 @@
 //! What models are sent: it can be read back exactly, with nobody alive, and its stable part comes first.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use muster_bus::{Bus, BusSettings};
 use muster_support::fleet::{both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use serde_json::{Value, json};
@@ -72,6 +74,55 @@ fn what_was_sent_is_read_back_and_vouched_for_with_nobody_alive() {
     let other = folder.run(&["--set", "agent.template_dir=mine", "replay", "--rerender"]).unwrap();
     assert_eq!(other.status.code(), Some(1), "{}", both(&other));
     assert!(both(&other).contains("3 of 6 prompts"), "{}", both(&other));
+}
+
+/// An object of the fleet's store is put away, as by somebody who cleans up too much.
+fn remove(object: &str, url: &str) {
+    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let bus = Bus::connect(&settings, &"remover".parse().unwrap(), Arc::default()).await.unwrap();
+        assert!(bus.store().has(object).await.unwrap());
+        bus.store().delete(object).await.unwrap();
+    });
+}
+
+#[test]
+fn tools_are_kept_once_for_all_runs_and_what_is_missing_is_said() {
+    let server = ModelServer::start(Script::answering(answer)).unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let fleet = folder.up(&["--set", "agent.model=openai/scripted"]).unwrap();
+    let (folder, url) = (fleet.folder(), fleet.url());
+    let run = || {
+        let output = folder.run(&["run", "Add two and three.", "--quiet"]).unwrap();
+        assert!(output.status.success(), "{}\n{}", both(&output), folder.logs());
+    };
+    let shown = |step: &str| folder.json(&["prompt", "last", "1", step, "--json"]).unwrap();
+    run();
+    let first = shown("1");
+    assert_eq!(first["check"], "matches", "{first}");
+    // A worker's first task may end before the object is there: its steps hold the tools then.
+    let refers = || {
+        run();
+        shown("3")["tools_object"].is_string()
+    };
+    assert!((0..6).any(|_| refers()), "no step refers to the tools");
+    let second = shown("3");
+    assert_eq!((&second["check"], &second["tools"]), (&json!("matches"), &first["tools"]));
+    assert_eq!(second["parameters"]["tools"], first["parameters"]["tools"], "{second}");
+    let object = second["tools_object"].as_str().expect("the tools are in an object").to_owned();
+
+    remove(&object, &url);
+    let without = shown("3");
+    assert_eq!((&without["check"], &without["tools"]), (&json!("tools_missing"), &json!([])));
+    assert_eq!(without["messages"], second["messages"]);
+    let told = folder.output(&["prompt", "last", "1", "3"]).unwrap();
+    assert!(told.contains(&format!("object {object}, which holds them, is not in the store")), "{told}");
+    let replayed = folder.json(&["replay", "--rerender", "--json"]).unwrap();
+    assert_eq!((&replayed["same"], &replayed["prompts"]["differences"]), (&json!(true), &json!([])));
+    // Whoever works goes on.
+    run();
+    assert_eq!(shown("3")["check"], "tools_missing");
 }
 
 const WATCHER: &str = "\

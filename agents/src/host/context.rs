@@ -21,6 +21,7 @@ use crate::model::call_admission::Common;
 use crate::model::pacing::Pacer;
 use crate::model::pricing::Pricing;
 use crate::prompts::Templates;
+use crate::react::declaration::DeclarationStore;
 use crate::react::prompt::{Brief, Sampling};
 use crate::react::resources::TaskResources;
 use crate::react::states::SlotStates;
@@ -56,6 +57,7 @@ pub struct AgentContext {
     templates: OnceLock<Result<Templates, String>>,
     experience: Experience,
     states: SlotStates,
+    declarations: Arc<DeclarationStore>,
 }
 
 impl AgentContext {
@@ -74,6 +76,7 @@ impl AgentContext {
         let common = common(&bus, &settings);
         let states = SlotStates::new(settings.slots(&role));
         let clock = tokio::sync::Mutex::default();
+        let declarations = Arc::new(DeclarationStore::new(bus.store(), Arc::clone(&redactor)));
         Self {
             bus,
             role,
@@ -90,6 +93,7 @@ impl AgentContext {
             templates,
             experience: Experience::default(),
             states,
+            declarations,
         }
     }
 
@@ -271,6 +275,7 @@ impl AgentContext {
             pricing: Pricing::with_overrides(self.settings.prices.clone()),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
+            declarations: Arc::clone(&self.declarations),
         })
     }
 

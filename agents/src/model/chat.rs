@@ -197,9 +197,20 @@ pub struct ToolCall {
     /// Opaque marks of the provider (Gemini's thought signatures) that must go back with the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<String>,
+    /// The model that made these marks, as `provider/model`, where that is known: no other takes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 impl ToolCall {
+    /// The marks that go back to this model with the call.
+    pub(crate) fn signatures_for(&self, target: &str) -> &[String] {
+        match &self.signer {
+            Some(signer) if signer != target => &[],
+            Some(_) | None => &self.signatures,
+        }
+    }
+
     /// A call with `arguments` and their JSON text.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
         Self {
@@ -208,6 +219,7 @@ impl ToolCall {
             raw: arguments.to_string(),
             arguments,
             signatures: Vec::new(),
+            signer: None,
         }
     }
 }
@@ -311,11 +323,11 @@ pub enum Delta {
     Thought(String),
     /// More text.
     Text(String),
-    /// A tool call that has begun or grown; `arguments` is all of them so far.
+    /// A tool call that has begun or grown.
     ToolCall {
-        /// The tool being called.
-        name: String,
-        /// Its arguments so far, unparsed.
+        /// Which call of the answer it is, from 0.
+        nth: usize,
+        /// What is new of its arguments, unparsed.
         arguments: String,
     },
     /// What was shown so far belongs to a failed attempt; the answer starts anew.

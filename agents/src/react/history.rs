@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use muster_journal::{Found, TaskFold};
 use muster_shared::flow::{
-    Action, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
+    Action, ModelCall, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
 };
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
@@ -153,6 +153,11 @@ impl History {
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The calls of all steps, the newest first.
+    pub fn newest_calls(&self) -> impl Iterator<Item = &ModelCall> {
+        self.steps.iter().rev().flat_map(|step| step.calls.iter().rev())
     }
 
     /// The step to be taken next, from 1.

@@ -6,6 +6,7 @@
 pub mod close;
 pub mod consult;
 pub mod decide;
+pub mod declaration;
 pub mod drive;
 mod files;
 pub mod history;

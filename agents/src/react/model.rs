@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::decide::StepLimits;
+use super::declaration::DeclarationStore;
 use super::history::History;
 use super::parse::{
     AnswerForm, ParseFailure, ParsedAction, ParsedAnswer, WITHHELD, parse_answer, parse_whole_document,
@@ -95,9 +96,6 @@ impl ChatClient {
     }
 }
 
-/// The parameter of a call that holds the schema of the data that the role promises.
-pub(super) const PROMISED: &str = "promised";
-
 /// An answer as understood, and the call behind it for the record.
 pub struct Heard {
     /// The answer.
@@ -118,6 +116,8 @@ pub struct Asking<'a> {
     pub redactor: &'a Redactor,
     /// The limits of the task.
     pub limits: StepLimits,
+    /// Which declarations the object store holds.
+    pub declarations: &'a DeclarationStore,
 }
 
 impl ChatClient {
@@ -146,7 +146,6 @@ impl ChatClient {
         let mut parameters = json!({
             "temperature": request.temperature,
             "max_tokens": gate.answer_limit().or(request.max_tokens),
-            "tools": asking.toolset.names_for_record(),
             "max_steps": asking.limits.max_steps,
             "max_asks": asking.limits.max_asks,
             "stale_after": asking.limits.stale_after,
@@ -155,11 +154,8 @@ impl ChatClient {
             "verification": asking.limits.verification,
             "max_revisions": asking.limits.max_revisions,
         });
-        // What a user's own role promises stands nowhere else in the record.
-        if let Some(promised) = asking.toolset.submit_schema()["properties"].get("data") {
-            parameters[PROMISED] = promised.clone();
-        }
-        let (request_hash, same_messages, messages) = conversation.keep(&mut parameters);
+        let how = asking.declarations.how(asking.toolset.declaration());
+        let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);
         let (verbatim, calls_at) = verbatim(&answer);
         let call = ModelCall {
             model: format!("{}/{}", answer.provider, answer.model),
@@ -169,6 +165,7 @@ impl ChatClient {
             messages,
             aside: false,
             parameters,
+            signatures: signatures(&answer, asking.redactor),
             answer: verbatim.clone(),
             calls_at,
             cut: answer.finish.may_be_cut(),
@@ -212,6 +209,7 @@ impl ChatClient {
             parameters,
             answer: answer_text,
             calls_at,
+            signatures: Vec::new(),
             cut: answer.finish.may_be_cut(),
             usage: gate.take(),
             millis: answer.millis,
@@ -281,6 +279,17 @@ fn redact(answer: &mut ChatAnswer, redactor: &Redactor) {
         call.raw = redactor.redact(&call.raw).into_owned();
         redactor.redact_value(&mut call.arguments);
     }
+}
+
+/// Most bytes of a provider's marks that are kept.
+const MOST_SIGNED: usize = 32 * 1024;
+
+/// The marks on the first call of an answer. One that would not be kept as it is, or is too long, is of no use.
+fn signatures(answer: &ChatAnswer, redactor: &Redactor) -> Vec<String> {
+    let marks = answer.tool_calls.first().map(|call| call.signatures.as_slice()).unwrap_or_default();
+    let bytes: usize = marks.iter().map(String::len).sum();
+    let is_kept = |mark: &String| redactor.redact(mark) == mark.as_str();
+    if bytes <= MOST_SIGNED && marks.iter().all(is_kept) { marks.to_vec() } else { Vec::new() }
 }
 
 /// The answer word for word, and where in it each native call begins. Reasoning is left out, calls follow the text.

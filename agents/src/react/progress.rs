@@ -28,12 +28,12 @@ pub struct ProgressStream {
     missed: bool,
     thought: String,
     answer: String,
-    /// How much of a tool call's arguments was shown.
-    shown: usize,
-    /// Where in them the thought stands that every call begins with.
-    place: AnswerPart,
-    /// The same of an answer in text, and what of it is not understood yet.
-    in_text: (AnswerPart, String),
+    /// Which call of the answer arrives.
+    call: usize,
+    /// Its arguments, which begin with the thought.
+    in_call: Arriving,
+    /// An answer in text.
+    in_text: Arriving,
     /// What the slot does that the task is in.
     slot: SlotState,
     /// How the task ended.
@@ -56,9 +56,9 @@ impl ProgressStream {
             missed: false,
             thought,
             answer,
-            shown: 0,
-            place: AnswerPart::Before,
-            in_text: (AnswerPart::Before, String::new()),
+            call: 0,
+            in_call: Arriving::default(),
+            in_text: Arriving::default(),
             slot: SlotState::default(),
             end: Arc::default(),
         }
@@ -128,19 +128,15 @@ impl ProgressStream {
         }
         match delta {
             Delta::Thought(text) => self.thought.push_str(&text),
-            Delta::Text(text) => {
-                let (place, held) = &mut self.in_text;
-                held.push_str(&text);
-                let understood = place.share_out(held, &mut self.thought, &mut self.answer);
-                held.drain(..understood);
-            }
-            Delta::ToolCall { arguments, .. } => {
-                // A shorter text is that of the next call.
-                if arguments.len() < self.shown {
-                    (self.shown, self.place) = (0, AnswerPart::Before);
+            Delta::Text(text) => self.in_text.take(&text, &mut self.thought, &mut self.answer),
+            Delta::ToolCall { nth, arguments } => {
+                if nth > self.call {
+                    (self.call, self.in_call) = (nth, Arriving::default());
                 }
-                let new = arguments.get(self.shown..).unwrap_or_default();
-                self.shown += self.place.share_out(new, &mut self.thought, &mut self.answer);
+                // Where calls come side by side, the newest is shown.
+                if nth == self.call {
+                    self.in_call.take(&arguments, &mut self.thought, &mut self.answer);
+                }
             }
             Delta::Restart => {}
         }
@@ -151,9 +147,10 @@ impl ProgressStream {
 
     /// Says what is still held back: the answer is complete.
     pub fn finish(&mut self) {
-        let left = std::mem::take(&mut self.in_text.1);
+        let left = std::mem::take(&mut self.in_text.held);
         // Half a mark of JSON is nothing to read.
-        if matches!(self.in_text.0, AnswerPart::Prose) || !left.trim_start().starts_with(['{', '[', '\\']) {
+        if matches!(self.in_text.place, AnswerPart::Prose) || !left.trim_start().starts_with(['{', '[', '\\'])
+        {
             self.answer.push_str(&left);
         }
         self.say(true);
@@ -175,10 +172,10 @@ impl ProgressStream {
     fn restart(&mut self) {
         self.thought.clear();
         self.answer.clear();
-        self.shown = 0;
         self.missed = false;
-        self.place = AnswerPart::Before;
-        self.in_text = (AnswerPart::Before, String::new());
+        self.call = 0;
+        self.in_call = Arriving::default();
+        self.in_text = Arriving::default();
     }
 
     fn say(&mut self, all: bool) {
@@ -198,11 +195,29 @@ impl ProgressStream {
     }
 }
 
+/// A text that arrives piece by piece.
+#[derive(Debug, Default)]
+struct Arriving {
+    place: AnswerPart,
+    /// What of it is not understood yet.
+    held: String,
+}
+
+impl Arriving {
+    /// Takes the next piece: what it costs does not grow with what came before.
+    fn take(&mut self, piece: &str, thought: &mut String, answer: &mut String) {
+        self.held.push_str(piece);
+        let understood = self.place.share_out(&self.held, thought, answer);
+        self.held.drain(..understood);
+    }
+}
+
 /// How far an answer has come in. Arguments of calls, and answers in JSON, begin with the thought; of what follows the
 /// texts are shown: nobody wants to read its brackets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum AnswerPart {
     /// Before the thought.
+    #[default]
     Before,
     /// Within it.
     Within,
@@ -386,6 +401,19 @@ mod tests {
         let prose = "It is {so}, \"they\" say.";
         assert_eq!(place.share_out(prose, &mut thought, &mut answer), prose.len());
         assert_eq!((thought.as_str(), answer.as_str()), ("", prose));
+    }
+
+    #[test]
+    fn what_was_understood_of_an_answer_is_not_looked_at_again() {
+        let (mut arriving, mut thought, mut answer) = (Arriving::default(), String::new(), String::new());
+        let whole = format!(r#"{{"thought": "t", "body": "{}"}}"#, "a\\nlong \\u00e0 text ".repeat(2_000));
+        let mut most = 0;
+        for piece in whole.as_bytes().chunks(7).map(|piece| std::str::from_utf8(piece).unwrap_or_default()) {
+            arriving.take(piece, &mut thought, &mut answer);
+            most = most.max(arriving.held.len());
+        }
+        assert_eq!((thought.as_str(), answer.len()), ("t", "a long à text ".len() * 2_000 + 1));
+        assert!(most < 32, "{most} bytes are held");
     }
 
     #[test]

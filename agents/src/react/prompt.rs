@@ -1,19 +1,21 @@
 //! What a model is told, step by step. Every request begins with the one before it, byte for byte, so that
 //! providers serve the beginning from their cache: nothing that was said is worded anew.
 
+use std::sync::Arc;
+
 use muster_shared::flow::{Action, Information, Observation, Step, StoredMessage};
 use serde_json::Value;
 
 use super::decide::StepLimits;
+use super::declaration::{Declaration, DeclareAs};
 use super::history::History;
-use super::record::{AS_RECORDED, DECLARED, HASHED, RequestHash, is_stored_as, stored, stored_system};
+use super::record::{
+    AS_RECORDED, DECLARED, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored, stored_system,
+};
 use super::toolset::{Toolset, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
 use crate::model::kept::Kept;
 use crate::prompts::fence;
-
-/// No tools, as they stand in the record.
-static NONE: Value = Value::Array(Vec::new());
 
 /// Stands for an answer with nothing in it: providers refuse an empty turn.
 pub(super) const EMPTY: &str = "(empty answer)";
@@ -59,10 +61,11 @@ pub struct Conversation {
     settled: usize,
     /// How many messages, the system prompt included, are known to be in the record already.
     recorded: usize,
-    /// The tools that are declared natively.
-    tools: Option<Toolset>,
+    tools: Toolset,
     /// Whether the record does not hold yet how they are declared.
-    untold: bool,
+    undeclared: bool,
+    /// Whether it does not hold yet what they are called and what is promised.
+    unnamed: bool,
 }
 
 impl Conversation {
@@ -76,24 +79,39 @@ impl Conversation {
         nonce: &str,
     ) -> Self {
         let (style, sampling, limits) = settings;
-        let (system, tools) = match style {
-            CallStyle::Native => (brief.system.clone(), Some(toolset.clone())),
-            CallStyle::Text => (format!("{}\n\n{}", brief.system, toolset.in_words()), None),
+        let (system, tools, mut hash) = match style {
+            CallStyle::Native => {
+                (brief.system.clone(), toolset.declarations().clone(), toolset.hash().clone())
+            }
+            CallStyle::Text => {
+                let system = format!("{}\n\n{}", brief.system, toolset.in_words());
+                (system, Kept::default(), RequestHash::begin(&[]))
+            }
         };
-        let mut hash = tools.as_ref().map_or_else(|| RequestHash::begin(&[]), |tools| tools.hash().clone());
         hash.system(&system);
         let request = ChatRequest {
             system: system.into(),
-            tools: tools.as_ref().map(|tools| tools.declarations().clone()).unwrap_or_default(),
+            tools,
             temperature: sampling.temperature,
             max_tokens: sampling.max_tokens,
             ..ChatRequest::default()
         };
-        let declared = tools.as_ref().map_or(&NONE, Toolset::declared);
-        let untold = last_declared(history) != declared;
-        let nonce = nonce.to_owned();
-        let mut this =
-            Self { request, style, nonce, limits, hash, hashed: 0, settled: 0, recorded: 0, tools, untold };
+        let (undeclared, unnamed) = (!declares(history, toolset, style), !names(history, toolset));
+        let (nonce, tools) = (nonce.to_owned(), toolset.clone());
+        let (hashed, settled, recorded) = (0, 0, 0);
+        let mut this = Self {
+            request,
+            style,
+            nonce,
+            limits,
+            hash,
+            hashed,
+            settled,
+            recorded,
+            tools,
+            undeclared,
+            unnamed,
+        };
         this.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
         for step in history.steps() {
             this.push_step(step);
@@ -158,16 +176,26 @@ impl Conversation {
 
     /// What the record needs of a request that is about to be sent: its hash, how many messages at its head
     /// stand in the record, and those after them. From now on all of them count as recorded. The parameters are
-    /// completed by what the hash needs.
-    pub fn keep(&mut self, parameters: &mut Value) -> (String, u32, Vec<StoredMessage>) {
+    /// completed by what the hash needs, and by the tools where the record does not hold them yet.
+    pub fn keep(&mut self, parameters: &mut Value, how: DeclareAs) -> (String, u32, Vec<StoredMessage>) {
         let mut hash = self.hash.clone();
         for message in &self.request.messages[self.hashed..] {
             hash.chat(message);
         }
         parameters[HASHED] = Value::from(AS_RECORDED);
+        if std::mem::take(&mut self.unnamed) {
+            parameters[TOOLS] = self.tools.names_for_record().clone();
+            if let Some(promised) = self.tools.promised() {
+                parameters[PROMISED] = promised.clone();
+            }
+        }
         let hash = hash.hex(parameters);
-        if std::mem::take(&mut self.untold) {
-            parameters[DECLARED] = self.tools.as_ref().map_or(&NONE, Toolset::declared).clone();
+        if std::mem::take(&mut self.undeclared) {
+            parameters[DECLARED] = match (self.declared(), how) {
+                (Some(declaration), DeclareAs::Name) => declaration.by_name(),
+                (Some(declaration), DeclareAs::Whole) => declaration.in_place(),
+                (None, _) => Value::Array(Vec::new()),
+            };
         }
         let same = self.recorded;
         let system = (same == 0).then(|| stored_system(&self.request.system));
@@ -176,6 +204,19 @@ impl Conversation {
         let messages = system.into_iter().chain(messages).collect();
         self.recorded = self.request.messages.len() + 1;
         (hash, u32::try_from(same).unwrap_or(u32::MAX), messages)
+    }
+
+    /// What the next call declares that the record does not hold yet.
+    #[must_use]
+    pub fn to_declare(&self) -> Option<&Arc<Declaration>> {
+        self.declared().filter(|_| self.undeclared)
+    }
+
+    fn declared(&self) -> Option<&Arc<Declaration>> {
+        match self.style {
+            CallStyle::Native => Some(self.tools.declaration()),
+            CallStyle::Text => None,
+        }
     }
 
     fn settle(&mut self) {
@@ -207,7 +248,11 @@ impl Conversation {
         let (choice, result) = match self.style {
             CallStyle::Native => {
                 let id = format!("step-{}", step.number);
-                let call = ToolCall::new(&id, model_name(&step.action.name), step.action.arguments.clone());
+                let name = model_name(&step.action.name);
+                let (signer, signatures) = signed(step, &name).unzip();
+                let signatures = signatures.unwrap_or_default();
+                let call = ToolCall::new(&id, name, step.action.arguments.clone());
+                let call = ToolCall { signatures, signer, ..call };
                 (ChatMessage::calls(&step.thought.text, vec![call]), ChatMessage::tool_result(id, told))
             }
             CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
@@ -238,11 +283,31 @@ impl Conversation {
     }
 }
 
-/// The tools that the last call of a history declared, its own or those of the calls before it.
-fn last_declared(history: &History) -> &Value {
-    let calls = history.steps().iter().rev().flat_map(|step| step.calls.iter().rev());
-    let told = calls.filter(|call| !call.aside).find_map(|call| call.parameters.get(DECLARED));
-    told.unwrap_or(&NONE)
+/// Whether these tools are those that the last call of a history declared, itself or by the calls before it.
+fn declares(history: &History, tools: &Toolset, style: CallStyle) -> bool {
+    let calls = history.newest_calls().filter(|call| !call.aside);
+    let declared = calls.filter_map(|call| call.parameters.get(DECLARED)).next();
+    match style {
+        CallStyle::Native => declared.is_some_and(|declared| tools.declaration().is(declared)),
+        CallStyle::Text => declared.is_none_or(|declared| declared.as_array().is_some_and(Vec::is_empty)),
+    }
+}
+
+/// Whether the last call of a history went by the names of these tools and what they promise.
+fn names(history: &History, tools: &Toolset) -> bool {
+    naming(history.newest_calls()).is_some_and(|call| {
+        call.parameters.get(TOOLS) == Some(tools.names_for_record())
+            && call.parameters.get(PROMISED) == tools.promised()
+    })
+}
+
+/// The marks that the chosen call came with, and the model that made them. They are those of the first call of the last
+/// answer; another that was chosen has none.
+fn signed(step: &Step, name: &str) -> Option<(String, Vec<String>)> {
+    let call = step.calls.iter().rfind(|call| !call.aside).filter(|call| !call.signatures.is_empty())?;
+    let begins = usize::try_from(*call.calls_at.first()?).ok()?;
+    let called = call.answer.get(begins..)?.strip_prefix("[call] ")?.split([' ', '\n']).next()?;
+    (model_name(called) == name).then(|| (call.model.clone(), call.signatures.clone()))
 }
 
 fn choice_in_words(step: &Step) -> String {

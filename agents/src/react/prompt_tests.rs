@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::react::record::{HASHED, declared, hash_of_record};
+use crate::react::record::{declared, hash_of_record};
 use crate::testing::{NONCE, leaf, step, toolset};
 
 const LIMITS: StepLimits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
@@ -79,15 +79,16 @@ proptest! {
                     going.ask_again("nonsense", "answer again");
                 }
                 let mut parameters = json!({"temperature": 0.2});
-                let (hash, same, messages) = going.keep(&mut parameters);
+                let (hash, same, messages) = going.keep(&mut parameters, DeclareAs::Whole);
                 let kept = call(hash.clone(), same, messages);
+                let mut hashed = parameters.clone();
+                hashed.as_object_mut().unwrap().remove(DECLARED);
                 step.calls.push(ModelCall { parameters, ..kept });
                 let mut reader = history.clone();
                 reader.push(Step { ..step.clone() }, false);
                 let mut sent = vec![stored_system(&going.request().system)];
                 sent.extend(going.request().messages.iter().map(|message| stored(message)));
                 prop_assert_eq!(reader.sent(), &sent[..]);
-                let hashed = json!({"temperature": 0.2, HASHED: "as recorded"});
                 prop_assert_eq!(hash, hash_of_record(&declared(&going.request().tools), &sent, &hashed));
             }
             going.step(&step);
@@ -104,11 +105,15 @@ fn call(hash: String, same: u32, messages: Vec<StoredMessage>) -> ModelCall {
 #[test]
 fn a_later_call_is_recorded_as_what_was_added() {
     let mut going = conversation(&History::default(), CallStyle::Native);
-    let (_, same, messages) = going.keep(&mut json!({}));
+    let mut said = json!({});
+    let (_, same, messages) = going.keep(&mut said, DeclareAs::Name);
     assert_eq!((same, messages.len()), (0, 2));
+    assert!(said[DECLARED].is_string() && said[TOOLS].is_array(), "{said}");
     going.step(&step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success));
-    let (_, same, messages) = going.keep(&mut json!({}));
+    let mut said = json!({});
+    let (_, same, messages) = going.keep(&mut said, DeclareAs::Name);
     assert_eq!((same, messages.len()), (2, 2));
+    assert_eq!(said, json!({HASHED: "as recorded"}), "tools are told once");
     assert!(messages[0].content.contains("[call step-1] corpus_search"), "{messages:?}");
 }
 
@@ -140,4 +145,74 @@ fn near_the_limit_the_model_is_told_to_conclude() {
     assert_eq!(told[7], "Step 8 of 10.");
     assert!(told[8].contains("conclude"), "{told:?}");
     assert!(told[9].contains("the last"), "{told:?}");
+}
+
+/// A history of one step that was asked for with these parameters.
+fn asked_with(parameters: Value) -> History {
+    let mut asked = step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success);
+    asked.calls[0].parameters = parameters;
+    let mut history = History::default();
+    history.push(asked, false);
+    history
+}
+
+#[test]
+fn what_the_record_holds_already_is_not_told_again() {
+    let tools = toolset(&leaf(Role::Worker));
+    let (names, whole) = (tools.names_for_record(), tools.declaration().in_place());
+    let name = tools.declaration().by_name();
+    let none = json!([]);
+    // What was declared before, how it is asked now, and what is said of it.
+    for (declared, style, said) in [
+        (Some(&whole), CallStyle::Native, None),
+        (Some(&name), CallStyle::Native, None),
+        (Some(&json!("0".repeat(64))), CallStyle::Native, Some(&name)),
+        (Some(&none), CallStyle::Native, Some(&name)),
+        (None, CallStyle::Native, Some(&name)),
+        (None, CallStyle::Text, None),
+        (Some(&none), CallStyle::Text, None),
+        (Some(&name), CallStyle::Text, Some(&none)),
+        (Some(&whole), CallStyle::Text, Some(&none)),
+    ] {
+        let mut parameters = json!({TOOLS: names});
+        if let Some(declared) = declared {
+            parameters[DECLARED] = declared.clone();
+        }
+        let mut going = conversation(&asked_with(parameters.clone()), style);
+        assert_eq!(going.to_declare().is_some(), style == CallStyle::Native && said.is_some());
+        let mut now = json!({});
+        going.keep(&mut now, DeclareAs::Name);
+        assert_eq!(now.get(DECLARED), said, "{style:?} after {declared:?}");
+        assert_eq!(now.get(TOOLS), None);
+    }
+    for other in [json!({}), json!({TOOLS: ["calculator"]}), json!({TOOLS: names, PROMISED: {}})] {
+        let mut now = json!({});
+        conversation(&asked_with(other.clone()), CallStyle::Native).keep(&mut now, DeclareAs::Name);
+        assert_eq!(now.get(TOOLS), Some(names), "after {other}");
+    }
+}
+
+#[test]
+fn the_marks_of_a_call_go_back_with_it() {
+    let signed = |answer: &str, signatures: &[&str]| {
+        let mut made = step(1, "corpus.search", json!({"query": "x"}), ObservationStatus::Success);
+        made.calls[0].answer = answer.to_owned();
+        made.calls[0].calls_at =
+            answer.find("[call]").map(|at| u32::try_from(at).unwrap()).into_iter().collect();
+        made.calls[0].signatures = signatures.iter().map(|mark| (*mark).to_owned()).collect();
+        let aside =
+            ModelCall { aside: true, signatures: vec!["of another".to_owned()], ..made.calls[0].clone() };
+        made.calls.push(aside);
+        let mut history = History::default();
+        history.push(made, false);
+        let going = conversation(&history, CallStyle::Native);
+        let call = going.request().messages[1].tool_calls[0].clone();
+        (call.signer, call.signatures)
+    };
+    let called = "I look.\n[call] corpus_search {\"query\":\"x\"}\n[call] calculator {}";
+    assert_eq!(signed(called, &["mark"]), (Some("test/model".to_owned()), vec!["mark".to_owned()]));
+    assert_eq!(signed(called, &[]), (None, Vec::new()));
+    // The mark is that of the first call, and another was chosen.
+    assert_eq!(signed("[call] calculator {}\n[call] corpus_search {}", &["mark"]), (None, Vec::new()));
+    assert_eq!(signed("no call at all", &["mark"]), (None, Vec::new()));
 }

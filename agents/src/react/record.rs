@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use muster_shared::flow::StoredMessage;
+use muster_shared::flow::{ModelCall, StoredMessage};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -60,6 +60,16 @@ const fn role_name(role: ChatRole) -> &'static str {
 pub const DECLARED: &str = "declared";
 /// Where they say that the hash is that of what the record holds.
 pub const HASHED: &str = "hashed";
+/// Where they name the tools, when these or what is promised are not those of the call before.
+pub const TOOLS: &str = "tools";
+/// Where they hold the schema of the data that the role promises, beside the tools.
+pub const PROMISED: &str = "promised";
+
+/// The newest of these calls, the newest first, that names the tools: by its names and its promise go those after it too.
+pub(super) fn naming<'a>(calls: impl IntoIterator<Item = &'a ModelCall>) -> Option<&'a ModelCall> {
+    let of_conversation = calls.into_iter().filter(|call| !call.aside);
+    of_conversation.into_iter().find(|call| call.parameters.get(TOOLS).is_some())
+}
 
 /// The tools as they are declared to a model, for the record.
 #[must_use]

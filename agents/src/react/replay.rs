@@ -20,7 +20,8 @@ use super::consult::{NO_ANSWER, ask, consulted, said_before};
 use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
-use super::model::{PROMISED, understand};
+use super::model::understand;
+use super::record::{PROMISED, TOOLS, naming};
 use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
@@ -190,8 +191,9 @@ impl TaskHistory<'_> {
             done.taken += 1;
             return Ok(None);
         };
-        let rules = self.rules(last);
-        let toolset = self.toolset(last, &rules);
+        let naming = self.naming(step).unwrap_or(last);
+        let rules = self.rules(naming);
+        let toolset = self.toolset(naming, &rules);
         let limits = limits_of(last).of_task(self.offer, &rules, true);
         let (permissions, has_model) = (RolePermissions::OPEN, true);
         let case = StepContext {
@@ -221,6 +223,11 @@ impl TaskHistory<'_> {
         Ok(next)
     }
 
+    /// The call that says by which tools and which promise a step was asked for: one of its own, else one before it.
+    pub(super) fn naming<'a>(&'a self, step: &'a Step) -> Option<&'a ModelCall> {
+        naming(step.calls.iter().rev().chain(self.history.newest_calls()))
+    }
+
     /// The rules of the role, with what it promised.
     pub(super) fn rules(&self, call: &ModelCall) -> Rules {
         let promised = call.parameters.get(PROMISED).and_then(|schema| Schema::new(schema.clone()).ok());
@@ -233,7 +240,7 @@ impl TaskHistory<'_> {
     /// The tools that the model was offered, as this build knows them.
     pub(super) fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
         let named: Vec<&str> =
-            call.parameters["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            call.parameters[TOOLS].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
         let has_documents = self.offer.corpus.is_some();
         let offered = |spec: &Ability| match named.is_empty() {

@@ -9,6 +9,7 @@ use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent};
 use serde::Serialize;
 
+use super::declaration::Declarations;
 use super::prompt::{CallStyle, Conversation, Sampling};
 use super::replay::{TaskHistory, follow, limits_of};
 use super::sent::{SentRequest, requests};
@@ -50,7 +51,8 @@ pub struct PromptDifference {
 }
 
 /// Renders the first prompt of every step anew. What the model was told within a step is not rendered from templates.
-/// The words of specialists are in `definitions`; prompts of one that is not there are counted apart.
+/// The words of specialists are in `definitions`; prompts of one that is not there are counted apart. Tools are not
+/// compared, so that nothing is needed from the object store.
 #[must_use]
 pub fn rerender(entries: &[Entry], templates: &Templates, definitions: &[Arc<Definition>]) -> Rerendered {
     let mut rendering = Rendering {
@@ -88,7 +90,8 @@ struct Rendering<'a> {
 
 impl<'a> Rendering<'a> {
     fn look(&mut self, history_of_task: &TaskHistory<'a>, entry: &Entry, event: &'a AgentEvent) {
-        let Some((step, call)) = asked(event) else { return };
+        let Some(asked) = asked(event) else { return };
+        let Asked { step, call } = asked;
         let (task, generation) = (&history_of_task.offer.task, history_of_task.offer.generation);
         // Announced before: it was sent under the offer of then. A step that waited ends under a later one, whose
         // plan has moved on.
@@ -96,18 +99,19 @@ impl<'a> Rendering<'a> {
         if self.seen.insert(task.clone(), now) == Some(now) {
             return;
         }
-        let rules = match self.rules(history_of_task, &entry.event, call) {
+        let rules = match self.rules(history_of_task, &entry.event, asked) {
             Ok(rules) => rules,
             Err(role) => {
                 *self.done.not_rendered.entry(role).or_default() += 1;
                 return;
             }
         };
-        let kept = self.kept.entry(task.clone()).or_insert_with(|| requests(self.entries, task));
+        let kept = self.kept.entry(task.clone());
+        let kept = kept.or_insert_with(|| requests(self.entries, task, &Declarations::default()));
         let was =
             kept.iter().find(|sent| !sent.aside && (sent.generation, sent.step) == (generation, step.number));
         self.done.prompts += 1;
-        match was.and_then(|was| compare(history_of_task, self.templates, &rules, call, was)) {
+        match was.and_then(|was| compare(history_of_task, self.templates, &rules, asked, was)) {
             None => self.done.same += 1,
             Some(difference) if self.done.differences.len() < MOST_TOLD => {
                 self.done.differences.push(difference);
@@ -121,14 +125,15 @@ impl<'a> Rendering<'a> {
         &self,
         history_of_task: &TaskHistory<'_>,
         event: &RecordEvent,
-        call: &ModelCall,
+        Asked { step, call }: Asked<'_>,
     ) -> Result<Rules, String> {
+        let built_in = || history_of_task.rules(history_of_task.naming(step).unwrap_or(call));
         if call.template.name != SPECIALIST {
-            return Ok(history_of_task.rules(call));
+            return Ok(built_in());
         }
         let role = match event {
             RecordEvent::Agent(key, _) => &key.role,
-            RecordEvent::Decided(_) | RecordEvent::Offered(_) => return Ok(history_of_task.rules(call)),
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => return Ok(built_in()),
         };
         let here = || self.specialists.iter().filter(|(known, _)| known == role).map(|(_, rules)| rules);
         let as_sent = |rules: &&Rules| {
@@ -139,8 +144,15 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// The step that an event holds, and its first call within the conversation.
-fn asked(event: &AgentEvent) -> Option<(&Step, &ModelCall)> {
+/// A step that a model was asked for, and its first call within the conversation.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    step: &'a Step,
+    call: &'a ModelCall,
+}
+
+/// What an event says of a step that a model was asked for.
+fn asked(event: &AgentEvent) -> Option<Asked<'_>> {
     let step = match event {
         AgentEvent::ToolStarted(begun) => &begun.step,
         AgentEvent::Step(step) => step,
@@ -150,7 +162,7 @@ fn asked(event: &AgentEvent) -> Option<(&Step, &ModelCall)> {
     let call = step.calls.iter().find(|call| !call.aside)?;
     // Agents in other languages have templates of their own.
     let is_ours = roles::all().iter().any(|rules| rules.name == call.template.name);
-    is_ours.then_some((step, call))
+    is_ours.then_some(Asked { step, call })
 }
 
 /// The first difference; nothing when the prompt comes out as it was sent.
@@ -158,7 +170,7 @@ fn compare(
     history_of_task: &TaskHistory<'_>,
     templates: &Templates,
     rules: &RoleRules,
-    call: &ModelCall,
+    Asked { step, call }: Asked<'_>,
     was: &SentRequest,
 ) -> Option<PromptDifference> {
     let offer = history_of_task.offer;
@@ -176,7 +188,7 @@ fn compare(
         Ok((brief, _)) => brief,
         Err(error) => return differs(0, "a prompt", &error.to_string()),
     };
-    let toolset = history_of_task.toolset(call, rules);
+    let toolset = history_of_task.toolset(history_of_task.naming(step).unwrap_or(call), rules);
     let limits = limits_of(call).of_task(offer, rules, true);
     let came = |style| {
         let settings = (style, Sampling::default(), limits);
@@ -184,7 +196,7 @@ fn compare(
     };
     // Models without native calls were told of the tools in the system prompt.
     let style =
-        if was.tools.is_empty() && was.messages.first().is_some_and(|first| first.content != brief.system) {
+        if !was.declares_tools() && was.messages.first().is_some_and(|first| first.content != brief.system) {
             CallStyle::Text
         } else {
             CallStyle::Native

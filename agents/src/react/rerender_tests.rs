@@ -6,6 +6,7 @@ use muster_shared::time::Millis;
 use serde_json::json;
 
 use super::*;
+use crate::react::declaration::DeclareAs;
 use crate::react::history::History;
 use crate::testing::{leaf, step};
 
@@ -32,7 +33,7 @@ fn first_step(offer: &TaskOffered, rules: &RoleRules) -> Step {
     let settings = (CallStyle::Native, Sampling::default(), limits);
     let mut conversation =
         Conversation::resume(&brief, &toolset, &history_of_task.history, settings, &offer.nonce);
-    let (request_hash, same_messages, messages) = conversation.keep(&mut call.parameters);
+    let (request_hash, same_messages, messages) = conversation.keep(&mut call.parameters, DeclareAs::Name);
     sent.calls.push(ModelCall { request_hash, same_messages, messages, ..call });
     sent
 }

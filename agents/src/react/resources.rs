@@ -7,6 +7,7 @@ use muster_shared::flow::{Budget, Product, RolePermissions, TaskOffered, Templat
 use muster_shared::secret::Redactor;
 
 use super::decide::{StepContext, StepLimits};
+use super::declaration::DeclarationStore;
 use super::history::History;
 use super::model::ModelClient;
 use super::prompt::{Brief, CallStyle, Conversation, Sampling};
@@ -46,6 +47,8 @@ pub struct TaskResources {
     pub common: Common,
     /// Keeps secrets out.
     pub redactor: Arc<Redactor>,
+    /// Which declarations of tools the object store holds.
+    pub declarations: Arc<DeclarationStore>,
 }
 
 impl TaskResources {
@@ -105,9 +108,13 @@ impl TaskResources {
         }
     }
 
-    /// The conversation as it stands after these steps.
+    /// The conversation as it stands after these steps. What it is to declare is put into the object store meanwhile.
     pub(super) fn converse(&self, offer: &TaskOffered, history: &History, style: CallStyle) -> Conversation {
         let settings = (style, self.sampling, self.limits);
-        Conversation::resume(&self.brief, &self.toolset, history, settings, &offer.nonce)
+        let conversation = Conversation::resume(&self.brief, &self.toolset, history, settings, &offer.nonce);
+        if let Some(declaration) = conversation.to_declare() {
+            self.declarations.begin(declaration);
+        }
+        conversation
     }
 }

@@ -9,7 +9,8 @@ use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::record::{DECLARED, HASHED, hash_of_record};
+use super::declaration::Declarations;
+use super::record::{DECLARED, HASHED, PROMISED, TOOLS, hash_of_record};
 
 /// One request as it was sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,8 +35,12 @@ pub struct SentRequest {
     pub aside: bool,
     /// The parameters, without the tools' declarations.
     pub parameters: Value,
-    /// The tools as they were declared to the model; nothing when the record names them only.
+    /// The tools as they were declared to the model; nothing when the record names them only, or when the object that
+    /// holds them is not in the store.
     pub tools: Vec<Value>,
+    /// The object that holds the tools, where the record refers to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools_object: Option<String>,
     /// How many messages at its head are those of the request before it.
     pub same_messages: usize,
     /// All messages, the system prompt first.
@@ -56,14 +61,24 @@ pub enum Check {
     Matches,
     /// It is another.
     Differs,
+    /// The object that holds the tools is not in the store, or is not what its name promises.
+    ToolsMissing,
     /// An earlier version recorded it, which hashed what it did not record.
     CannotTell,
 }
 
-/// Every request of a task, in the order of the record.
+impl SentRequest {
+    /// Whether tools were declared to the model.
+    #[must_use]
+    pub const fn declares_tools(&self) -> bool {
+        !self.tools.is_empty() || self.tools_object.is_some()
+    }
+}
+
+/// Every request of a task, in the order of the record. Declarations that the record refers to are looked up.
 #[must_use]
-pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<SentRequest> {
-    let mut tellers: BTreeMap<Generation, ConversationLog> = BTreeMap::new();
+pub fn requests(entries: &[Entry], task: &TaskId, declarations: &Declarations) -> Vec<SentRequest> {
+    let mut tellers: BTreeMap<Generation, ConversationLog<'_>> = BTreeMap::new();
     let mut sent: BTreeMap<(Generation, u32), Vec<SentRequest>> = BTreeMap::new();
     for entry in entries {
         let RecordEvent::Agent(key, event) = &entry.event else { continue };
@@ -73,7 +88,8 @@ pub fn requests(entries: &[Entry], task: &TaskId) -> Vec<SentRequest> {
         // A generation that goes on from others begins with what they had sent.
         if !tellers.contains_key(&key.generation) {
             let before = tellers.range(..key.generation).next_back().map(|(_, teller)| teller.clone());
-            tellers.insert(key.generation, before.unwrap_or_default());
+            let begin = || ConversationLog::new(declarations);
+            tellers.insert(key.generation, before.unwrap_or_else(begin));
         }
         let Some(teller) = tellers.get_mut(&key.generation) else { continue };
         let (step, lasts) = match event {
@@ -128,10 +144,22 @@ pub fn before(sent: &[SentRequest], at: usize) -> Option<&SentRequest> {
 }
 
 /// What is known of one conversation up to some place.
-#[derive(Debug, Clone, Default)]
-struct ConversationLog {
+#[derive(Debug, Clone)]
+struct ConversationLog<'a> {
+    declarations: &'a Declarations,
     messages: Vec<StoredMessage>,
-    declared: Vec<Value>,
+    declared: Declared,
+    /// The parameters that name tools and promise: they go for later calls too.
+    named: Vec<(&'static str, Value)>,
+}
+
+/// The tools of a conversation, as far as they are known.
+#[derive(Debug, Clone, Default)]
+struct Declared {
+    /// The object that holds them, where the record refers to one.
+    object: Option<String>,
+    /// Nothing when that object is not at hand.
+    tools: Option<Vec<Value>>,
 }
 
 /// One call as it stands in the record.
@@ -144,7 +172,35 @@ struct ConsultRequest<'a> {
     call: &'a ModelCall,
 }
 
-impl ConversationLog {
+impl<'a> ConversationLog<'a> {
+    fn new(declarations: &'a Declarations) -> Self {
+        let (messages, declared, named) = (Vec::new(), Declared::default(), Vec::new());
+        Self { declarations, messages, declared, named }
+    }
+
+    /// What a call declares; nothing when the tools are those of the call before.
+    fn declared(&self, call: &ModelCall) -> Option<Declared> {
+        match call.parameters.get(DECLARED)? {
+            Value::Array(tools) => Some(Declared { object: None, tools: Some(tools.clone()) }),
+            Value::String(object) => {
+                let tools = self.declarations.tools(object).map(<[Value]>::to_vec);
+                Some(Declared { object: Some(object.clone()), tools })
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// Completes the parameters of a call by what an earlier one said for it too.
+    fn complete(&mut self, parameters: &mut Value) {
+        let Some(fields) = parameters.as_object_mut() else { return };
+        if fields.contains_key(TOOLS) {
+            let said = [TOOLS, PROMISED].map(|name| Some((name, fields.get(name)?.clone())));
+            self.named = said.into_iter().flatten().collect();
+        } else {
+            fields.extend(self.named.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+    }
+
     fn tell(&mut self, seq: Seq, key: &AgentKey, step: &Step) -> Vec<SentRequest> {
         let calls = (1..).zip(&step.calls);
         calls.map(|(number, call)| self.tell_call(&ConsultRequest { seq, key, step, number, call })).collect()
@@ -152,9 +208,9 @@ impl ConversationLog {
 
     fn tell_call(&mut self, asked: &ConsultRequest<'_>) -> SentRequest {
         let ConsultRequest { seq, key, step, number, call } = *asked;
-        let declared = call.parameters.get(DECLARED).and_then(Value::as_array).cloned();
+        let declared = self.declared(call);
         let same = usize::try_from(call.same_messages).unwrap_or(usize::MAX);
-        let (tools, messages, same) = if call.aside {
+        let (declared, messages, same) = if call.aside {
             (declared.unwrap_or_default(), call.messages.clone(), 0)
         } else {
             if let Some(declared) = declared {
@@ -169,11 +225,18 @@ impl ConversationLog {
         if let Some(fields) = parameters.as_object_mut() {
             fields.remove(DECLARED);
         }
-        let check = match parameters.get(HASHED) {
-            None => Check::CannotTell,
-            Some(_) if hash_of_record(&tools, &messages, &parameters) == call.request_hash => Check::Matches,
-            Some(_) => Check::Differs,
+        let check = match (parameters.get(HASHED), &declared) {
+            (None, _) => Check::CannotTell,
+            (Some(_), Declared { object: Some(_), tools: None }) => Check::ToolsMissing,
+            (Some(_), Declared { tools, .. }) => {
+                let tools = tools.as_deref().unwrap_or_default();
+                let is_it = hash_of_record(tools, &messages, &parameters) == call.request_hash;
+                if is_it { Check::Matches } else { Check::Differs }
+            }
         };
+        if !call.aside {
+            self.complete(&mut parameters);
+        }
         SentRequest {
             seq,
             agent: key.agent.clone(),
@@ -185,7 +248,8 @@ impl ConversationLog {
             template: call.template.clone(),
             aside: call.aside,
             parameters,
-            tools,
+            tools: declared.tools.unwrap_or_default(),
+            tools_object: declared.object,
             same_messages: same,
             messages,
             request_hash: call.request_hash.clone(),

@@ -7,16 +7,17 @@ use serde_json::json;
 
 use super::*;
 use crate::prompts::Templates;
+use crate::react::declaration::{Declaration, DeclareAs};
 use crate::react::history::History;
 use crate::react::limits::StepLimits;
 use crate::react::prompt::{CallStyle, Conversation, Sampling};
-use crate::react::record::keep_whole;
+use crate::react::record::{declared, keep_whole};
 use crate::react::rerender::rerender;
 use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 
 /// What a task of some steps leaves in the record, asked `asks` times in each, and the requests as they were sent.
-fn recorded(style: CallStyle, asks: &[usize]) -> (Vec<Entry>, Vec<Vec<StoredMessage>>) {
+fn recorded(style: CallStyle, how: DeclareAs, asks: &[usize]) -> (Vec<Entry>, Vec<Vec<StoredMessage>>) {
     let offer = leaf(Role::Worker);
     let brief = Templates::load(None).unwrap().brief(rules_for(&offer.work), &offer).unwrap().0;
     let limits = StepLimits { max_steps: 10, ..StepLimits::USUAL };
@@ -41,8 +42,8 @@ fn recorded(style: CallStyle, asks: &[usize]) -> (Vec<Entry>, Vec<Vec<StoredMess
             if ask > 0 {
                 conversation.ask_again("nonsense", "answer again");
             }
-            let mut parameters = json!({"tools": toolset.names(), "max_steps": 10, "max_asks": 3});
-            let (request_hash, same_messages, messages) = conversation.keep(&mut parameters);
+            let mut parameters = json!({"max_steps": 10, "max_asks": 3});
+            let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);
             done.calls.push(ModelCall {
                 request_hash,
                 same_messages,
@@ -60,21 +61,31 @@ fn recorded(style: CallStyle, asks: &[usize]) -> (Vec<Entry>, Vec<Vec<StoredMess
     (entries, sent)
 }
 
+/// The declarations of these tasks, as the store holds them.
+fn stored_declarations() -> Declarations {
+    let toolset = toolset(&leaf(Role::Worker));
+    [Declaration::new(&declared(toolset.declarations()))].into_iter().collect()
+}
+
 proptest! {
     #[test]
     fn the_record_gives_back_what_was_sent_and_vouches_for_it(
         asks in prop::collection::vec(0_usize..3, 1..6),
         native in any::<bool>(),
+        by_name in any::<bool>(),
     ) {
         let style = if native { CallStyle::Native } else { CallStyle::Text };
-        let (entries, sent) = recorded(style, &asks);
+        let how = if by_name { DeclareAs::Name } else { DeclareAs::Whole };
+        let (entries, sent) = recorded(style, how, &asks);
         let task = leaf(Role::Worker).task;
-        let found = requests(&entries, &task);
+        let found = requests(&entries, &task, &stored_declarations());
         prop_assert_eq!(found.len(), sent.len());
         for (found, sent) in found.iter().zip(&sent) {
             prop_assert_eq!(&found.messages, sent);
             prop_assert_eq!(found.check, Check::Matches);
             prop_assert_eq!(found.tools.is_empty(), !native);
+            prop_assert_eq!(found.tools_object.is_some(), native && by_name);
+            prop_assert!(found.parameters["tools"].as_array().is_some_and(|names| names.len() == 4));
         }
         // The stable part comes first: whatever was sent for a step begins with what was sent for the step before.
         let firsts: Vec<&SentRequest> = found.iter().filter(|sent| sent.call == 1).collect();
@@ -93,18 +104,19 @@ proptest! {
 
 #[test]
 fn what_was_changed_after_it_was_recorded_is_noticed() {
-    let (mut entries, _) = recorded(CallStyle::Native, &[0, 0]);
+    let (mut entries, _) = recorded(CallStyle::Native, DeclareAs::Whole, &[0, 0]);
+    let none = Declarations::default();
     let RecordEvent::Agent(_, AgentEvent::Step(step)) = &mut entries[1].event else { panic!() };
     step.calls[0].messages[1].content.push('!');
     let task = leaf(Role::Worker).task;
-    let checks: Vec<Check> = requests(&entries, &task).iter().map(|sent| sent.check).collect();
+    let checks: Vec<Check> = requests(&entries, &task, &none).iter().map(|sent| sent.check).collect();
     assert_eq!(checks, [Check::Differs, Check::Differs], "the second holds the first");
     let again = rerender(&entries, &Templates::load(None).unwrap(), &[]);
     assert_eq!((again.prompts, again.same, again.differences[0].message), (2, 0, 2));
     let RecordEvent::Agent(_, AgentEvent::Step(step)) = &mut entries[1].event else { panic!() };
     step.calls[0].parameters = json!({});
     assert_eq!(
-        requests(&entries, &task)[0].check,
+        requests(&entries, &task, &none)[0].check,
         Check::CannotTell,
         "an older version hashed something else"
     );
@@ -112,7 +124,7 @@ fn what_was_changed_after_it_was_recorded_is_noticed() {
 
 #[test]
 fn a_request_is_chosen_by_step_and_call() {
-    let (mut entries, _) = recorded(CallStyle::Native, &[0, 1, 0]);
+    let (mut entries, _) = recorded(CallStyle::Native, DeclareAs::Name, &[0, 1, 0]);
     let task = leaf(Role::Worker).task;
     // A question apart from the conversation changes nothing of it.
     let RecordEvent::Agent(_, AgentEvent::Step(last)) = &mut entries[3].event else { panic!() };
@@ -129,7 +141,7 @@ fn a_request_is_chosen_by_step_and_call() {
     };
     last.calls.push(aside);
     last.observation = None::<Observation>;
-    let found = requests(&entries, &task);
+    let found = requests(&entries, &task, &stored_declarations());
     let at = |step, call| {
         choose(&found, None, step, call).map(|at| (found[at].step, found[at].call, found[at].aside))
     };
@@ -141,4 +153,27 @@ fn a_request_is_chosen_by_step_and_call() {
     assert!(found.iter().all(|sent| sent.check == Check::Matches), "{found:?}");
     assert_eq!(before(&found, 3).map(|sent| (sent.step, sent.call)), Some((2, 2)));
     assert_eq!(before(&found, 0), None);
+}
+
+#[test]
+fn tools_that_are_not_in_the_store_are_said_to_be_missing() {
+    let (entries, sent) = recorded(CallStyle::Native, DeclareAs::Name, &[0, 0]);
+    let task = leaf(Role::Worker).task;
+    let found = requests(&entries, &task, &Declarations::default());
+    for (found, sent) in found.iter().zip(&sent) {
+        assert_eq!((found.check, &found.messages), (Check::ToolsMissing, sent));
+        assert!(found.tools.is_empty() && found.declares_tools());
+        assert_eq!(
+            found.tools_object,
+            Some(
+                Declaration::new(&declared(toolset(&leaf(Role::Worker)).declarations()))
+                    .by_name()
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            )
+        );
+    }
+    let again = rerender(&entries, &Templates::load(None).unwrap(), &[]);
+    assert_eq!((again.prompts, again.same), (2, 2), "prompts are rendered without the store");
 }

@@ -7,6 +7,7 @@ use muster_shared::flow::{Action, PlanTask, RolePermissions};
 use muster_shared::plan::tools::{is_same, means, stays};
 use serde_json::{Map, Value, json};
 
+use super::declaration::Declaration;
 use super::record::{self, RequestHash};
 use crate::model::chat::ToolDecl;
 use crate::model::kept::Kept;
@@ -59,7 +60,7 @@ struct ToolTable {
     submit: Value,
     declarations: Kept<Vec<ToolDecl>>,
     /// The declarations for the record.
-    declared: Value,
+    declaration: Arc<Declaration>,
     /// The hash of requests that declare them.
     hash: RequestHash,
     /// The names for the record.
@@ -78,8 +79,8 @@ impl ToolTable {
         let declared = record::declared(&declarations);
         let hash = RequestHash::begin(&declared);
         let names = names(&abilities).map(Value::from).collect();
-        let (declarations, declared) = (declarations.into(), Value::Array(declared));
-        Self { abilities, submit, declarations, declared, hash, names }
+        let (declarations, declaration) = (declarations.into(), Arc::new(Declaration::new(&declared)));
+        Self { abilities, submit, declarations, declaration, hash, names }
     }
 
     /// The table of these tools, made now unless it is known.
@@ -135,6 +136,11 @@ impl Toolset {
         &self.table.names
     }
 
+    /// The data that a user's own role promises, which stands nowhere else in the record.
+    pub(super) fn promised(&self) -> Option<&Value> {
+        self.table.submit["properties"].get("data")
+    }
+
     /// The name most like `name`, if one is near enough to be meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<String> {
@@ -163,8 +169,8 @@ impl Toolset {
     }
 
     /// The declarations for the record.
-    pub(super) fn declared(&self) -> &Value {
-        &self.table.declared
+    pub(super) fn declaration(&self) -> &Arc<Declaration> {
+        &self.table.declaration
     }
 
     /// The hash of a request that declares them and has nothing else yet.

@@ -272,6 +272,7 @@ fn step(number: u32) -> Step {
             parameters,
             answer: "z".repeat(300),
             calls_at: Vec::new(),
+            signatures: Vec::new(),
             cut: false,
             usage: Usage::default(),
             millis: 5,

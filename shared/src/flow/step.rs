@@ -122,6 +122,10 @@ pub struct ModelCall {
     /// Where in the answer each native call begins, in bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls_at: Vec<u32>,
+    /// Marks of the provider on the first native call, which want to go back with it to the same model. They say nothing
+    /// to anybody else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<String>,
     /// Whether the answer was cut off at its limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,

@@ -47,7 +47,7 @@ pub struct Envelope {
     /// Which try of the task, from 1, where the message begins one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
-    /// W3C trace context; the `traceparent` header carries the same.
+    /// W3C trace context, where no `traceparent` header carries it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceContext>,
     /// What it says.

@@ -917,6 +917,7 @@ fn step() -> Step {
             parameters: json!({ "temperature": 0 }),
             answer: "{}".to_owned(),
             calls_at: Vec::new(),
+            signatures: Vec::new(),
             cut: false,
             usage: usage(),
             millis: 40,

@@ -194,3 +194,32 @@ fn own_time_per_step_is_small_and_does_not_grow() {
         assert!(early < Duration::from_millis(10), "{early:?}");
     });
 }
+
+#[test]
+fn what_a_provider_marked_a_call_with_is_recorded_and_sent_back() {
+    in_system(async {
+        let ground = Ground::new();
+        let sent_back = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&sent_back);
+        let model = Scripted::new(move |question, request: &ChatRequest| {
+            let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
+            *seen.lock().unwrap() =
+                calls.map(|call| (call.signer.clone(), call.signatures.clone())).collect::<Vec<_>>();
+            let mut computed = compute(question)?;
+            match question {
+                0 => computed.tool_calls[0].signatures = vec!["mark".to_owned()],
+                1 => computed.tool_calls[0].signatures = vec!["x".repeat(40_000)],
+                2 => {}
+                _ => return submits("4"),
+            }
+            Ok(computed)
+        });
+        let offer = leaf(Role::Worker);
+        ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        let recorded: Vec<_> =
+            ground.steps(&offer).await.into_iter().map(|step| step.calls[0].signatures.clone()).collect();
+        assert_eq!(recorded, [vec!["mark".to_owned()], Vec::new(), Vec::new()], "one is too long to be kept");
+        let marked = (Some("test/scripted".to_owned()), vec!["mark".to_owned()]);
+        assert_eq!(*sent_back.lock().unwrap(), [marked, (None, Vec::new()), (None, Vec::new())]);
+    });
+}

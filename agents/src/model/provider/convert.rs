@@ -40,7 +40,7 @@ pub(super) fn service_target(target: &ModelTarget) -> ServiceTarget {
 pub(super) fn request(request: &ChatRequest, target: &ModelTarget) -> g::ChatRequest {
     let mut messages: Vec<g::ChatMessage> = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
-        let next = convert_message(message, &request.messages);
+        let next = convert_message(message, &request.messages, &target.name());
         // Anthropic wants all results of one turn in one message; Ollama can hold only one in each.
         if target.provider == ModelProvider::Anthropic
             && message.role == ChatRole::Tool
@@ -69,7 +69,7 @@ pub(super) fn request(request: &ChatRequest, target: &ModelTarget) -> g::ChatReq
     asked
 }
 
-fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>]) -> g::ChatMessage {
+fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>], target: &str) -> g::ChatMessage {
     match message.role {
         ChatRole::System => g::ChatMessage::system(message.content.as_str()),
         ChatRole::User => g::ChatMessage::user(message.content.as_str()),
@@ -78,7 +78,8 @@ fn convert_message(message: &ChatMessage, all: &[Kept<ChatMessage>]) -> g::ChatM
             if !message.content.is_empty() {
                 parts.push(g::ContentPart::from_text(message.content.as_str()));
             }
-            parts.extend(message.tool_calls.iter().map(|call| g::ContentPart::ToolCall(convert_call(call))));
+            let calls = message.tool_calls.iter().map(|call| convert_call(call, target));
+            parts.extend(calls.map(g::ContentPart::ToolCall));
             g::ChatMessage::assistant(g::MessageContent::from_parts(parts))
         }
         ChatRole::Tool => {
@@ -103,12 +104,13 @@ pub(super) fn arguments_sent(call: &ToolCall) -> Cow<'_, Value> {
     }
 }
 
-fn convert_call(call: &ToolCall) -> g::ToolCall {
+fn convert_call(call: &ToolCall, target: &str) -> g::ToolCall {
+    let signatures = call.signatures_for(target);
     g::ToolCall {
         call_id: call.id.clone(),
         fn_name: call.name.clone(),
         fn_arguments: arguments_sent(call).into_owned(),
-        thought_signatures: (!call.signatures.is_empty()).then(|| call.signatures.clone()),
+        thought_signatures: (!signatures.is_empty()).then(|| signatures.to_vec()),
     }
 }
 
@@ -187,6 +189,7 @@ pub(super) fn tool_call(call: g::ToolCall, raw: Option<String>) -> ToolCall {
         arguments: call.fn_arguments,
         raw,
         signatures: call.thought_signatures.unwrap_or_default(),
+        signer: None,
     }
 }
 
@@ -231,6 +234,7 @@ pub(super) fn openai_answer(body: &Value, target: &ModelTarget) -> Option<ChatAn
                 arguments: serde_json::from_str(&raw).unwrap_or(Value::String(raw.clone())),
                 raw,
                 signatures: Vec::new(),
+                signer: None,
             })
         })
         .collect::<Option<Vec<_>>>()?;

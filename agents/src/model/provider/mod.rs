@@ -187,8 +187,8 @@ impl Provider {
         if !answer.text.is_empty() {
             on_delta(Delta::Text(answer.text.clone()));
         }
-        for call in &answer.tool_calls {
-            on_delta(Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() });
+        for (nth, call) in answer.tool_calls.iter().enumerate() {
+            on_delta(Delta::ToolCall { nth, arguments: call.raw.clone() });
         }
         Ok(answer)
     }

@@ -128,12 +128,15 @@ impl Parts {
     /// Notes a chunk, which carries all arguments of its call so far.
     fn note_call(&mut self, call: g::ToolCall) -> Delta {
         let call = convert::tool_call(call, None);
-        let delta = Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() };
-        match self.calls.iter_mut().find(|known| known.id == call.id) {
+        let known = self.calls.iter().position(|known| known.id == call.id);
+        let nth = known.unwrap_or(self.calls.len());
+        let before = known.map_or(0, |known| self.calls[known].raw.len());
+        let arguments = call.raw.get(before..).unwrap_or_default().to_owned();
+        match self.calls.get_mut(nth) {
             Some(known) => *known = call,
             None => self.calls.push(call),
         }
-        delta
+        Delta::ToolCall { nth, arguments }
     }
 
     fn bytes(&self) -> usize {

@@ -71,6 +71,7 @@ impl TaskSession<'_> {
             toolset: &resources.toolset,
             redactor: &resources.redactor,
             limits: resources.limits,
+            declarations: &resources.declarations,
         };
         let conversation = toolbox
             .conversation

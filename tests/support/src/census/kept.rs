@@ -7,9 +7,11 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::{self, consumer};
 use futures::{StreamExt, TryStreamExt};
 use muster_shared::ids::RunId;
+use muster_shared::wire::Encoding;
 use tokio::time::timeout;
 
 use super::CensusError;
+use super::parts::Parts;
 
 /// The stream of the record.
 const RECORD: &str = "RUNS";
@@ -19,7 +21,7 @@ const BEATEN: [&str; 2] = ["KV_AGENTS", "KV_LEASE"];
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// What the record holds of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Entries.
     pub entries: u64,
@@ -27,6 +29,8 @@ pub struct Kept {
     pub payload: u64,
     /// Bytes of their headers.
     pub headers: u64,
+    /// The payloads by kind of entry and field.
+    pub parts: Parts,
 }
 
 /// How often each stream was written to.
@@ -66,6 +70,9 @@ pub(super) async fn of_run(client: &async_nats::Client, run: RunId) -> Result<Ke
         kept.entries += 1;
         kept.payload += message.payload.len() as u64;
         kept.headers += message.headers.as_ref().map_or(0, size);
+        let content_type = message.headers.as_ref().and_then(|headers| headers.get("Content-Type"));
+        let encoding = Encoding::of(content_type.map(async_nats::HeaderValue::as_str), &message.payload);
+        kept.parts.add(&message.payload, encoding)?;
         if message.info()?.pending == 0 {
             return Ok(kept);
         }

@@ -7,6 +7,7 @@
 
 mod class;
 mod kept;
+mod parts;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,6 +27,7 @@ use uuid::Uuid;
 
 pub use class::{Cause, Class};
 pub use kept::Kept;
+pub use parts::Parts;
 
 /// Anything that goes wrong with a count.
 pub type CensusError = Box<dyn std::error::Error + Send + Sync>;
@@ -85,9 +87,10 @@ impl Census {
         let _ =
             writeln!(text, "{:>6}  messages of the run, {} bytes on the wire", self.of_work(), self.bytes);
         let _ = writeln!(text, "{:>6}  of them sent by processes of the fleet", self.of_processes());
-        let Kept { entries, payload, headers } = self.record;
+        let Kept { entries, payload, headers, parts } = &self.record;
         let _ =
             writeln!(text, "{entries:>6}  entries in the record: {payload} bytes, and {headers} of headers");
+        text.push_str(&parts.table());
         let writes: Vec<String> =
             self.writes.iter().map(|(stream, count)| format!("{stream} {count}")).collect();
         let _ = writeln!(text, "{:>6}  writes: {}", self.all_writes(), writes.join(", "));

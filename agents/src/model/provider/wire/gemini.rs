@@ -18,8 +18,8 @@ use crate::model::kept::{Kept, WireForm};
 /// What Gemini 3 takes for the signature of a call that has none.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The request for a streamed answer.
-pub(super) fn body(request: &ChatRequest, form: WireForm, formatted: bool) -> Vec<u8> {
+/// The request for a streamed answer of this target.
+pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, formatted: bool) -> Vec<u8> {
     let mut body = Body::of(request);
     let late = || request.messages.iter().filter(|message| message.role == ChatRole::System);
     if late().next().is_some() {
@@ -38,7 +38,7 @@ pub(super) fn body(request: &ChatRequest, form: WireForm, formatted: bool) -> Ve
     if !request.tools.is_empty() {
         body.raw("tools", request.tools.written(form, |tools, into| write_tools(tools, into)));
     }
-    body.list("contents", |into| write_contents(request, form, into));
+    body.list("contents", |into| write_contents(request, form, target, into));
     let schema = request.schema.as_ref().filter(|_| formatted);
     body.field(
         "generationConfig",
@@ -97,7 +97,7 @@ fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
 }
 
 /// All results of one turn go into one entry.
-fn write_contents(request: &ChatRequest, form: WireForm, into: &mut Vec<u8>) {
+fn write_contents(request: &ChatRequest, form: WireForm, target: &str, into: &mut Vec<u8>) {
     let mut results = false;
     for (at, message) in request.messages.iter().enumerate() {
         // What is not sent ends no turn either.
@@ -120,8 +120,12 @@ fn write_contents(request: &ChatRequest, form: WireForm, into: &mut Vec<u8>) {
         next(into);
         if is_result {
             write_result(message, &request.messages[..at], form, into);
+        } else if message.tool_calls.iter().any(|call| call.signer.is_some()) {
+            // What goes back hangs on who is asked: not the same for all of this form.
+            write_message(message, form, target, into);
         } else {
-            let write = |message: &ChatMessage, into: &mut Vec<u8>| write_message(message, form, into);
+            let write =
+                |message: &ChatMessage, into: &mut Vec<u8>| write_message(message, form, target, into);
             into.extend_from_slice(message.written(form, write));
         }
     }
@@ -192,7 +196,7 @@ struct SentCall<'a> {
     args: Cow<'a, Value>,
 }
 
-fn write_message(message: &ChatMessage, form: WireForm, into: &mut Vec<u8>) {
+fn write_message(message: &ChatMessage, form: WireForm, target: &str, into: &mut Vec<u8>) {
     let said = SentPart { text: Some(&message.content), function_call: None, thought_signature: None };
     if message.role != ChatRole::Assistant {
         write_json(&Entry { role: "user", parts: vec![said] }, into);
@@ -201,7 +205,7 @@ fn write_message(message: &ChatMessage, form: WireForm, into: &mut Vec<u8>) {
     let calls = message.tool_calls.iter().enumerate().map(|(at, call)| SentPart {
         text: None,
         thought_signature: call
-            .signatures
+            .signatures_for(target)
             .first()
             .map(String::as_str)
             .or((form == WireForm::Gemini3 && at == 0).then_some(NO_SIGNATURE)),

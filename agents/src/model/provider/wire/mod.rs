@@ -37,6 +37,8 @@ const REST: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub(super) struct Door {
     form: WireForm,
+    /// The target, as the record names it.
+    name: String,
     /// The model, as it is named in the request.
     model: String,
     url: Url,
@@ -60,14 +62,18 @@ impl Door {
             ModelProvider::Ollama | ModelProvider::Offline => return None,
         };
         let url = url(form, model, &target.endpoint_or_default())?;
-        Some(Self { form, model: model.to_owned(), url, headers: headers(form, target)? })
+        let (name, model, headers) = (target.name(), model.to_owned(), headers(form, target)?);
+        Some(Self { form, name, model, url, headers })
     }
 
     fn body(&self, request: &ChatRequest, formatted: bool) -> Vec<u8> {
         match self.form {
-            WireForm::OpenAi => openai::body(request, &self.model, formatted),
+            WireForm::OpenAi => {
+                let caching = openai::Caching::of(&self.model, self.url.host_str());
+                openai::body(request, &self.model, caching, formatted)
+            }
             WireForm::Anthropic => anthropic::body(request, &self.model, formatted),
-            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, formatted),
+            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, &self.name, formatted),
         }
     }
 

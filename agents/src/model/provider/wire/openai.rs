@@ -16,15 +16,38 @@ use crate::model::chat::{ChatMessage, ChatRequest, ChatRole, TokenUsage, ToolCal
 use crate::model::json::write_json;
 use crate::model::kept::WireForm;
 
+/// OpenAI's own server.
+const OFFICIAL: &str = "api.openai.com";
 /// Most tool calls of one answer that are told apart by their place.
 const MOST_CALLS: u64 = 10_000;
 
+/// Where the server that knows of it is to end a beginning that it caches. Elsewhere it is not spoken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caching {
+    /// As the server does by itself.
+    ByItself,
+    /// Also after the system prompt, before which the tools stand: the tasks of a role have both in common.
+    Marked,
+}
+
+impl Caching {
+    /// From GPT-5.6 on, a beginning is found again only where its end was marked, and what is written into the cache
+    /// costs a quarter more than what is not.
+    pub(super) fn of(model: &str, host: Option<&str>) -> Self {
+        let knows = host == Some(OFFICIAL) && finds_marks_only(model);
+        if knows { Self::Marked } else { Self::ByItself }
+    }
+}
+
 /// The request for a streamed answer.
-pub(super) fn body(request: &ChatRequest, model: &str, formatted: bool) -> Vec<u8> {
+pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, formatted: bool) -> Vec<u8> {
     let mut body = Body::of(request);
     body.field("model", model);
     body.field("stream", &true);
-    if caches_on_demand_only(model) {
+    // Questions apart from a task have no tools. Nothing goes on from them: they are not worth being written.
+    let is_apart = request.tools.is_empty();
+    let marks = caching == Caching::Marked && !is_apart;
+    if caching == Caching::Marked && is_apart {
         body.field("prompt_cache_options", &json!({"mode": "explicit"}));
     }
     if !request.tools.is_empty() {
@@ -35,7 +58,13 @@ pub(super) fn body(request: &ChatRequest, model: &str, formatted: bool) -> Vec<u
     body.list("messages", |into| {
         if let Some(system) = system {
             into.extend_from_slice(br#"{"role":"system","content":"#);
-            into.extend_from_slice(system);
+            if marks {
+                into.extend_from_slice(br#"[{"type":"text","text":"#);
+                into.extend_from_slice(system);
+                into.extend_from_slice(br#","prompt_cache_breakpoint":{"mode":"explicit"}}]"#);
+            } else {
+                into.extend_from_slice(system);
+            }
             into.push(b'}');
         }
         list(messages, into);
@@ -58,8 +87,8 @@ fn counts_reasoning(model: &str) -> bool {
     ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|begin| model.starts_with(begin))
 }
 
-/// From GPT-5.6 on, what is cached by itself costs more; it is asked for explicitly or not at all.
-fn caches_on_demand_only(model: &str) -> bool {
+/// The models from GPT-5.6 on.
+fn finds_marks_only(model: &str) -> bool {
     let Some(rest) = model.strip_prefix("gpt").map(|rest| rest.strip_prefix('-').unwrap_or(rest)) else {
         return false;
     };

@@ -117,16 +117,16 @@ impl Partial {
     /// A call that begins.
     pub(super) fn begin_call(&mut self, call: PartialCall, on_delta: OnDelta<'_>) {
         self.bytes += call.raw.len();
-        on_delta(Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() });
+        on_delta(Delta::ToolCall { nth: self.calls.len(), arguments: call.raw.clone() });
         self.calls.push(call);
     }
 
     /// More arguments of a call.
     pub(super) fn grow_call(&mut self, key: u64, arguments: &str, on_delta: OnDelta<'_>) {
-        let Some(call) = self.calls.iter_mut().find(|call| call.key == key) else { return };
-        call.raw.push_str(arguments);
+        let Some(nth) = self.calls.iter().position(|call| call.key == key) else { return };
+        self.calls[nth].raw.push_str(arguments);
         self.bytes += arguments.len();
-        on_delta(Delta::ToolCall { name: call.name.clone(), arguments: call.raw.clone() });
+        on_delta(Delta::ToolCall { nth, arguments: arguments.to_owned() });
     }
 
     /// Marks of the provider, of whatever part of the answer.
@@ -210,6 +210,6 @@ impl PartialCall {
             false => serde_json::from_str(&self.raw).unwrap_or_else(|_| Value::String(self.raw.clone())),
         };
         let Self { id, name, raw, signatures, .. } = self;
-        ToolCall { id, name, arguments, raw, signatures }
+        ToolCall { id, name, arguments, raw, signatures, signer: None }
     }
 }

@@ -144,11 +144,80 @@ async fn what_hangs_on_the_models_name_is_as_the_library_has_it() {
         for model in models.split_whitespace() {
             for most in [None, Some(77)] {
                 let asked = ChatRequest { max_tokens: most, ..request("", [ChatMessage::user("x")]) };
-                let bodies = bodies(provider, model, "/v1/", &asked).await;
+                let mut bodies = bodies(provider, model, "/v1/", &asked).await;
+                // The library has nothing cached unless it is told of marks.
+                for body in &mut bodies {
+                    body.as_object_mut().unwrap().remove("prompt_cache_options");
+                }
                 assert_eq!(bodies.first(), bodies.last(), "{model}");
                 assert_eq!(bodies.len(), 2, "{model}");
             }
         }
+    }
+}
+
+#[test]
+fn what_tasks_have_in_common_is_cached_where_it_has_to_be_marked() {
+    let body = |model: &str, endpoint: &str, request: &ChatRequest| -> Value {
+        let door = super::Door::of(&target(ModelProvider::OpenAi, model, endpoint)).unwrap();
+        serde_json::from_slice(&door.body(request, true)).unwrap()
+    };
+    let (official, house) = ("https://api.openai.com/v1/", "https://models.example.com/v1/");
+    let asked = ChatRequest { tools: tools().into(), ..request(HOSTILE, [ChatMessage::user("x")]) };
+    let marked = json!([{"type": "text", "text": HOSTILE, "prompt_cache_breakpoint": {"mode": "explicit"}}]);
+    for (model, endpoint, system) in [
+        ("gpt-5.6", official, &marked),
+        ("gpt-6-mini", official, &marked),
+        ("gpt-5.5", official, &json!(HOSTILE)),
+        ("gpt-4.1", official, &json!(HOSTILE)),
+        // Whoever speaks the same protocol need not know of it.
+        ("gpt-5.6", house, &json!(HOSTILE)),
+    ] {
+        let body = body(model, endpoint, &asked);
+        assert_eq!(&body["messages"][0]["content"], system, "{model} at {endpoint}");
+        assert_eq!(body.get("prompt_cache_options"), None, "{model} at {endpoint}");
+    }
+    let apart = ChatRequest { tools: Vec::new().into(), ..asked };
+    let none = json!({"mode": "explicit"});
+    for (model, endpoint, options) in
+        [("gpt-5.6", official, Some(&none)), ("gpt-5.5", official, None), ("gpt-5.6", house, None)]
+    {
+        let body = body(model, endpoint, &apart);
+        assert_eq!(body["messages"][0]["content"], HOSTILE, "{model} at {endpoint}");
+        assert_eq!(body.get("prompt_cache_options"), options, "{model} at {endpoint}");
+    }
+}
+
+#[test]
+fn marks_go_back_to_the_model_that_made_them_and_to_no_other() {
+    let marks = |asked: &str, signer: Option<&str>| -> Value {
+        let call = ToolCall {
+            signatures: vec!["mark".into()],
+            signer: signer.map(str::to_owned),
+            ..ToolCall::new("step-1", "search", json!({}))
+        };
+        let messages = [
+            ChatMessage::user("x"),
+            ChatMessage::calls("", vec![call]),
+            ChatMessage::tool_result("step-1", "found"),
+        ];
+        let request = request("", messages);
+        let door = super::Door::of(&target(ModelProvider::Gemini, asked, "http://localhost/")).unwrap();
+        // What was written for another model is not taken for this one.
+        let other = super::Door::of(&target(ModelProvider::Gemini, "gemini-3-other", "http://localhost/"));
+        other.unwrap().body(&request, true);
+        let body: Value = serde_json::from_slice(&door.body(&request, true)).unwrap();
+        body["contents"][1]["parts"][0]["thoughtSignature"].clone()
+    };
+    let none = json!("skip_thought_signature_validator");
+    for (asked, signer, expected) in [
+        ("gemini-3-pro", Some("gemini/gemini-3-pro"), json!("mark")),
+        ("gemini-3-pro", Some("gemini/gemini-3-flash"), none.clone()),
+        ("gemini-3-pro", Some("openai/gemini-3-pro"), none),
+        ("gemini-2.5-pro", Some("gemini/gemini-2.5-pro"), json!("mark")),
+        ("gemini-2.5-pro", Some("gemini/gemini-3-pro"), Value::Null),
+    ] {
+        assert_eq!(marks(asked, signer), expected, "{asked} after {signer:?}");
     }
 }
 

@@ -148,6 +148,15 @@ fn answers() -> Vec<(ModelProvider, &'static str, String)> {
     ]
 }
 
+/// What was told of the arguments of a call.
+fn arguments(deltas: &[Delta], call: usize) -> String {
+    let pieces = deltas.iter().filter_map(|delta| match delta {
+        Delta::ToolCall { nth, arguments } => (*nth == call).then_some(arguments.as_str()),
+        Delta::Text(_) | Delta::Thought(_) | Delta::Restart => None,
+    });
+    pieces.collect()
+}
+
 #[tokio::test]
 async fn answers_are_those_of_the_library() {
     for (provider, name, answer) in answers() {
@@ -156,6 +165,10 @@ async fn answers_are_those_of_the_library() {
             (Ok(own), Ok(library)) => {
                 assert_eq!(own, library, "{provider:?} {name}");
                 assert_eq!(own_deltas, library_deltas, "{provider:?} {name}");
+                // Each piece is told once, however long the arguments become.
+                for (at, call) in own.tool_calls.iter().enumerate() {
+                    assert_eq!(arguments(&own_deltas, at), call.raw, "{provider:?} {name}");
+                }
             }
             (Err(own), Err(library)) => {
                 assert_eq!(own.kind, library.kind, "{provider:?} {name}: {own} / {library}");

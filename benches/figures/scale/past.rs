@@ -58,11 +58,7 @@ pub(crate) fn measure(wanted: &[usize]) {
         let folder = with_past(&runtime, &entries, past);
         let disk = disk(&folder);
         let began = Instant::now();
-        let fleet = folder
-            .with("OPENAI_API_KEY", "key-of-the-scripted-server")
-            .with("OPENAI_BASE_URL", model.openai_url())
-            .up(&["--set", "agent.model=openai/scripted", "--set", "server.sync_always=false"])
-            .unwrap();
+        let fleet = runs::fleet_in(folder, &model, &["--set", "server.sync_always=false"]);
         let up = began.elapsed();
         let start = start_orchestrator(&runtime, &fleet);
         let timed = |arguments: &[&str]| {

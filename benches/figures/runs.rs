@@ -78,7 +78,7 @@ async fn run_within(bus: &Bus, goal: Goal) -> Vec<Entry> {
 
 /// So many runs at once, each from its goal to its report. One reader follows all of them: a stream takes only so many.
 pub(crate) async fn together(bus: &Bus, count: usize) -> Vec<Duration> {
-    let from = bus.record().last_seq().await.unwrap();
+    let from = bus.record().newest().await.unwrap();
     let mut followed = bus.record().follow(&RecordFilter::AllDecisions, from).await.unwrap();
     let mut open = HashMap::new();
     for n in 0..count {

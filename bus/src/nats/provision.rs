@@ -9,8 +9,9 @@ use async_nats::jetstream::stream::{
 
 use super::Nats;
 use super::write::is_missing;
+use crate::backend::Backend;
 use crate::error::BusError;
-use crate::topology::{self, Retention, StreamSpec, TOPOLOGY_VERSION, WhenFull};
+use crate::topology::{self, Retention, SourceSpec, StreamSpec, TOPOLOGY_VERSION, WhenFull};
 
 /// Under which the version stands in a stream's metadata.
 const VERSION: &str = "muster.layout";
@@ -18,6 +19,11 @@ const VERSION: &str = "muster.layout";
 const MARK_TTL: Duration = Duration::from_secs(60);
 
 pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
+    if let Some(found) = nats.parted().await?
+        && found != nats.settings.parted()
+    {
+        return Err(BusError::Parted { found: found.count(), wanted: nats.settings.parted().count() });
+    }
     for spec in topology::streams(&nats.settings) {
         ensure(nats, &spec).await?;
     }
@@ -73,6 +79,11 @@ fn is_as_wanted(found: &Config, wanted: &Config) -> bool {
         && found.subjects == wanted.subjects
 }
 
+fn source(spec: &SourceSpec) -> Source {
+    let transform = SubjectTransform { source: spec.filter.clone(), destination: spec.subject.to_owned() };
+    Source { name: spec.stream.to_owned(), subject_transforms: vec![transform], ..Source::default() }
+}
+
 fn config(spec: &StreamSpec, replicas: usize) -> Config {
     Config {
         name: spec.name.to_owned(),
@@ -102,16 +113,7 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         allow_message_ttl: spec.expiry,
         subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),
         allow_atomic_publish: spec.batches,
-        sources: spec.source.as_ref().map(|source| {
-            vec![Source {
-                name: source.stream.to_owned(),
-                subject_transforms: vec![SubjectTransform {
-                    source: source.filter.to_owned(),
-                    destination: source.subject.to_owned(),
-                }],
-                ..Source::default()
-            }]
-        }),
+        sources: (!spec.sources.is_empty()).then(|| spec.sources.iter().map(source).collect()),
         republish: spec.republish.map(|(from, to)| Republish {
             source: format!("{from}>"),
             destination: format!("{to}>"),

@@ -42,7 +42,7 @@ settings! {
         #[serde(with = "muster_shared::span")]
         pub ping: Duration = Duration::from_secs(2) => span(SECOND, HOUR),
         /// Memory that the server tries to stay below, in MiB. A quarter of what it has stored when it starts is added.
-        pub memory_mib: u64 = 48 => whole(16, 1_048_576).unit("MiB"),
+        pub memory_mib: u64 = 256 => whole(16, 1_048_576).unit("MiB"),
         /// Most bytes on disk, in GiB, over all streams.
         pub disk_gib: u64 = 256 => whole(1, 1_048_576).unit("GiB"),
         /// The server outlives this process. Decided by whoever starts it, so no setting.

@@ -25,10 +25,12 @@ pub struct Measured {
     pub stream_writes: f64,
     /// The same of all streams of one server together.
     pub server_writes: f64,
-    /// CPU time of the server for an idle agent, in seconds per second.
-    pub idle_server_cpu: f64,
-    /// The same of each orchestrator, which hears of every agent.
-    pub idle_orchestrator_cpu: f64,
+    /// CPU time of the server for one sign of life of an agent.
+    pub beat: f64,
+    /// CPU time of the server to ask one connection for a sign of life.
+    pub ping: f64,
+    /// CPU time of each orchestrator for one sign of life of an agent: it hears of all of them.
+    pub heard: f64,
     /// Memory of the server for an agent, in bytes.
     pub server_memory: f64,
 }
@@ -44,7 +46,14 @@ pub struct Fleet {
     pub answer: f64,
     /// Cores of a server.
     pub cores: f64,
+    /// `bus.heartbeat`, in seconds.
+    pub heartbeat: f64,
+    /// `server.ping`, in seconds.
+    pub ping: f64,
 }
+
+/// Connections of an agent.
+const CONNECTIONS: f64 = 2.0;
 
 /// What a server, a stream or a core is to be used to at most: what is fuller makes others wait.
 const FULL: f64 = 0.6;
@@ -58,6 +67,8 @@ pub struct Needs {
     pub writes: f64,
     /// Bytes a second.
     pub bytes: f64,
+    /// Signs of life a second.
+    pub beats: f64,
     /// Parts of the record; nothing when more would be needed than there may be.
     pub partitions: Option<u8>,
     /// Servers, by what needs most of them.
@@ -99,7 +110,9 @@ pub fn needs(of: &Measured, fleet: &Fleet) -> Needs {
     let partitions =
         Partitions::COUNTS.into_iter().find(|count| f64::from(*count) * of.stream_writes * FULL >= writes);
     let by_disk = (writes / (of.server_writes * FULL)).ceil();
-    let cpu = runs * of.server_cpu + fleet.agents * of.idle_server_cpu;
+    let beats = fleet.agents / fleet.heartbeat;
+    let idle = beats * of.beat + fleet.agents * CONNECTIONS / fleet.ping * of.ping;
+    let cpu = runs * of.server_cpu + idle;
     let by_cpu = (cpu / (fleet.cores * FULL)).ceil();
     let bound = match (by_disk > 1.0 || by_cpu > 1.0, by_disk >= by_cpu) {
         (false, _) => Bound::Nothing,
@@ -107,12 +120,13 @@ pub fn needs(of: &Measured, fleet: &Fleet) -> Needs {
         (true, false) => Bound::Cpu,
     };
     // Each hears of every agent, whatever its share of the runs: what that leaves of its thread is for runs.
-    let left = FULL - fleet.agents * of.idle_orchestrator_cpu;
+    let left = FULL - beats * of.heard;
     let orchestrators = (runs * of.orchestrator_cpu / left).ceil();
     Needs {
         runs,
         writes,
         bytes: runs * of.bytes,
+        beats,
         partitions,
         servers: whole(by_disk.max(by_cpu).max(1.0)),
         bound,
@@ -226,13 +240,14 @@ mod tests {
         orchestrator_cpu: 0.01,
         stream_writes: 4_000.0,
         server_writes: 8_000.0,
-        idle_server_cpu: 0.0005,
-        idle_orchestrator_cpu: 0.00003,
+        beat: 0.001,
+        ping: 0.0003,
+        heard: 0.00015,
         server_memory: 100_000.0,
     };
 
     fn fleet(agents: f64) -> Fleet {
-        Fleet { agents, busy: 0.5, answer: 2.0, cores: 8.0 }
+        Fleet { agents, busy: 0.5, answer: 2.0, cores: 8.0, heartbeat: 5.0, ping: 2.0 }
     }
 
     #[test]
@@ -246,11 +261,15 @@ mod tests {
     #[test]
     fn what_is_needed_most_decides() {
         let many = needs(&MEASURED, &fleet(20_000.0));
-        // 125 runs a second are 10,000 writes, and 13.75 cores.
+        // 125 runs a second are 10,000 writes and 3.75 cores; 4,000 beats and 20,000 pings are 10.
         assert_eq!((many.partitions, many.servers, many.bound), (Some(8), 3, Bound::Disk));
-        let slow = Measured { idle_server_cpu: 0.002, ..MEASURED };
-        let many = needs(&slow, &fleet(20_000.0));
-        assert_eq!((many.servers, many.bound), (10, Bound::Cpu));
+        let slow = Measured { beat: 0.01, ..MEASURED };
+        assert_eq!(
+            (needs(&slow, &fleet(20_000.0)).servers, needs(&slow, &fleet(20_000.0)).bound),
+            (11, Bound::Cpu)
+        );
+        let rarely = Fleet { heartbeat: 50.0, ping: 20.0, ..fleet(20_000.0) };
+        assert_eq!(needs(&slow, &rarely).servers, 3, "who beats rarely costs little");
         let none = needs(&MEASURED, &fleet(1e6));
         assert_eq!(
             (none.partitions, none.orchestrators),

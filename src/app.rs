@@ -129,6 +129,7 @@ pub(crate) fn bus_failure(error: BusError) -> Failure {
         | BusError::TimedOut { .. }
         | BusError::NotProvisioned { .. }
         | BusError::TopologyNewer { .. }
+        | BusError::Parted { .. }
         | BusError::Full { .. }
         | BusError::Conflict { .. }
         | BusError::Server(_)

@@ -26,13 +26,19 @@ pub(crate) fn folder() -> Folder {
     Folder::new(other.as_deref().unwrap_or(env!("CARGO_BIN_EXE_muster"))).unwrap()
 }
 
-/// A fleet that asks this model. `MUSTER_BENCHED_WITH` has settings for it, such as `server.memory_mib=512 bus.heartbeat=30s`.
+/// A fleet that asks this model.
 pub(crate) fn fleet(server: &ModelServer, arguments: &[&str]) -> Fleet {
-    let more = std::env::var("MUSTER_BENCHED_WITH").unwrap_or_default();
-    let more: Vec<&str> = more.split_whitespace().flat_map(|setting| ["--set", setting]).collect();
-    let folder = folder()
+    fleet_in(folder(), server, arguments)
+}
+
+/// The same in a folder that is there. `MUSTER_BENCHED_WITH` has more settings for it, such as `server.memory_mib=512
+/// bus.heartbeat=30s`.
+pub(crate) fn fleet_in(folder: Folder, server: &ModelServer, arguments: &[&str]) -> Fleet {
+    let folder = folder
         .with("OPENAI_API_KEY", "key-of-the-scripted-server")
         .with("OPENAI_BASE_URL", server.openai_url());
+    let more = std::env::var("MUSTER_BENCHED_WITH").unwrap_or_default();
+    let more: Vec<&str> = more.split_whitespace().flat_map(|setting| ["--set", setting]).collect();
     folder.up(&[&["--set", "agent.model=openai/scripted"], arguments, &more].concat()).unwrap()
 }
 
@@ -72,7 +78,7 @@ async fn run_within(bus: &Bus, goal: Goal) -> Vec<Entry> {
 
 /// So many runs at once, each from its goal to its report. One reader follows all of them: a stream takes only so many.
 pub(crate) async fn together(bus: &Bus, count: usize) -> Vec<Duration> {
-    let from = bus.record().last_seq().await.unwrap();
+    let from = bus.record().newest().await.unwrap();
     let mut followed = bus.record().follow(&RecordFilter::AllDecisions, from).await.unwrap();
     let mut open = HashMap::new();
     for n in 0..count {

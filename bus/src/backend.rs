@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
+use crate::partition::Partitions;
 
 /// Headers of a message, in order. Names are unique.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,6 +79,11 @@ pub(crate) enum Ack {
     /// Remove it: it cannot be done.
     Term,
 }
+
+/// The header with the subjects that a fence covers. The client has no name for it.
+pub(crate) const FENCE_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
+/// The header in which a stored message keeps where its fence stood: 0 for the first of all that it covers.
+pub(crate) const FENCED_AFTER: &str = "Nats-Expected-Last-Subject-Sequence";
 
 /// The write happens only if the last message on `filter` has sequence `after`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,6 +183,8 @@ pub(crate) struct StreamState {
 /// A broker. Every call is bounded in time.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync + 'static {
+    /// How the record is parted; nothing where there is none.
+    async fn parted(&self) -> Result<Option<Partitions>, BusError>;
     /// Creates or upgrades everything in [`crate::topology`].
     async fn provision(&self) -> Result<(), BusError>;
     async fn server(&self) -> Result<ServerInfo, BusError>;
@@ -200,6 +208,13 @@ pub(crate) trait Backend: Send + Sync + 'static {
     ) -> Result<Appended, AppendError>;
     /// All messages on the filters after a position, up to the last at the time of the call.
     async fn scan(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError>;
+    /// The same without bodies: subjects and headers.
+    async fn heads(
         &self,
         stream: &'static str,
         filters: &[String],

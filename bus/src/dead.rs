@@ -14,7 +14,7 @@ use crate::bus::{Core, now};
 use crate::error::{AppendError, BusError};
 use crate::seal::{About, encoding_of};
 use crate::subject::Subject;
-use crate::topology::{COMMANDS, DEAD, RUNS};
+use crate::topology::{COMMANDS, DEAD};
 
 const REASON: &str = "Muster-Dead-Reason";
 const SUBJECT: &str = "Muster-Dead-Subject";
@@ -134,8 +134,8 @@ impl DeadLetters {
     ///
     /// # Errors
     /// When the bus fails.
-    pub async fn put_entry(&self, seq: Seq, reason: &str) -> Result<(), BusError> {
-        let Some(stored) = self.core.backend.get(RUNS, seq).await? else { return Ok(()) };
+    pub async fn put_entry(&self, run: RunId, seq: Seq, reason: &str) -> Result<(), BusError> {
+        let Some(stored) = self.core.entry_at(run, seq).await? else { return Ok(()) };
         self.core.bury(DeadLetter::of(&stored.message, reason)).await?;
         if let Ok(Subject::Event(_, key, _)) = Subject::parse(&stored.message.subject) {
             self.core.tell_author(&key.agent, &stored.message, reason).await;

@@ -80,6 +80,16 @@ pub enum BusError {
         /// The version that this build knows.
         known: u32,
     },
+    /// The record is in another number of parts.
+    #[error(
+        "the record on this bus is in {found} part(s), and `bus.partitions` is {wanted}: set it to {found}. The number cannot be changed once there is a record; for another one, begin with an empty store"
+    )]
+    Parted {
+        /// How many there are.
+        found: usize,
+        /// How many the settings say.
+        wanted: usize,
+    },
     /// More bytes than may pass.
     #[error("{what} has {bytes} bytes, {most} is the most")]
     TooLarge {
@@ -167,6 +177,7 @@ impl BusError {
             | Self::Denied { .. }
             | Self::NotProvisioned { .. }
             | Self::TopologyNewer { .. }
+            | Self::Parted { .. }
             | Self::TooLarge { .. }
             | Self::Unreadable { .. }
             | Self::BadName { .. }
@@ -181,7 +192,13 @@ impl BusError {
     /// Whether the process cannot go on: it may not do what it does.
     #[must_use]
     pub const fn is_fatal(&self) -> bool {
-        matches!(self, Self::Denied { .. } | Self::Unauthorized { .. } | Self::TopologyNewer { .. })
+        matches!(
+            self,
+            Self::Denied { .. }
+                | Self::Unauthorized { .. }
+                | Self::TopologyNewer { .. }
+                | Self::Parted { .. }
+        )
     }
 }
 

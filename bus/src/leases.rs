@@ -21,6 +21,7 @@ use crate::backend::{Headers, Message};
 use crate::bus::Core;
 use crate::error::{AppendError, BusError};
 use crate::kv::{Bucket, KvEntry};
+use crate::places::Places;
 use crate::seal::CONTENT_TYPE;
 use crate::topology::LEASE;
 
@@ -44,7 +45,7 @@ pub struct LeaseNote {
     pub runs: BTreeMap<u32, Vec<RunId>>,
     /// A position of the record up to which no run of it is missing here. Runs that it created after that are found
     /// by reading on from there.
-    pub through: Seq,
+    pub through: Places,
     /// The domains whose runs it sees to rather than others; those of no domain when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub domains: Vec<String>,

@@ -2,6 +2,8 @@
 
 mod append;
 mod entry;
+mod newest;
+mod parts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,13 +15,14 @@ use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
 use muster_shared::run::{Entry, EventKind, RecordEvent, RunEvent};
 use muster_shared::time::Millis;
 
-use crate::backend::Begin;
+use crate::backend::StreamState;
 use crate::bus::Core;
 use crate::error::BusError;
+use crate::places::Places;
 use crate::subject::{self, Subject};
-use crate::topology::RUNS;
 pub use entry::Unreadable;
 pub(crate) use entry::check_offer;
+pub use newest::NewestRuns;
 
 /// Most messages in one batch. The server takes 1,000; larger decisions are chained by their author.
 pub const BATCH_LIMIT: usize = 500;
@@ -55,6 +58,16 @@ const DECIDING: [EventKind; 4] =
     [EventKind::Started, EventKind::Tool, EventKind::Released, EventKind::Outcome];
 
 impl RecordFilter {
+    /// The run that it is about; nothing when it is about all.
+    const fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Run(run) | Self::Task { run, .. } | Self::Decisions(run) | Self::Deciding(run) => {
+                Some(*run)
+            }
+            Self::AllDecisions | Self::AgentSignals | Self::Everything => None,
+        }
+    }
+
     fn subjects(&self) -> Vec<String> {
         match self {
             Self::Run(run) => vec![format!("run.{run}.>"), format!("evt.{run}.>")],
@@ -95,7 +108,11 @@ impl Record {
     ///
     /// # Errors
     /// [`BusError::Unreadable`] at the first entry that cannot be read; else when the bus fails.
-    pub async fn read(&self, which: &RecordFilter, after: Seq) -> Result<Vec<Entry>, BusError> {
+    pub async fn read(
+        &self,
+        which: &RecordFilter,
+        after: impl Into<Places> + Send,
+    ) -> Result<Vec<Entry>, BusError> {
         let mut entries = Vec::new();
         for read in self.read_each(which, after).await? {
             match read {
@@ -114,9 +131,9 @@ impl Record {
     pub async fn read_each(
         &self,
         which: &RecordFilter,
-        after: Seq,
+        after: impl Into<Places> + Send,
     ) -> Result<Vec<Result<Entry, Unreadable>>, BusError> {
-        let stored = self.core.backend.scan(RUNS, &which.subjects(), after).await?;
+        let stored = self.core.scan_record(which.run(), &which.subjects(), &after.into()).await?;
         let mut entries = Vec::with_capacity(stored.len());
         for message in &stored {
             entries.push(self.core.entry(message).await?);
@@ -132,9 +149,9 @@ impl Record {
     pub async fn follow(
         &self,
         which: &RecordFilter,
-        after: Seq,
+        after: impl Into<Places> + Send,
     ) -> Result<BoxStream<'static, Result<Entry, Unreadable>>, BusError> {
-        let messages = self.core.backend.follow(RUNS, which.subjects(), Begin::After(after)).await?;
+        let messages = self.core.follow_record(which.run(), &which.subjects(), &after.into()).await?;
         let core = Arc::clone(&self.core);
         let entries = messages.then(move |message| {
             let core = Arc::clone(&core);
@@ -148,7 +165,7 @@ impl Record {
     /// # Errors
     /// [`BusError::Unreadable`] when it cannot be read; else when the bus fails.
     pub async fn last_decision(&self, run: RunId) -> Result<Option<Entry>, BusError> {
-        match self.core.backend.last(RUNS, &subject::run_fence(run)).await? {
+        match self.core.last_of(run, subject::run_fence(run)).await? {
             Some(stored) => Ok(Some(self.core.entry(&stored).await??)),
             None => Ok(None),
         }
@@ -160,7 +177,7 @@ impl Record {
     /// When the bus fails, or the offer cannot be read.
     pub async fn newest_offer(&self, run: RunId, task: &TaskId) -> Result<Option<Generation>, BusError> {
         let subject = format!("run.{run}.task.*.{task}");
-        let Some(stored) = self.core.backend.last(RUNS, &subject).await? else { return Ok(None) };
+        let Some(stored) = self.core.last_of(run, subject).await? else { return Ok(None) };
         Ok(match self.core.entry(&stored).await??.event {
             RecordEvent::Decided(decided) => decided.offer.map(|offer| offer.generation),
             RecordEvent::Offered(offer) => Some(offer.generation),
@@ -178,7 +195,7 @@ impl Record {
         task: &TaskId,
         generation: Generation,
     ) -> Result<Option<Millis>, BusError> {
-        let last = self.core.backend.last(RUNS, &subject::task_fence(run, task, generation)).await?;
+        let last = self.core.last_of(run, subject::task_fence(run, task, generation)).await?;
         Ok(last.map(|stored| stored.at))
     }
 
@@ -192,7 +209,7 @@ impl Record {
         task: &TaskId,
         generation: Generation,
     ) -> Result<Option<Seq>, BusError> {
-        let last = self.core.backend.last(RUNS, &subject::task_fence(run, task, generation)).await?;
+        let last = self.core.last_of(run, subject::task_fence(run, task, generation)).await?;
         Ok(last.map(|stored| stored.seq))
     }
 
@@ -231,7 +248,7 @@ impl Record {
     /// # Errors
     /// [`BusError::Unreadable`] when it cannot be read; else when the bus fails.
     pub async fn first(&self, which: &RecordFilter, after: Seq) -> Result<Option<Entry>, BusError> {
-        let mut messages = self.core.backend.follow(RUNS, which.subjects(), Begin::After(after)).await?;
+        let mut messages = self.core.follow_record(which.run(), &which.subjects(), &after.into()).await?;
         match tokio::time::timeout(self.core.settings.request_timeout, messages.next()).await {
             Ok(Some(stored)) => Ok(Some(self.core.entry(&stored).await??)),
             Ok(None) | Err(_) => Ok(None),
@@ -243,9 +260,7 @@ impl Record {
     /// # Errors
     /// When the bus fails.
     pub async fn runs(&self) -> Result<Vec<RunId>, BusError> {
-        let state = self.core.backend.state(RUNS, Some("run.*.decided")).await?;
-        let mut runs: Vec<RunId> =
-            state.subjects.keys().filter_map(|text| Subject::parse(text).ok()?.run()).collect();
+        let mut runs: Vec<RunId> = self.named_by("run.*.decided").await?.into_iter().collect();
         runs.sort_unstable_by(|one, other| other.cmp(one));
         Ok(runs)
     }
@@ -256,9 +271,8 @@ impl Record {
     /// When the bus fails.
     pub async fn fragments(&self) -> Result<Vec<RunId>, BusError> {
         let whole: BTreeSet<RunId> = self.runs().await?.into_iter().collect();
-        let state = self.core.backend.state(RUNS, Some("run.*.task.>")).await?;
-        let named = state.subjects.keys().filter_map(|text| Subject::parse(text).ok()?.run());
-        let found: BTreeSet<RunId> = named.filter(|run| !whole.contains(run)).collect();
+        let mut found = self.named_by("run.*.task.>").await?;
+        found.retain(|run| !whole.contains(run));
         Ok(found.into_iter().rev().collect())
     }
 
@@ -269,8 +283,9 @@ impl Record {
     pub async fn counted(&self, run: RunId) -> Result<u64, BusError> {
         let mut counted = 0_u64;
         for filter in RecordFilter::Run(run).subjects() {
-            let state = self.core.backend.state(RUNS, Some(&filter)).await?;
-            counted = counted.saturating_add(state.subjects.values().sum());
+            for state in self.core.states(Some(run), Some(&filter)).await? {
+                counted = counted.saturating_add(state.subjects.values().sum());
+            }
         }
         Ok(counted)
     }
@@ -280,28 +295,37 @@ impl Record {
     /// # Errors
     /// When the bus fails.
     pub async fn lost(&self) -> Result<u64, BusError> {
-        let state = self.core.backend.state(RUNS, None).await?;
-        let written = (state.last.0 + 1).saturating_sub(state.first.0.max(1));
-        Ok(written.saturating_sub(state.messages))
+        let lost = |state: &StreamState| {
+            let written = (state.last.0 + 1).saturating_sub(state.first.0.max(1));
+            written.saturating_sub(state.messages)
+        };
+        Ok(self.core.states(None, None).await?.iter().map(lost).sum())
     }
 
-    /// The position of the last message of the record.
+    /// The position of the last message in each part of the record.
     ///
     /// # Errors
     /// When the bus fails.
-    pub async fn last_seq(&self) -> Result<Seq, BusError> {
-        Ok(self.core.backend.state(RUNS, None).await?.last)
+    pub async fn newest(&self) -> Result<Places, BusError> {
+        Ok(self.core.states(None, None).await?.iter().map(|state| state.last).collect())
     }
 
-    /// How full the record is, from 0 to 1. New goals are refused from 0.8 on.
+    /// How full the fullest part of the record is, from 0 to 1. New goals are refused from 0.8 on.
     ///
     /// # Errors
     /// When the bus fails.
     pub async fn fullness(&self) -> Result<f64, BusError> {
-        let state = self.core.backend.state(RUNS, None).await?;
         #[expect(clippy::cast_precision_loss, reason = "a share for people and a threshold")]
-        let share = state.max_bytes.map_or(0.0, |most| state.bytes as f64 / most as f64);
-        Ok(share)
+        let share =
+            |state: &StreamState| state.max_bytes.map_or(0.0, |most| state.bytes as f64 / most as f64);
+        Ok(self.core.states(None, None).await?.iter().map(share).fold(0.0, f64::max))
+    }
+
+    /// The runs in subjects of the record.
+    async fn named_by(&self, filter: &str) -> Result<BTreeSet<RunId>, BusError> {
+        let states = self.core.states(None, Some(filter)).await?;
+        let subjects = states.iter().flat_map(|state| state.subjects.keys());
+        Ok(subjects.filter_map(|text| Subject::parse(text).ok()?.run()).collect())
     }
 }
 

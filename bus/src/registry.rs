@@ -1,6 +1,6 @@
 //! The registry: who is on the bus. An agent that stops saying so is forgotten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -131,6 +131,8 @@ struct Known {
     ttl: Duration,
     newest: Millis,
     profiles: BTreeMap<String, (Millis, Profile)>,
+    /// The same by age: of thousands that beat, only those that are stale are looked at.
+    by_age: BTreeSet<(Millis, String)>,
     /// Who was refused, and why: said once.
     refused: BTreeMap<String, String>,
 }
@@ -143,15 +145,36 @@ impl Known {
     fn take(&mut self, entry: &KvEntry) -> Vec<RegistryChange> {
         self.newest = self.newest.max(entry.at);
         let mut changes: Vec<RegistryChange> = self.change(entry).into_iter().collect();
-        let (newest, ttl) = (self.newest, self.ttl);
-        let stale = self.profiles.extract_if(.., |_, (at, _)| is_stale(*at, newest, ttl));
-        changes.extend(stale.map(|(_, (_, profile))| RegistryChange::Left(profile.agent)));
+        while let Some((at, _)) = self.by_age.first()
+            && is_stale(*at, self.newest, self.ttl)
+            && let Some((_, agent)) = self.by_age.pop_first()
+        {
+            let known = self.profiles.remove(&agent);
+            changes.extend(known.map(|(_, profile)| RegistryChange::Left(profile.agent)));
+        }
         changes
+    }
+
+    fn forget(&mut self, agent: &str) -> Option<Profile> {
+        let (at, profile) = self.profiles.remove(agent)?;
+        self.by_age.remove(&(at, agent.to_owned()));
+        Some(profile)
+    }
+
+    /// Takes a profile in and gives the one that was known before.
+    fn learn(&mut self, agent: &str, at: Millis, profile: Profile) -> Option<Profile> {
+        let before = self.profiles.insert(agent.to_owned(), (at, profile));
+        self.by_age.insert((at, agent.to_owned()));
+        let (known_at, before) = before?;
+        if known_at != at {
+            self.by_age.remove(&(known_at, agent.to_owned()));
+        }
+        Some(before)
     }
 
     fn change(&mut self, entry: &KvEntry) -> Option<RegistryChange> {
         if entry.message.is_none() {
-            return self.profiles.remove(&entry.key).map(|(_, profile)| RegistryChange::Left(profile.agent));
+            return self.forget(&entry.key).map(|profile| RegistryChange::Left(profile.agent));
         }
         if is_stale(entry.at, self.newest, self.ttl) {
             return None;
@@ -160,12 +183,12 @@ impl Known {
         if let Some(why) = profile.implausible() {
             self.refuse(&entry.key, why);
             // Whoever said something better of itself before is not taken at that either.
-            return self.profiles.remove(&entry.key).map(|(_, known)| RegistryChange::Left(known.agent));
+            return self.forget(&entry.key).map(|known| RegistryChange::Left(known.agent));
         }
         self.refused.remove(&entry.key);
-        match self.profiles.insert(entry.key.clone(), (entry.at, profile.clone())) {
+        match self.learn(&entry.key, entry.at, profile.clone()) {
             None => Some(RegistryChange::Joined(profile)),
-            Some((_, before)) if before == profile => None,
+            Some(before) if before == profile => None,
             Some(_) => Some(RegistryChange::Changed(profile)),
         }
     }
@@ -294,8 +317,10 @@ impl Core {
         let encoding = self.settings.encoding;
         let entry = Body::Profile(profile.clone());
         let entry = self.seal(BUCKET.subject(key), entry, About::default(), encoding).await?;
+        // Nobody answers the heartbeat: sent first, it goes out together with the entry.
+        self.backend.publish(self.heartbeat(profile).await?).await?;
         BUCKET.put(self, entry, Some(self.settings.registry_ttl), None).await?;
-        self.backend.publish(self.heartbeat(profile).await?).await
+        Ok(())
     }
 
     async fn heartbeat(&self, profile: &Profile) -> Result<Message, BusError> {
@@ -354,5 +379,29 @@ mod tests {
         assert!(known.refused.is_empty());
         assert!(matches!(known.take(&entry(2_000, 4))[..], [RegistryChange::Left(_)]));
         assert!(known.take(&entry(2_000, 5)).is_empty(), "it is told once");
+        assert!(known.by_age.is_empty());
+    }
+
+    #[test]
+    fn only_those_that_are_stale_leave_and_nobody_is_kept_twice() {
+        let mut known = Known { ttl: Duration::from_millis(100), ..Known::default() };
+        let of = |agent: &str, at: u64| {
+            let mut entry = entry(1, at);
+            let message = entry.message.take().unwrap();
+            let payload = String::from_utf8(message.payload.to_vec()).unwrap().replace("worker-1", agent);
+            let message = Message { payload: payload.into(), ..message };
+            KvEntry { key: agent.to_owned(), message: Some(message), ..entry }
+        };
+        for at in 0..50 {
+            known.take(&of("worker-a", at));
+            known.take(&of("worker-b", at / 2));
+        }
+        assert_eq!((known.profiles.len(), known.by_age.len()), (2, 2));
+        assert_eq!(known.take(&of("worker-a", 220)), [], "the other is as old as may be");
+        let left: AgentId = "worker-b".parse().unwrap();
+        let changes = known.take(&of("worker-a", 225));
+        assert_eq!(changes, [RegistryChange::Left(left)]);
+        assert_eq!((known.profiles.len(), known.by_age.len()), (1, 1));
+        assert!(known.take(&of("worker-b", 20)).is_empty(), "what is old is no news");
     }
 }

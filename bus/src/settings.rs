@@ -8,6 +8,8 @@ use muster_shared::settings;
 use muster_shared::wire::Encoding;
 use serde::{Deserialize, Serialize};
 
+use crate::partition::Partitions;
+
 /// Messages that wait in a subscription; more are dropped by the client. Enough for whoever is busy for a second while a
 /// whole fleet writes, and a few megabytes at the most.
 pub(crate) const SUBSCRIPTION_BUFFER: usize = 4096;
@@ -45,7 +47,10 @@ settings! {
         pub encoding: Encoding = Encoding::MessagePack => words::<Encoding>(),
         /// Copies that the cluster keeps of every stream (1, 3 or 5).
         pub replicas: u8 = 1 => one_of(&[1, 3, 5]),
-        /// Most bytes of the record. New goals are refused at 80 %, writes at 100 %.
+        /// Parts of the record (1, 2, 4, 8 or 16), each a stream of its own: several servers then share its writes. It cannot be
+        /// changed once there is a record.
+        pub partitions: u8 = 1 => one_of(&[1, 2, 4, 8, 16]),
+        /// Most bytes of the record, all parts together. New goals are refused at 80 %, writes at 100 %.
         pub record_bytes: u64 = 4096 * MIB => bytes(MIB, PIB),
         /// Most bytes of queued offers.
         pub tasks_bytes: u64 = 256 * MIB => bytes(MIB, PIB),
@@ -86,6 +91,12 @@ settings! {
 }
 
 impl BusSettings {
+    /// How the record is parted.
+    #[must_use]
+    pub fn parted(&self) -> Partitions {
+        Partitions::of_count(self.partitions.into()).unwrap_or_default()
+    }
+
     /// Checks what the types cannot.
     ///
     /// # Errors

@@ -85,6 +85,7 @@ impl Subject {
         if let Some(rest) = text.strip_prefix("dlq.") {
             return Ok(Self::Dead(rest.to_owned()));
         }
+        let text = crate::partition::plain(text);
         let tokens: Vec<&str> = text.split('.').collect();
         match tokens.as_slice() {
             ["run", run, "decided"] => Ok(Self::Decided(read(run)?)),

@@ -9,12 +9,13 @@ use muster_shared::ids::{RunId, Seq};
 use muster_shared::time::Millis;
 use muster_shared::wire::Envelope;
 
-use crate::backend::Message;
+use crate::backend::{FENCE_FILTER, Message};
 use crate::bus::{Core, now};
 use crate::error::BusError;
+use crate::partition::plain;
+use crate::places::Places;
 use crate::seal::open_inline;
 use crate::subject::watched;
-use crate::topology::RUNS;
 use crate::watchers::Watch;
 
 /// The tap.
@@ -50,7 +51,8 @@ impl Tap {
     /// When the bus fails.
     pub async fn watch(&self, run: Option<RunId>) -> Result<BoxStream<'static, Tapped>, BusError> {
         let mut all = SelectAll::new();
-        for subject in watched(run) {
+        let parted = self.core.parted().await?;
+        for subject in watched(run).into_iter().map(|filter| parted.watched(run, filter)) {
             all.push(self.core.backend.subscribe(&subject).await?);
         }
         let watch = Watch::begin(&self.core, run).await;
@@ -78,17 +80,18 @@ impl Tap {
     /// # Errors
     /// When the bus fails.
     pub async fn stored(&self, run: RunId) -> Result<Vec<(Seq, Tapped)>, BusError> {
-        let stored = self.core.backend.scan(RUNS, &[format!("evt.{run}.>")], Seq(0)).await?;
+        let stored = self.core.scan_record(Some(run), &[format!("evt.{run}.>")], &Places::default()).await?;
         Ok(stored.into_iter().map(|stored| (stored.seq, tapped(stored.message))).collect())
     }
 }
 
+/// Subjects are told as they are in a record of one part, those of fences too.
 fn tapped(message: Message) -> Tapped {
-    Tapped {
-        content: open_inline(&message),
-        subject: message.subject,
-        at: now(),
-        bytes: message.payload,
-        headers: message.headers.0,
+    let content = open_inline(&message);
+    let subject = plain(&message.subject).into_owned();
+    let mut headers = message.headers.0;
+    for (_, fence) in headers.iter_mut().filter(|(name, _)| name == FENCE_FILTER) {
+        *fence = plain(fence).into_owned();
     }
+    Tapped { content, subject, at: now(), bytes: message.payload, headers }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use muster_shared::setting::kinds::MIB;
 
+use crate::partition::Part;
 use crate::settings::BusSettings;
 
 /// The version of this layout. Raise it with every change; older streams are then updated in place.
@@ -18,8 +19,6 @@ const LESSONS_BYTES: u64 = 2 * MIB;
 /// Most bytes of what agents and tools did in earlier runs; the oldest goes first. One line for each of them.
 const STANDING_BYTES: u64 = 2 * MIB;
 
-/// The record.
-pub const RUNS: &str = "RUNS";
 /// The offers that wait or are in hand.
 pub const TASKS: &str = "TASKS";
 /// The durable commands.
@@ -62,8 +61,8 @@ pub struct StreamSpec {
     pub description: &'static str,
     /// What is published to it.
     pub subjects: Vec<String>,
-    /// What it copies from another stream.
-    pub source: Option<SourceSpec>,
+    /// What it copies from other streams.
+    pub sources: Vec<SourceSpec>,
     /// Whether messages are kept until a limit, or until they are done.
     pub retention: Retention,
     /// Most bytes.
@@ -96,7 +95,7 @@ pub struct SourceSpec {
     /// The stream.
     pub stream: &'static str,
     /// Which of its subjects.
-    pub filter: &'static str,
+    pub filter: String,
     /// The new subject; `{{wildcard(n)}}` stands for the nth wildcard of the filter.
     pub subject: &'static str,
 }
@@ -122,21 +121,40 @@ pub enum WhenFull {
 /// All streams, in the order they must be created.
 #[must_use]
 pub fn streams(settings: &BusSettings) -> Vec<StreamSpec> {
+    let mut all: Vec<StreamSpec> =
+        settings.parted().parts().map(|part| record(part, settings.record_bytes)).collect();
+    all.extend(besides_the_record(settings));
+    all
+}
+
+/// One part of the record.
+fn record(part: Part, all_bytes: u64) -> StreamSpec {
+    let subjects = ["run.>", "evt.>"].map(|filter| part.subject(filter.to_owned()));
+    let max_bytes = all_bytes / part.of() as u64;
+    StreamSpec {
+        subjects: subjects.to_vec(),
+        batches: true,
+        keeps: true,
+        ..stream(part.stream(), "The record of every run", &[], max_bytes)
+    }
+}
+
+/// The offers in a part of the record.
+fn offers(part: Part) -> SourceSpec {
+    SourceSpec {
+        stream: part.stream(),
+        filter: part.subject("run.*.task.*.*".to_owned()),
+        subject: "task.{{wildcard(2)}}.{{wildcard(1)}}.{{wildcard(3)}}",
+    }
+}
+
+fn besides_the_record(settings: &BusSettings) -> Vec<StreamSpec> {
     vec![
-        StreamSpec {
-            batches: true,
-            keeps: true,
-            ..stream(RUNS, "The record of every run", &["run.>", "evt.>"], settings.record_bytes)
-        },
         StreamSpec {
             retention: Retention::WorkQueue,
             // A copy: what a crash takes is copied again from the record, or offered again.
             waits_for_disk: false,
-            source: Some(SourceSpec {
-                stream: RUNS,
-                filter: "run.*.task.*.*",
-                subject: "task.{{wildcard(2)}}.{{wildcard(1)}}.{{wildcard(3)}}",
-            }),
+            sources: settings.parted().parts().map(offers).collect(),
             ..stream(TASKS, "Offers, one queue per role", &[], settings.tasks_bytes)
         },
         StreamSpec {
@@ -211,7 +229,7 @@ fn stream(name: &'static str, description: &'static str, subjects: &[&str], max_
         name,
         description,
         subjects: subjects.iter().map(|&subject| subject.to_owned()).collect(),
-        source: None,
+        sources: Vec::new(),
         retention: Retention::Limits,
         max_bytes,
         when_full: WhenFull::RefuseNew,

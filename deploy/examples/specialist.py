@@ -50,14 +50,16 @@ async def take(js, queue):
         hand.pop(queue, None)
 
 async def work(js, msg, task, offer):
-    fence = "evt.{run}.*.*.{task}.{generation}.>".format(**task)  # the same for all: of two that write, one is refused
+    said = msg.headers or {}  # a record in several streams says with the offer which of them, and how its subjects begin
+    stream, events = said.get("Muster-Record", "RUNS"), said.get("Muster-Events", "evt")
+    fence = "{0}.{run}.*.*.{task}.{generation}.>".format(events, **task)  # the same for all: of two that write, one is refused
     async def write(kind, **content):
         headers = {"Nats-Expected-Last-Subject-Sequence": str(seq), "Nats-Expected-Last-Subject-Sequence-Subject": fence}
         subject = fence.replace("*.*.", f"{ROLE}.{ME}.").replace(">", kind)
         return (await js.publish(subject, message(kind, **content), headers=headers)).seq
     async def last(subject):  # the newest entry of the record on a subject, and what it says
         with contextlib.suppress(errors.NotFoundError):
-            entry = await js.get_last_msg("RUNS", subject)
+            entry = await js.get_last_msg(stream, subject)
             return entry.seq, await content(entry, js)
         return 0, {}
     seq, before = await last(fence)

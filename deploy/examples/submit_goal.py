@@ -88,8 +88,11 @@ async def follow(client, run: str) -> int:
                 ended.set_result(0 if event["event"] == "run_completed" else 1)
 
     jetstream = client.jetstream()
-    for subject in (f"run.{run}.>", f"evt.{run}.>"):
-        await jetstream.subscribe(subject, stream="RUNS", ordered_consumer=True, cb=show)
+    found = await client.request("$JS.API.STREAM.NAMES", b'{"subject": "run.>"}')
+    for stream in json.loads(found.data)["streams"]:  # one, or RUNS_0_OF_4 and so on: then its number is in the subjects
+        part = "" if stream == "RUNS" else stream.split("_")[1] + "."
+        for subject in (f"run.{part}{run}.>", f"evt.{part}{run}.>"):
+            await jetstream.subscribe(subject, stream=stream, ordered_consumer=True, cb=show)
     return await asyncio.wait_for(ended, timeout=300)
 
 

@@ -137,7 +137,7 @@ async fn a_run_is_found_whose_heir_died_after_a_decision_with_an_offer_and_befor
         with_offer |= decided.offer.is_some();
         // Its lease names a position just before what it did last.
         if decided.offer.is_some() {
-            let note = LeaseNote { through: last, ..nothing_named() };
+            let note = LeaseNote { through: last.into(), ..nothing_named() };
             drop(dead.leases().begin(note).await.unwrap());
         }
         let appended = record.append_decision(run, last, &decided, &[], Encoding::default());
@@ -160,7 +160,12 @@ async fn a_run_that_was_left_alone_is_not_lost_with_its_orchestrator() {
     let (record, creation) = (dead.record(), creation(&dead));
     let created = record.append_decision(run, Seq(0), &creation, &[], Encoding::default());
     let through = created.await.unwrap().last;
-    drop(dead.leases().begin(LeaseNote { through, left_alone: vec![run], ..nothing_named() }).await.unwrap());
+    drop(
+        dead.leases()
+            .begin(LeaseNote { through: through.into(), left_alone: vec![run], ..nothing_named() })
+            .await
+            .unwrap(),
+    );
     let _living = Orchestrator::start(&fleet.bus, 1);
     all_complete(&fleet, &[run]).await;
 }
@@ -193,7 +198,7 @@ fn nothing_named() -> LeaseNote {
         event_version: EVENT_VERSION,
         room: 8,
         runs: BTreeMap::new(),
-        through: Seq(0),
+        through: Seq(0).into(),
         domains: Vec::new(),
         left_alone: Vec::new(),
         given_up: false,
@@ -293,7 +298,7 @@ async fn a_new_run_is_written_for_the_oldest_orchestrator_at_work() {
         event_version: 7,
         room: 0,
         runs: BTreeMap::new(),
-        through: Seq(0),
+        through: Seq(0).into(),
         domains: Vec::new(),
         left_alone: Vec::new(),
         given_up: false,

@@ -1,5 +1,6 @@
 //! `muster runs`: all runs, newest first.
 
+use futures::stream::{self, StreamExt};
 use serde_json::{Value, json};
 
 use super::select;
@@ -9,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::fleet::supervisor::ReadAccess;
 use crate::render::figures;
 use crate::{output, render};
-use muster_bus::{Bus, BusError, RecordFilter};
+use muster_bus::{Bus, BusError, NewestRuns, RecordFilter};
 use muster_shared::ids::{RunId, Seq};
 use muster_shared::run::{RunState, RunStatus, count, is_completed_in_part};
 
@@ -39,11 +40,18 @@ pub(super) struct Newest {
     pub(super) left_out: Vec<(RunId, String)>,
 }
 
+/// How many records are read at the same time.
+const AT_ONCE: usize = 8;
+
 /// The newest runs. One record that cannot be followed does not hide the others.
 pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Newest, Failure> {
     let mut found = Newest::default();
-    for run in bus.record().runs().await.map_err(bus_failure)?.into_iter().take(limit) {
-        match bus.record().read(&RecordFilter::Run(run), Seq(0)).await {
+    let NewestRuns { runs, fragments } = bus.record().newest_runs(limit).await.map_err(bus_failure)?;
+    let record = &bus.record();
+    let read = |run| async move { (run, record.read(&RecordFilter::Run(run), Seq(0)).await) };
+    let mut reading = stream::iter(runs).map(read).buffered(AT_ONCE);
+    while let Some((run, read)) = reading.next().await {
+        match read {
             Ok(entries) => match select::fold(run, &entries) {
                 Ok(state) => found.runs.push(state),
                 Err(failure) => found.left_out.push((run, failure.to_string())),
@@ -54,7 +62,6 @@ pub(super) async fn newest(bus: &Bus, limit: usize) -> Result<Newest, Failure> {
             Err(error) => return Err(bus_failure(error)),
         }
     }
-    let fragments = bus.record().fragments().await.map_err(bus_failure)?;
     let lost = fragments.into_iter().take(limit).map(|run| (run, "its beginning is missing".to_owned()));
     found.left_out.extend(lost);
     Ok(found)

@@ -17,8 +17,13 @@ const MOST_NAMED: usize = 5;
 
 /// Finds the run that is meant: `last/1-2` is the run that task 1-2 of the newest run has of its own.
 pub(super) async fn run(bus: &Bus, wanted: &str) -> Result<RunId, Failure> {
-    let runs = bus.record().runs().await.map_err(bus_failure)?;
     let outer = wanted.split_once('/').map_or(wanted, |(outer, _)| outer);
+    // The newest is found without going through all that there ever was.
+    let runs = match outer {
+        "last" => bus.record().newest_runs(1).await.map(|newest| newest.runs),
+        _ => bus.record().runs().await,
+    };
+    let runs = runs.map_err(bus_failure)?;
     // One of which the beginning is lost is looked for only where no other is meant.
     let runs = match choose(&runs, outer) {
         Ok(_) => runs,

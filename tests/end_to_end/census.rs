@@ -3,10 +3,14 @@
 
 use std::time::Duration;
 
+use muster_bus::RecordFilter;
 use muster_shared::flow::{Goal, RunLimits};
+use muster_shared::ids::Seq;
 use muster_support::census::{Census, Observer};
+use muster_support::fleet::{Fleet, Folder};
 use muster_support::model_server::ModelServer;
-use muster_support::workload::{Speech, script};
+use muster_support::past;
+use muster_support::workload::{Speech, of_leaves, script};
 
 use super::support::folder;
 
@@ -20,6 +24,8 @@ const MOST_ENTRIES: u64 = 82;
 const MOST_RECORD_BYTES: u64 = 132_000;
 /// Messages stored in any stream.
 const MOST_WRITES: u64 = 104;
+/// Runs that have ended, in the store of the second fleet.
+const OLD_RUNS: usize = 200;
 /// Runs before the count: first runs make caches and tables of lessons.
 const WARM_UP: usize = 2;
 /// Runs that are counted. Their middle one is taken: which of two agents is faster changes a few messages.
@@ -27,8 +33,37 @@ const COUNTED: usize = 3;
 
 #[test]
 fn a_run_that_nobody_watches_says_and_keeps_no_more_than_it_must() {
-    let model = ModelServer::start(script(Duration::ZERO, Speech::Native)).unwrap();
+    no_more_than_it_must(folder());
+}
+
+/// However many runs have ended before.
+#[test]
+fn a_run_beside_old_ones_says_and_keeps_no_more_than_it_must() {
+    let model = ModelServer::start(of_leaves(2)).unwrap();
     let fleet = folder()
+        .with("OPENAI_API_KEY", "test-key")
+        .with("OPENAI_BASE_URL", model.openai_url())
+        .up(&["--set", "agent.model=openai/scripted"])
+        .unwrap();
+    fleet.folder().output(&["run", "Work out two sums.", "--quiet"]).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let full = folder();
+    runtime.block_on(async {
+        let bus = past::connect(&fleet.url()).await.unwrap();
+        let run = bus.record().runs().await.unwrap()[0];
+        let entries = bus.record().read(&RecordFilter::Run(run), Seq(0)).await.unwrap();
+        past::fill(&full.path().join(".muster/nats"), &entries, OLD_RUNS).await.unwrap();
+    });
+    drop(fleet);
+    let fleet = no_more_than_it_must(full);
+    let found = runtime
+        .block_on(async { past::connect(&fleet.url()).await.unwrap().record().runs().await.unwrap().len() });
+    assert_eq!(found, OLD_RUNS + WARM_UP + COUNTED, "they were there");
+}
+
+fn no_more_than_it_must(folder: Folder) -> Fleet {
+    let model = ModelServer::start(script(Duration::ZERO, Speech::Native)).unwrap();
+    let fleet = folder
         .with("OPENAI_API_KEY", "test-key")
         .with("OPENAI_BASE_URL", model.openai_url())
         .up(&["--set", "agent.model=openai/scripted"])
@@ -58,6 +93,7 @@ fn a_run_that_nobody_watches_says_and_keeps_no_more_than_it_must() {
         assert!(count <= most, "{count} {what} of a run, {most} at the most:\n{table}");
         assert!(count > most / 4, "{count} {what} of a run: was it counted?\n{table}");
     }
+    fleet
 }
 
 fn goal() -> Goal {

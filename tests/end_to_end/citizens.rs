@@ -111,6 +111,23 @@ fn a_python_agent_does_tasks_is_cancelled_and_may_die() {
     assert_eq!(asker.wait().unwrap().code(), Some(4));
 }
 
+/// It learns from its offer in which stream its run is.
+#[test]
+fn a_python_agent_does_tasks_of_a_record_in_four_parts() {
+    let Some(python) = python::with_nats().unwrap() else { return };
+    let fleet = folder().up(&["--set", "bus.partitions=4"]).unwrap();
+    let folder = fleet.folder();
+    let citizen = Citizen::join(&python, &fleet, "0.01");
+    wait_until("it has joined", LIMIT, || citizen.is_listed(folder)).unwrap();
+    for _ in 0..3 {
+        let (mut asker, run) = submit(folder);
+        assert!(asker.wait().unwrap().success());
+        let record = trace(folder, &run);
+        assert_eq!(by_citizens(&record, "step").len(), 3, "{record:?}");
+        assert_eq!(by_citizens(&record, "outcome").len(), 1);
+    }
+}
+
 /// Checks a file in Python; gives the names of the checks that failed, with what was found.
 fn conform(folder: &Folder, python: &Path, file: &Path) -> (bool, Vec<(String, String)>) {
     let (python, file) = (python.display().to_string(), file.display().to_string());

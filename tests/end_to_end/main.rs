@@ -30,6 +30,7 @@ mod matching;
 mod models;
 mod orchestrators;
 mod outages;
+mod parts;
 mod planning;
 mod plans;
 mod prompts;

@@ -1,11 +1,12 @@
 //! What grows as the work grows: agents, old runs, steps, runs at once. Each is a table with one line for each size.
 //!
-//! `cargo bench --bench figures -- scale [disk|steps|agents|together|idle|past] [SIZE…]`: tables by name, or all, with
+//! `cargo bench --bench figures -- scale [disk|steps|agents|together|idle|past|fleet] [SIZE…]`: tables by name, or all, with
 //! the usual sizes or those given. All together take about half an hour.
 
 mod agents;
 mod cost;
 mod disk;
+mod fleet;
 mod idle;
 mod past;
 mod steps;
@@ -16,13 +17,14 @@ mod together;
 type Part = (&'static str, fn(&[usize]));
 
 /// The tables by name.
-const ALL: [Part; 6] = [
+const ALL: [Part; 7] = [
     ("disk", disk::measure),
     ("steps", steps::measure),
     ("agents", agents::measure),
     ("together", together::measure),
     ("idle", idle::measure),
     ("past", past::measure),
+    ("fleet", fleet::measure),
 ];
 
 /// Prints the tables that are named, or all.

@@ -1,17 +1,13 @@
 //! What grows with the number of runs that have ended long ago.
 
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_bus::server::{LocalServer, ServerSettings};
-use muster_bus::{Bus, BusSettings};
-use muster_shared::ids::AgentId;
 use muster_shared::run::Entry;
-use muster_shared::secret::Redactor;
 use muster_support::fleet::{Fleet, Folder, wait_until};
 use muster_support::model_server::ModelServer;
-use muster_support::past::multiply;
+use muster_support::past::fill;
 use muster_support::process::consumption;
 use muster_support::takeover::{self, Victim};
 use muster_support::workload::{Speech, script};
@@ -56,13 +52,11 @@ pub(crate) fn measure(wanted: &[usize]) {
     let table = Table::begin(&title, &headings);
     for past in sizes(wanted, &PAST) {
         let folder = with_past(&runtime, &entries, past);
+        let copy = runs::folder();
+        copy_all(&store(&folder), &store(&copy));
         let disk = disk(&folder);
         let began = Instant::now();
-        let fleet = folder
-            .with("OPENAI_API_KEY", "key-of-the-scripted-server")
-            .with("OPENAI_BASE_URL", model.openai_url())
-            .up(&["--set", "agent.model=openai/scripted", "--set", "server.sync_always=false"])
-            .unwrap();
+        let fleet = runs::fleet_in(folder, &model, &["--set", "server.sync_always=false"]);
         let up = began.elapsed();
         let start = start_orchestrator(&runtime, &fleet);
         let timed = |arguments: &[&str]| {
@@ -80,8 +74,7 @@ pub(crate) fn measure(wanted: &[usize]) {
         let memory = |name: &str| mib(consumption(&[fleet.pid(name).unwrap()]).pss);
         let (orchestrator, server) = (memory("orchestrator-1"), memory("nats-server"));
         drop(fleet);
-        let takeover =
-            takeover::measure(with_past(&runtime, &entries, past), Victim::Orchestrator, KILLS).unwrap();
+        let takeover = takeover::measure(copy, Victim::Orchestrator, KILLS).unwrap();
         table.line([
             past.to_string(),
             mib(disk),
@@ -120,20 +113,28 @@ fn with_past(runtime: &Runtime, entries: &[Entry], past: usize) -> Folder {
     let folder = runs::folder();
     if past > 0 {
         let began = Instant::now();
-        let store_dir = folder.path().join(".muster/nats");
-        runtime.block_on(async {
-            let settings = ServerSettings { store_dir, sync_always: false, ..ServerSettings::default() };
-            let server = LocalServer::start(&settings).await.unwrap();
-            let who: AgentId = "past".parse().unwrap();
-            let bus = BusSettings { url: Some(server.url()), ..BusSettings::default() };
-            let bus = Bus::connect(&bus, &who, Arc::new(Redactor::default())).await.unwrap();
-            bus.provision().await.unwrap();
-            multiply(&bus, &server.url(), entries, past).await.unwrap();
-            server.stop().await.unwrap();
-        });
+        runtime.block_on(fill(&store(&folder), entries, past)).unwrap();
         eprintln!("{past} runs written in {} s", began.elapsed().as_secs());
     }
     folder
+}
+
+/// Where the server of a fleet keeps what it stores.
+fn store(folder: &Folder) -> PathBuf {
+    folder.path().join(".muster/nats")
+}
+
+/// Copies a folder with all that is in it, if it is there.
+fn copy_all(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy_all(&from, &to);
+        } else {
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
 }
 
 /// Bytes of all files in the store.

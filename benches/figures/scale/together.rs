@@ -1,4 +1,4 @@
-//! A thousand runs at once over four orchestrators.
+//! Many runs at once, over one orchestrator and over four.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,9 @@ use crate::print::median;
 use crate::runs::{connect, fleet, together};
 
 /// Runs at once.
-const RUNS: usize = 1_000;
+const RUNS: [usize; 1] = [1_000];
+/// Orchestrators that share them.
+const ORCHESTRATORS: [usize; 2] = [1, 4];
 /// How long the model takes for each answer.
 const DELAY: Duration = Duration::from_millis(200);
 
@@ -24,6 +26,7 @@ pub(crate) fn measure(wanted: &[usize]) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let model = ModelServer::start(script(DELAY, Speech::Native)).unwrap();
     let headings = [
+        "runs",
         "orchestrators",
         "all ended",
         "runs/s",
@@ -34,8 +37,10 @@ pub(crate) fn measure(wanted: &[usize]) {
         "of an orchestr.",
         "runs of each",
     ];
-    let table = Table::begin("1,000 runs of W at once, 200 ms a call, default sync", &headings);
-    for orchestrators in sizes(wanted, &[1, 4]) {
+    let table = Table::begin("runs of W at once, 200 ms a call, default sync", &headings);
+    let all = sizes(wanted, &RUNS).into_iter();
+    for (runs, orchestrators) in all.flat_map(|runs| ORCHESTRATORS.map(|orchestrators| (runs, orchestrators)))
+    {
         let scale = format!("orchestrator={orchestrators}");
         let mut settings = vec!["--scale", &scale, "--set", "server.sync_always=false"];
         settings.extend(["--set", "orchestrator.max_runs=1000", "--set", "orchestrator.max_waiting=2000"]);
@@ -50,7 +55,7 @@ pub(crate) fn measure(wanted: &[usize]) {
         let (before, began) = (consumption(&all).cpu, Instant::now());
         let (mut times, took, shares) = runtime.block_on(async {
             let bus = connect(&fleet.url()).await;
-            let times = together(&bus, RUNS).await;
+            let times = together(&bus, runs).await;
             let took = began.elapsed();
             let entries = bus.record().read(&RecordFilter::AllDecisions, Seq(0)).await.unwrap();
             let mut authors: BTreeMap<RunId, AgentId> = BTreeMap::new();
@@ -63,10 +68,11 @@ pub(crate) fn measure(wanted: &[usize]) {
             authors.into_values().for_each(|by| *shares.entry(by).or_default() += 1);
             (times, took, shares)
         });
-        let count = u32::try_from(RUNS).unwrap();
+        let count = u32::try_from(runs).unwrap();
         let (cpu, slowest) = ((consumption(&all).cpu - before) / count, times.iter().max().copied());
         let shares: Vec<String> = shares.values().map(ToString::to_string).collect();
         table.line([
+            runs.to_string(),
             orchestrators.to_string(),
             ms(took),
             format!("{:.1}", f64::from(count) / took.as_secs_f64()),

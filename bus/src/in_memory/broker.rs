@@ -79,10 +79,10 @@ impl Broker {
             self.hand_out(&shown, None);
         }
         for stream in self.streams.values_mut() {
-            let Some(source) = stream.spec.source.as_ref().filter(|source| source.stream == from.name) else {
-                continue;
-            };
-            if let Some(subject) = transform(source.filter, source.subject, &message.subject) {
+            let found = stream.spec.sources.iter().find(|source| source.stream == from.name);
+            if let Some(subject) =
+                found.and_then(|source| transform(&source.filter, source.subject, &message.subject))
+            {
                 let copy = Message { subject, ..message.clone() };
                 // A full queue loses nothing: the offer stands in the record and is made again.
                 let _ = stream.append(vec![copy], &WriteOptions::default(), now);

@@ -25,11 +25,13 @@ use crate::backend::{
 };
 use crate::bus::{ServerInfo, now};
 use crate::error::{AppendError, BusError};
+use crate::partition::Partitions;
 use crate::settings::{BusSettings, SUBSCRIPTION_BUFFER};
 
 /// A broker in memory. Provisioned from the start.
 pub(crate) struct InMemory {
     shared: Arc<Shared>,
+    parted: Partitions,
     fatal: watch::Sender<Option<BusError>>,
 }
 
@@ -78,7 +80,7 @@ impl InMemory {
     pub(crate) fn new(settings: &BusSettings) -> Self {
         let broker = Mutex::new(Broker::new(settings));
         let shared = Arc::new(Shared { broker, changed: Notify::new() });
-        Self { shared, fatal: watch::Sender::new(None) }
+        Self { shared, parted: settings.parted(), fatal: watch::Sender::new(None) }
     }
 
     fn listen(&self, subjects: &[String], group: Option<&str>) -> BoxStream<'static, Incoming> {
@@ -92,6 +94,10 @@ impl InMemory {
 
 #[async_trait]
 impl Backend for InMemory {
+    async fn parted(&self) -> Result<Option<Partitions>, BusError> {
+        Ok(Some(self.parted))
+    }
+
     async fn provision(&self) -> Result<(), BusError> {
         Ok(())
     }
@@ -146,6 +152,17 @@ impl Backend for InMemory {
         after: Seq,
     ) -> Result<Vec<Stored>, BusError> {
         Ok(self.shared.broker().stream(stream)?.scan(filters, after))
+    }
+
+    async fn heads(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError> {
+        let mut heads = self.scan(stream, filters, after).await?;
+        heads.iter_mut().for_each(|stored| stored.message.payload = Bytes::new());
+        Ok(heads)
     }
 
     async fn follow(

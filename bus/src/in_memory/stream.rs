@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use muster_shared::ids::Seq;
 use muster_shared::time::Millis;
 
-use crate::backend::{Appended, Fence, Headers, Message, Stored, StreamState, WriteOptions};
+use crate::backend::{Appended, FENCED_AFTER, Fence, Headers, Message, Stored, StreamState, WriteOptions};
 use crate::error::{AppendError, BusError};
 use crate::subject::matches;
 use crate::topology::{StreamSpec, WhenFull};
@@ -54,7 +54,10 @@ impl MemoryStream {
             return Err(BusError::Full { what: format!("stream {}", self.spec.name) }.into());
         }
         let first = Seq(self.last + 1);
-        for message in messages {
+        for (at, mut message) in messages.into_iter().enumerate() {
+            if let Some(fence) = options.fence.as_ref().filter(|_| at == 0) {
+                message.headers.add(FENCED_AFTER, &fence.after.to_string());
+            }
             self.store(message, options, now);
         }
         let last = Seq(self.last);

@@ -106,19 +106,19 @@ impl Nats {
         let mut context = jetstream::new(client.clone());
         // Our own limit decides first: it tells a time-out from other failures.
         context.set_timeout(settings.request_timeout * 2);
-        let objects = Arc::new(OnceCell::new());
+        let (objects, parted) = (Arc::new(OnceCell::new()), Arc::default());
         let settings = Arc::new(settings.clone());
-        let nats = Self { client, context, link, settings, who: who.clone(), url, objects };
+        let nats = Self { client, context, link, settings, who: who.clone(), url, objects, parted };
         nats.check_jetstream().await?;
         Ok(nats)
     }
 
-    /// A server without JetStream does not answer, or says so.
+    /// A server without JetStream does not answer, or says so. What is asked is what has to be known anyway.
     async fn check_jetstream(&self) -> Result<(), BusError> {
         if !self.client.server_info().jetstream {
             return Err(BusError::NoJetStream { url: shown(&self.url) });
         }
-        match self.within("JetStream", self.settings.request_timeout, self.context.query_account()).await? {
+        match self.within("JetStream", self.settings.request_timeout, self.ask_how_parted()).await? {
             Ok(_) => Ok(()),
             Err(error) => {
                 tracing::warn!(%error, "JetStream does not answer");
@@ -276,7 +276,7 @@ async fn clock_skew(nats: &Nats) -> Option<i64> {
     struct Stamped {
         ts: String,
     }
-    let subject = format!("$JS.API.STREAM.INFO.{}", crate::topology::RUNS);
+    let subject = format!("$JS.API.STREAM.INFO.{}", crate::topology::COMMANDS);
     let answer =
         nats.limited("the server's clock", nats.client.request(subject, bytes::Bytes::new())).await.ok()?;
     let stamped: Stamped = serde_json::from_slice(&answer.payload).ok()?;

@@ -29,6 +29,7 @@ async fn reader(
     stream: &'static str,
     filters: &[String],
     begin: Begin,
+    headers_only: bool,
 ) -> Result<Consumer<pull::Config>, BusError> {
     let deliver_policy = match begin {
         Begin::After(Seq(0)) => DeliverPolicy::All,
@@ -43,6 +44,7 @@ async fn reader(
         inactive_threshold: IDLE,
         memory_storage: true,
         num_replicas: 1,
+        headers_only,
         ..pull::Config::default()
     };
     nats.limited(&format!("reading stream {stream}"), nats.context.create_consumer_on_stream(config, stream))
@@ -55,7 +57,27 @@ pub(super) async fn scan(
     filters: &[String],
     after: Seq,
 ) -> Result<Vec<Stored>, BusError> {
-    let consumer = reader(nats, stream, filters, Begin::After(after)).await?;
+    read(nats, stream, filters, after, false).await
+}
+
+/// The same without bodies.
+pub(super) async fn heads(
+    nats: &Nats,
+    stream: &'static str,
+    filters: &[String],
+    after: Seq,
+) -> Result<Vec<Stored>, BusError> {
+    read(nats, stream, filters, after, true).await
+}
+
+async fn read(
+    nats: &Nats,
+    stream: &'static str,
+    filters: &[String],
+    after: Seq,
+    headers_only: bool,
+) -> Result<Vec<Stored>, BusError> {
+    let consumer = reader(nats, stream, filters, Begin::After(after), headers_only).await?;
     let _forgotten = Reader::of(nats, stream, &consumer);
     let pending = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
     read_all(nats, &consumer, pending).await
@@ -145,7 +167,7 @@ pub(super) async fn follow(
 impl Follower {
     async fn open(&mut self) -> Result<(), BusError> {
         self.epoch.mark_unchanged();
-        let consumer = reader(&self.nats, self.stream, &self.filters, self.begin).await?;
+        let consumer = reader(&self.nats, self.stream, &self.filters, self.begin, false).await?;
         let stream =
             consumer.stream().max_messages_per_batch(CHUNK).heartbeat(HEARTBEAT).expires(HEARTBEAT * 3);
         let messages = self.nats.limited("following", stream.messages()).await?;

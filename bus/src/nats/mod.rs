@@ -11,7 +11,7 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::{Request, jetstream};
@@ -30,6 +30,7 @@ use crate::backend::{
 };
 use crate::bus::ServerInfo;
 use crate::error::{AppendError, BusError};
+use crate::partition::Partitions;
 use crate::settings::BusSettings;
 
 /// A connection to a NATS server.
@@ -42,6 +43,8 @@ pub(crate) struct Nats {
     who: AgentId,
     url: String,
     objects: Arc<OnceCell<jetstream::object_store::ObjectStore>>,
+    /// How the record is parted, once it is known.
+    parted: Arc<OnceLock<Partitions>>,
 }
 
 impl Nats {
@@ -75,6 +78,19 @@ impl Nats {
 
     fn timed_out(&self, what: &str, limit: Duration) -> BusError {
         BusError::TimedOut { what: what.to_owned(), limit }
+    }
+
+    /// How the record is parted, by the streams there are; nothing where there is none of it.
+    async fn ask_how_parted(&self) -> Result<Option<Partitions>, jetstream::context::GetStreamByNameError> {
+        use jetstream::context::GetStreamByNameErrorKind::NotFound;
+        match self.context.stream_by_subject("run.>").await {
+            Ok(name) => {
+                let found = Partitions::with_stream(&name);
+                Ok(found.map(|found| *self.parted.get_or_init(|| found)))
+            }
+            Err(error) if error.kind() == NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// A stream's handle, without asking the server.
@@ -117,6 +133,13 @@ impl Nats {
 
 #[async_trait]
 impl Backend for Nats {
+    async fn parted(&self) -> Result<Option<Partitions>, BusError> {
+        match self.parted.get() {
+            Some(parted) => Ok(Some(*parted)),
+            None => self.limited("the streams of the record", self.ask_how_parted()).await,
+        }
+    }
+
     async fn provision(&self) -> Result<(), BusError> {
         provision::provision(self).await
     }
@@ -161,6 +184,15 @@ impl Backend for Nats {
         after: Seq,
     ) -> Result<Vec<Stored>, BusError> {
         follow::scan(self, stream, filters, after).await
+    }
+
+    async fn heads(
+        &self,
+        stream: &'static str,
+        filters: &[String],
+        after: Seq,
+    ) -> Result<Vec<Stored>, BusError> {
+        follow::heads(self, stream, filters, after).await
     }
 
     async fn follow(

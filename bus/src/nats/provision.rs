@@ -11,8 +11,9 @@ use futures::{TryStreamExt, stream};
 
 use super::Nats;
 use super::write::is_missing;
+use crate::backend::Backend;
 use crate::error::BusError;
-use crate::topology::{self, Retention, StreamSpec, TOPOLOGY_VERSION, WhenFull};
+use crate::topology::{self, Retention, SourceSpec, StreamSpec, TOPOLOGY_VERSION, WhenFull};
 
 /// Under which the version stands in a stream's metadata.
 const VERSION: &str = "muster.layout";
@@ -23,9 +24,14 @@ const MARK_TTL: Duration = Duration::from_secs(60);
 /// after it was asked to, and no offer is seen before. A server alone is asked for all of them at once; several have to
 /// agree on each, which they do not get done in time for all of them together.
 pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
+    if let Some(found) = nats.parted().await?
+        && found != nats.settings.parted()
+    {
+        return Err(BusError::Parted { found: found.count(), wanted: nats.settings.parted().count() });
+    }
     let specs = topology::streams(&nats.settings);
     let is_copied =
-        |name: &str| specs.iter().filter_map(|spec| spec.source.as_ref()).any(|it| it.stream == name);
+        |name: &str| specs.iter().flat_map(|spec| &spec.sources).any(|it| it.stream == name);
     let (sources, others): (Vec<_>, Vec<_>) = specs.iter().partition(|spec| is_copied(spec.name));
     let at_once = if nats.settings.replicas == 1 { specs.len() } else { 1 };
     for specs in [sources, others] {
@@ -84,6 +90,11 @@ fn is_as_wanted(found: &Config, wanted: &Config) -> bool {
         && found.subjects == wanted.subjects
 }
 
+fn source(spec: &SourceSpec) -> Source {
+    let transform = SubjectTransform { source: spec.filter.clone(), destination: spec.subject.to_owned() };
+    Source { name: spec.stream.to_owned(), subject_transforms: vec![transform], ..Source::default() }
+}
+
 fn config(spec: &StreamSpec, replicas: usize) -> Config {
     Config {
         name: spec.name.to_owned(),
@@ -113,16 +124,7 @@ fn config(spec: &StreamSpec, replicas: usize) -> Config {
         allow_message_ttl: spec.expiry,
         subject_delete_marker_ttl: spec.expiry.then_some(MARK_TTL),
         allow_atomic_publish: spec.batches,
-        sources: spec.source.as_ref().map(|source| {
-            vec![Source {
-                name: source.stream.to_owned(),
-                subject_transforms: vec![SubjectTransform {
-                    source: source.filter.to_owned(),
-                    destination: source.subject.to_owned(),
-                }],
-                ..Source::default()
-            }]
-        }),
+        sources: (!spec.sources.is_empty()).then(|| spec.sources.iter().map(source).collect()),
         republish: spec.republish.map(|(from, to)| Republish {
             source: format!("{from}>"),
             destination: format!("{to}>"),

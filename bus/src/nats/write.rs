@@ -9,11 +9,8 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Nats, convert};
-use crate::backend::{Appended, Fence, Message, WriteOptions};
+use crate::backend::{Appended, FENCE_FILTER, Fence, Message, WriteOptions};
 use crate::error::{AppendError, BusError};
-
-/// The fence's filter. The client has no name for it.
-const FENCE_FILTER: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// The fence does not hold.
 const WRONG_LAST_SEQUENCE: [u32; 2] = [10071, 10164];

@@ -9,11 +9,10 @@ use muster_shared::run::{AgentEvent, AgentKey, Decided};
 use muster_shared::wire::{Body, Encoding};
 
 use super::{BATCH_LIMIT, Record};
-use crate::backend::{Appended, Fence, Message, WriteOptions};
+use crate::backend::{Appended, Fence, Message};
 use crate::error::{AppendError, BusError};
 use crate::seal::About;
 use crate::subject::{self, Subject};
-use crate::topology::RUNS;
 
 impl Record {
     /// Appends a decision and its offers, all or nothing, if nothing was written under `run.<run>.>` since `after`.
@@ -56,7 +55,7 @@ impl Record {
             let (subject, about) = place_of(&offer);
             messages.push(self.core.seal(subject.to_string(), Body::Offered(offer), about, encoding).await?);
         }
-        self.append(messages, Fence { filter: subject::run_fence(run), after }).await
+        self.append(run, messages, Fence { filter: subject::run_fence(run), after }).await
     }
 
     /// Appends an agent's event if nobody wrote about this generation of the task since `after`.
@@ -87,20 +86,24 @@ impl Record {
         })?;
         let message = self.core.seal(subject, body, about, encoding).await?;
         let filter = subject::task_fence(run, &key.task, key.generation);
-        self.append(vec![message], Fence { filter, after }).await.map(|appended| appended.last)
+        self.append(run, vec![message], Fence { filter, after }).await.map(|appended| appended.last)
     }
 
     /// The only write to the record. The server accepts a fence that does not cover the subject and then guards
     /// nothing, so that is checked here.
-    async fn append(&self, messages: Vec<Message>, fence: Fence) -> Result<Appended, AppendError> {
+    async fn append(
+        &self,
+        run: RunId,
+        messages: Vec<Message>,
+        fence: Fence,
+    ) -> Result<Appended, AppendError> {
         if let Some(stray) =
             messages.iter().find(|message| !subject::matches(&fence.filter, &message.subject))
         {
             let reason = format!("the fence {} does not cover {}", fence.filter, stray.subject);
             return Err(BusError::Other { what: "a write to the record".into(), reason }.into());
         }
-        let options = WriteOptions { fence: Some(fence), ..WriteOptions::default() };
-        self.core.backend.append(RUNS, messages, options).await
+        self.core.append_to(self.core.part_of(run).await?, messages, fence).await
     }
 }
 

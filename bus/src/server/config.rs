@@ -88,6 +88,7 @@ fn text(
 ) -> String {
     let accounts = system::accounts(ACCOUNT, system);
     let port = if settings.port == 0 { "-1".to_owned() } else { settings.port.to_string() };
+    let ping = settings.ping.as_secs().max(1);
     let sync = if settings.sync_always { "always" } else { "2m" };
     let quoted = |path: &Path| format!("{:?}", path.to_string_lossy());
     let (jetstream, ports) = (quoted(&store_dir.join("jetstream")), quoted(store_dir));
@@ -102,8 +103,8 @@ fn text(
          logfile_size_limit: 16MB\n\
          logfile_max_num: 2\n\
          max_payload: {MAX_MESSAGE_BYTES}\n\
-         # A process that is frozen is cut off, and that is told, within six seconds.\n\
-         ping_interval: \"2s\"\n\
+         # A process that is frozen is cut off, and that is told, after three times this.\n\
+         ping_interval: \"{ping}s\"\n\
          ping_max: 2\n\
          # A frozen observer must not slow down those who publish.\n\
          no_fast_producer_stall: true\n\

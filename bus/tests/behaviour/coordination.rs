@@ -83,7 +83,7 @@ fn note(runs: &[RunId]) -> LeaseNote {
         event_version: 1,
         room: 3,
         runs,
-        through: Seq(9),
+        through: Seq(9).into(),
         domains: Vec::new(),
         left_alone: Vec::new(),
         given_up: false,

@@ -39,7 +39,13 @@ pub(crate) fn settings() -> BusSettings {
 }
 
 pub(crate) fn in_memory() -> Fixture {
-    let bus = Bus::in_memory_with(&agent("tester"), settings(), Arc::new(Redactor::default()));
+    in_memory_of(1)
+}
+
+/// The same with the record in so many parts.
+pub(crate) fn in_memory_of(partitions: u8) -> Fixture {
+    let settings = BusSettings { partitions, ..settings() };
+    let bus = Bus::in_memory_with(&agent("tester"), settings, Arc::new(Redactor::default()));
     Fixture { bus, server: None, folder: None }
 }
 
@@ -48,15 +54,25 @@ pub(crate) fn server_settings(folder: &Path, port: u16) -> ServerSettings {
 }
 
 pub(crate) async fn on_nats() -> Fixture {
+    on_nats_of(1).await
+}
+
+/// The same with the record in so many parts.
+pub(crate) async fn on_nats_of(partitions: u8) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let server = LocalServer::start(&server_settings(folder.path(), 0)).await.unwrap();
-    let bus = connect(&server.url()).await;
+    let bus = connect_for(&server.url(), partitions).await;
     bus.provision().await.unwrap();
     Fixture { bus, server: Some(server), folder: Some(folder) }
 }
 
 pub(crate) async fn connect(url: &str) -> Bus {
-    let settings = BusSettings { url: Some(url.to_owned()), ..settings() };
+    connect_for(url, 1).await
+}
+
+/// A connection whose settings say so many parts.
+pub(crate) async fn connect_for(url: &str, partitions: u8) -> Bus {
+    let settings = BusSettings { url: Some(url.to_owned()), partitions, ..settings() };
     Bus::connect(&settings, &agent("tester"), Arc::new(Redactor::default())).await.unwrap()
 }
 

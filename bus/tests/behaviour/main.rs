@@ -6,6 +6,7 @@ mod allowances;
 mod bad_input;
 mod coordination;
 mod fixture;
+mod parts;
 mod presence;
 mod queues;
 mod record;
@@ -31,3 +32,23 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// The same, and two more with the record in four parts.
+macro_rules! whatever_the_parts {
+    ($($name:ident),* $(,)?) => {
+        crate::on_both!($($name),*);
+        mod in_four_parts_in_memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::fixture::in_memory_of(4)).await;
+            })*
+        }
+        mod in_four_parts_on_nats {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::fixture::on_nats_of(4).await).await;
+            })*
+        }
+    };
+}
+pub(crate) use whatever_the_parts;

@@ -111,7 +111,7 @@ async fn what_an_older_server_stored_goes_to_the_fleets_account() {
     std::fs::rename(accounts.join("MUSTER"), accounts.join("$G")).unwrap();
     f.server = Some(LocalServer::start(&server_settings(&folder, 0)).await.unwrap());
     let bus = connect_as(&f, "tester").await;
-    assert_eq!(bus.record().last_seq().await.unwrap(), offered);
+    assert_eq!(bus.record().newest().await.unwrap(), offered.into());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

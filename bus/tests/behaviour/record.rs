@@ -1,4 +1,5 @@
-use muster_bus::{AppendError, BusError, RecordFilter};
+use futures::StreamExt;
+use muster_bus::{AppendError, BusError, NewestRuns, RecordFilter};
 use muster_shared::flow::{Goal, RunLimits, TaskOffered};
 use muster_shared::ids::{Generation, Seq};
 use muster_shared::run::{AgentEvent, Decided, Entry, EventKind, Input, RecordEvent};
@@ -8,7 +9,7 @@ use crate::fixture::{
     Fixture, decided, key, leaf, next, offer, on_nats, released, run, started, until, worker,
 };
 
-crate::on_both!(
+crate::whatever_the_parts!(
     a_second_writer_is_refused,
     agents_of_one_task_exclude_each_other,
     different_tasks_do_not_exclude_each_other,
@@ -23,6 +24,7 @@ crate::on_both!(
     large_events_are_spilled_and_read_back,
     events_above_the_object_limit_are_refused,
     runs_are_listed_newest_first,
+    the_newest_runs_are_those_at_the_top_of_all,
 );
 
 async fn a_second_writer_is_refused(f: Fixture) {
@@ -86,7 +88,7 @@ async fn a_batch_that_contradicts_itself_is_refused(f: Fixture) {
     let stray = [offer(crate::fixture::run(), "1", worker())];
     let wrong_run = record.append_decision(run, Seq(0), &decided(1), &stray, Encoding::MessagePack).await;
     assert!(matches!(wrong_run, Err(AppendError::Bus(_))));
-    assert_eq!(record.last_seq().await.unwrap(), Seq(0));
+    assert!(record.newest().await.unwrap().is_beginning());
 }
 
 async fn everything_reads_as_written(f: Fixture) {
@@ -108,7 +110,8 @@ async fn everything_reads_as_written(f: Fixture) {
         expected.iter().collect::<Vec<_>>()
     );
     assert!(entries.iter().all(|entry| entry.run == run && entry.at.0 > 0));
-    assert_eq!(record.last_seq().await.unwrap(), Seq(4));
+    let newest = record.newest().await.unwrap();
+    assert!(newest.covers(run, Seq(4)) && !newest.covers(run, Seq(5)), "{newest:?}");
 }
 
 /// An offer inside is in the record, in its queue, and behind the fence; a large one too.
@@ -157,7 +160,7 @@ async fn an_offer_inside_must_be_alone_and_tell_no_secret(f: Fixture) {
         let refused = record.append_decision(run, Seq(0), &wrong, &rest, Encoding::MessagePack).await;
         assert!(matches!(refused, Err(AppendError::Bus(BusError::Other { .. }))), "{refused:?}");
     }
-    assert_eq!(record.last_seq().await.unwrap(), Seq(0));
+    assert!(record.newest().await.unwrap().is_beginning());
 }
 
 async fn filters_select(f: Fixture) {
@@ -236,6 +239,49 @@ async fn runs_are_listed_newest_first(f: Fixture) {
     assert_eq!(listed, runs.iter().rev().copied().collect::<Vec<_>>());
 }
 
+async fn the_newest_runs_are_those_at_the_top_of_all(f: Fixture) {
+    let record = f.bus.record();
+    let old = run();
+    let mut last = f.offer(old, Seq(0), &["1"]).await.last;
+    for _ in 0..12 {
+        let run = run();
+        f.offer(run, Seq(0), &["1", "2"]).await;
+        // One that goes on for long is not new for that.
+        last = record.append_decision(old, last, &decided(0), &[], Encoding::MessagePack).await.unwrap().last;
+    }
+    let all = record.runs().await.unwrap();
+    assert_eq!((all.len(), all.last()), (13, Some(&old)));
+    for limit in [0, 1, 3, 12, 13, 50] {
+        let newest = record.newest_runs(limit).await.unwrap();
+        let expected = NewestRuns { runs: all.iter().copied().take(limit).collect(), fragments: vec![] };
+        assert_eq!(newest, expected, "{limit}");
+    }
+}
+
+/// However much ended before, the newest runs are found by reading the end of the record.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_newest_runs_cost_what_they_have_and_not_what_there_was() {
+    let f = on_nats().await;
+    let tasks: Vec<String> = (1..=400).map(|n| n.to_string()).collect();
+    let tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
+    for _ in 0..8 {
+        f.offer(run(), Seq(0), &tasks).await;
+    }
+    let newest = run();
+    f.offer(newest, Seq(0), &["1"]).await;
+    let foreigner = f.foreigner().await.unwrap();
+    let mut answers = foreigner.subscribe("_INBOX.>").await.unwrap();
+    foreigner.flush().await.unwrap();
+    assert_eq!(f.bus.record().newest_runs(1).await.unwrap().runs, [newest]);
+    foreigner.publish("_INBOX.end", "".into()).await.unwrap();
+    let mut heard = 0;
+    while let Some(answer) = answers.next().await.filter(|answer| answer.subject.as_str() != "_INBOX.end") {
+        assert!(answer.payload.len() < 4096, "{} bytes", answer.payload.len());
+        heard += 1;
+    }
+    assert!((100..130).contains(&heard), "{heard} messages for the newest of 3,210 entries");
+}
+
 /// A message in the record that nobody of ours wrote stops whoever reads, with its place and the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn foreign_messages_in_the_record_are_unreadable() {
@@ -312,7 +358,7 @@ async fn what_agents_wrote_hides_nothing_else_however_bad_it_is() {
     let strays: Vec<_> = each.into_iter().filter_map(Result::err).collect();
     assert!(strays.len() == 3 && strays.iter().all(|stray| stray.of_nobody), "{strays:?}");
     let bad = read.iter().find(|entry| of_agent(entry).is_some()).unwrap();
-    f.bus.dead().put_entry(bad.seq, "it cannot be read").await.unwrap();
+    f.bus.dead().put_entry(run, bad.seq, "it cannot be read").await.unwrap();
     let letters = f.bus.dead().list(10).await.unwrap();
     assert_eq!(letters.len(), 1);
     assert!(String::from_utf8_lossy(&letters[0].payload).contains("success"), "{letters:?}");
@@ -330,5 +376,7 @@ async fn a_run_without_its_beginning_is_named() {
     until("it is stored", || async { record.read_each(&everything, Seq(0)).await.unwrap().len() == 1 }).await;
     assert_eq!(record.runs().await.unwrap(), [whole]);
     assert_eq!(record.fragments().await.unwrap(), [headless]);
+    let newest = NewestRuns { runs: vec![whole], fragments: vec![headless] };
+    assert_eq!(record.newest_runs(5).await.unwrap(), newest);
     assert_eq!(record.lost().await.unwrap(), 0);
 }

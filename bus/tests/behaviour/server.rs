@@ -47,7 +47,7 @@ async fn provisioning_upgrades_in_place_and_refuses_what_is_newer() {
     context.update_stream(config).await.unwrap();
     let refused = bus.provision().await;
     assert!(matches!(refused, Err(BusError::TopologyNewer { found: 4711, .. })), "{refused:?}");
-    assert_eq!(bus.record().last_seq().await.unwrap(), Seq(2));
+    assert_eq!(bus.record().newest().await.unwrap(), Seq(2).into());
 }
 
 /// Each consumer that is left costs the server something with every write.
@@ -85,7 +85,9 @@ async fn followers_go_on_after_a_restart() {
             last = loop {
                 match record.append_decision(run, last, &decided(0), &[], Encoding::MessagePack).await {
                     Ok(appended) => break appended.last,
-                    Err(AppendError::Conflict) => break record.last_seq().await.unwrap(),
+                    Err(AppendError::Conflict) => {
+                        break record.last_decision(run).await.unwrap().unwrap().seq;
+                    }
                     Err(error) => assert!(is_passing(&error), "{error:?}"),
                 }
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -120,7 +122,7 @@ async fn calls_end_in_time_while_the_server_is_away() {
     let offers = [offer(run, "1", worker())];
     let write = bus.record().append_decision(run, Seq(0), &decided(1), &offers, Encoding::MessagePack).await;
     assert!(matches!(write, Err(AppendError::Ambiguous { .. })), "{write:?}");
-    let read = bus.record().last_seq().await;
+    let read = bus.record().newest().await;
     assert!(read.as_ref().is_err_and(BusError::is_transient), "{read:?}");
     assert!(bus.store().get("x").await.is_err());
     let _ = queue.take(Duration::from_millis(100)).await;

@@ -31,8 +31,7 @@ use std::time::Duration;
 
 use actix::Arbiter;
 use futures::FutureExt;
-use muster_bus::{Bus, BusError};
-use muster_shared::ids::Seq;
+use muster_bus::{Bus, BusError, Places};
 use muster_shared::run::EVENT_VERSION;
 use muster_shared::time::Millis;
 use muster_shared::wire::{Advertised, Profile};
@@ -75,11 +74,11 @@ pub async fn run(
     let (registry, record, leases) = (bus.registry(), bus.record(), bus.leases());
     // Signals are followed from before the first run is read, so that none falls between.
     let (agents, after, leases_were_used) =
-        tokio::try_join!(registry.list(), record.last_seq(), leases.were_used())?;
+        tokio::try_join!(registry.list(), record.newest(), leases.were_used())?;
     for agent in agents {
         drop(context.capacity.agents_changed(muster_bus::RegistryChange::Joined(agent)));
     }
-    context.ownership.reached(after);
+    context.ownership.reached_all(&after);
     context.ownership.begin(|| context.load()).await?;
     if !leases_were_used {
         takeover::adopt_unnamed(&context).await?;
@@ -102,7 +101,7 @@ pub async fn run(
 
 /// What an orchestrator does for as long as it lives, each in a task of its own: what wakes one of them concerns no other.
 /// Whichever ends first ends the orchestrator.
-fn begin_parts(context: &Arc<OrchestratorContext>, after: Seq) -> JoinSet<Result<(), BusError>> {
+fn begin_parts(context: &Arc<OrchestratorContext>, after: Places) -> JoinSet<Result<(), BusError>> {
     let mut parts = JoinSet::new();
     parts.spawn(signals::follow_agents(Arc::clone(context), after));
     parts.spawn(deaths::watch_agents(Arc::clone(context)));

@@ -5,11 +5,10 @@
 //! goal first.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use muster_bus::{Bus, BusError, Lease, LeaseChange, LeaseNote};
+use muster_bus::{Bus, BusError, Lease, LeaseChange, LeaseNote, Places};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use tokio::sync::Notify;
 
@@ -26,7 +25,7 @@ pub(crate) struct Ownership {
     held: Mutex<Option<OwnedRun>>,
     sessions: Mutex<Sessions>,
     /// See [`LeaseNote::through`].
-    through: AtomicU64,
+    through: Mutex<Places>,
     /// Told when something else than a renewal changed what is known of others.
     hinted: Notify,
 }
@@ -51,13 +50,18 @@ impl Ownership {
     /// `domains` are those whose runs this process sees to.
     pub(crate) fn new(bus: Bus, domains: Vec<String>) -> Self {
         let sessions = Mutex::new(Sessions::new(bus.who().clone(), bus.settings().lease_ttl));
-        let (held, through) = (Mutex::default(), AtomicU64::new(0));
+        let (held, through) = (Mutex::default(), Mutex::default());
         Self { bus, domains, held, sessions, through, hinted: Notify::new() }
     }
 
     /// Takes note of a position of the record: runs that this process created up to there are driven here already.
-    pub(crate) fn reached(&self, seq: Seq) {
-        self.through.fetch_max(seq.0, Ordering::Relaxed);
+    pub(crate) fn reached(&self, run: RunId, seq: Seq) {
+        self.through().reach(run, seq);
+    }
+
+    /// The same, of a position in each part of the record.
+    pub(crate) fn reached_all(&self, places: &Places) {
+        self.through().reach_all(places);
     }
 
     /// Names the lease that this process holds now; nothing while it has none. Whatever was begun under one lease must
@@ -101,9 +105,10 @@ impl Ownership {
         for lease in self.bus.leases().list().await? {
             self.sessions().take(LeaseChange::Held(lease));
         }
-        if self.through.load(Ordering::Relaxed) == 0 {
+        let nowhere_yet = self.through().is_beginning();
+        if nowhere_yet {
             // Nothing that stands there by now is of this process.
-            self.reached(self.bus.record().last_seq().await?);
+            self.reached_all(&self.bus.record().newest().await?);
         }
         let until = Instant::now() + self.ttl();
         let lease = self.bus.leases().begin(self.note(load)).await?;
@@ -171,7 +176,7 @@ impl Ownership {
 
     /// The position first, the runs after: a run created in between is then named, or stands after the position.
     fn note(&self, load: impl FnOnce() -> Load) -> LeaseNote {
-        let through = Seq(self.through.load(Ordering::Relaxed));
+        let through = self.through().clone();
         let Load { event_version, room, runs, left_alone } = load();
         let domains = self.domains.clone();
         LeaseNote { event_version, room, runs, through, domains, left_alone, given_up: false }
@@ -180,6 +185,11 @@ impl Ownership {
     /// Whole after every statement that changes it.
     fn held(&self) -> MutexGuard<'_, Option<OwnedRun>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whole after every statement that changes it.
+    fn through(&self) -> MutexGuard<'_, Places> {
+        self.through.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ttl(&self) -> Duration {

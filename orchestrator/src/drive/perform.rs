@@ -76,7 +76,7 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
         Effect::Command { command } => {
             context.bus.commands().send(command, Encoding::default()).await.map(|_| ())
         }
-        Effect::BuryEntry { seq, reason } => context.bus.dead().put_entry(*seq, reason).await,
+        Effect::BuryEntry { seq, reason } => context.bus.dead().put_entry(run, *seq, reason).await,
         Effect::Bury { task, generation, queue, evidence } => {
             let letter =
                 DeadLetter::of_task(queue, run, task, &evidence.reason, &evidence_of(*generation, evidence));

@@ -69,7 +69,8 @@ impl Sessions {
         let has_lost = self.lapsed().any(names);
         // What it decided before it said last which runs it has, and does not name, it has let go of. Another may have
         // had the run since, and died before it decided anything.
-        let let_go = self.live().any(|lease| lease.holder == *author && lease.note.through >= decided);
+        let let_go =
+            self.live().any(|lease| lease.holder == *author && lease.note.through.covers(run, decided));
         *author != self.me && self.is_live(author) && (self.live().any(names) || !(has_lost || let_go))
     }
 
@@ -163,7 +164,7 @@ fn weight(key: &str, holder: &AgentId) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_bus::LeaseNote;
+    use muster_bus::{LeaseNote, Places};
     use uuid::Uuid;
 
     const TTL: Duration = Duration::from_secs(2);
@@ -182,7 +183,7 @@ mod tests {
             event_version: 1,
             room: 10,
             runs,
-            through: Seq(0),
+            through: Places::default(),
             domains: Vec::new(),
             left_alone: Vec::new(),
             given_up: false,
@@ -246,7 +247,7 @@ mod tests {
         let mut sessions = sessions([lease(1, 1, 1000, &[]), lease(2, 2, 1000, &[])]);
         assert!(sessions.is_left_to(&agent(2), run(7), Seq(9)), "decided after its lease was renewed");
         let mut later = lease(2, 2, 1100, &[run(8)]);
-        later.note.through = Seq(9);
+        later.note.through = Seq(9).into();
         sessions.take(LeaseChange::Held(later.clone()));
         assert!(!sessions.is_left_to(&agent(2), run(7), Seq(9)));
         assert!(sessions.is_left_to(&agent(2), run(8), Seq(9)));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use muster_bus::{BusError, RecordFilter, Unreadable};
-use muster_shared::ids::{RunId, Seq};
+use muster_bus::{BusError, Places, RecordFilter, Unreadable};
+use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 
 use super::context::OrchestratorContext;
@@ -14,7 +14,7 @@ use super::run_actor::RunMessage;
 ///
 /// # Errors
 /// When the record cannot be followed, or cannot be followed any more.
-pub(super) async fn follow_agents(context: Arc<OrchestratorContext>, after: Seq) -> Result<(), BusError> {
+pub(super) async fn follow_agents(context: Arc<OrchestratorContext>, after: Places) -> Result<(), BusError> {
     let mut signals = context.bus.record().follow(&RecordFilter::AgentSignals, after).await?;
     while let Some(signal) = signals.next().await {
         match signal {
@@ -29,7 +29,7 @@ pub(super) async fn follow_agents(context: Arc<OrchestratorContext>, after: Seq)
 }
 
 fn dispatch(context: &OrchestratorContext, entry: Entry) {
-    context.ownership.reached(entry.seq);
+    context.ownership.reached(entry.run, entry.seq);
     context.registry.tell(entry.run, RunMessage::Signal(Box::new(entry)));
 }
 
@@ -44,7 +44,7 @@ async fn warn(context: &OrchestratorContext, unreadable: &Unreadable) {
         return context.registry.tell(run, RunMessage::Reload);
     }
     if context.registry.has(run)
-        && let Err(error) = context.bus.dead().put_entry(unreadable.seq, &unreadable.reason).await
+        && let Err(error) = context.bus.dead().put_entry(run, unreadable.seq, &unreadable.reason).await
     {
         tracing::warn!(%run, %error, "an entry of no task could not be kept among the dead letters");
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use muster_bus::{BusError, RecordFilter, SeenLease};
+use muster_bus::{BusError, Places, RecordFilter, SeenLease};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{Entry, Input, RecordEvent, RunEvent};
 
@@ -58,7 +58,7 @@ const SCAN_RUNS: usize = 500;
 /// # Errors
 /// When the bus fails.
 pub(super) async fn adopt_unnamed(context: &Arc<OrchestratorContext>) -> Result<(), BusError> {
-    for run in context.bus.record().runs().await?.into_iter().take(SCAN_RUNS) {
+    for run in context.bus.record().newest_runs(SCAN_RUNS).await?.runs {
         if is_unfinished(context, run).await? {
             take_over(context, run, None);
         }
@@ -104,7 +104,8 @@ impl AbandonedRunsByLease {
     ) -> Result<(), BusError> {
         let new: Vec<&SeenLease> =
             lapsed.iter().filter(|lease| !self.known.contains_key(&lease.key)).collect();
-        let Some(from) = new.iter().map(|lease| lease.note.through).min() else { return Ok(()) };
+        let places = new.iter().map(|lease| &lease.note.through);
+        let Some(from) = Places::earliest(places) else { return Ok(()) };
         let decisions = context.bus.record().read(&RecordFilter::AllDecisions, from).await?;
         for lease in new {
             let left = left_by(lease, &decisions);
@@ -161,7 +162,7 @@ fn left_by(lease: &SeenLease, decisions: &[Entry]) -> LeftBehind {
     let named = lease.note.runs.iter().flat_map(|(version, runs)| runs.iter().map(|run| (*run, *version)));
     let left_alone = lease.note.left_alone.iter().map(|run| (*run, ANY_VERSION));
     let mut left: LeftBehind = left_alone.chain(named).collect();
-    for entry in decisions.iter().filter(|entry| entry.seq > lease.note.through) {
+    for entry in decisions.iter().filter(|entry| !lease.note.through.covers(entry.run, entry.seq)) {
         if author(entry) == Some(&lease.holder) {
             left.entry(entry.run).or_insert_with(|| version_in(entry));
         }

@@ -164,7 +164,7 @@ impl Place<'_> {
         let appended = record.append_owned(self.run, after, (decided, offers), encoding).await;
         match appended {
             Ok(appended) => {
-                self.context.ownership.reached(appended.first);
+                self.context.ownership.reached(self.run, appended.first);
                 Appending::Appended(appended.first)
             }
             Err(AppendError::Conflict) => Appending::Conflict,

@@ -9,6 +9,7 @@ pub mod figures;
 pub mod fleet;
 pub mod foreign;
 pub mod growth;
+pub mod load;
 pub mod model_server;
 pub mod past;
 pub mod process;

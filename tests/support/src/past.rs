@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use muster_bus::Bus;
+use muster_bus::server::{LocalServer, ServerSettings};
+use muster_bus::{Bus, BusSettings, LeaseNote, Places};
 use muster_shared::flow::TaskOffered;
-use muster_shared::ids::{Generation, RunId, Seq, TaskId};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
 use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, RecordEvent};
+use muster_shared::secret::Redactor;
 use muster_shared::wire::Encoding;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,19 +24,60 @@ const AT_ONCE: usize = 64;
 /// Fields that name a place of the record.
 const PLACES: [&str; 4] = ["seq", "basis", "after", "outcome"];
 
+/// A connection for whoever fills a store.
+///
+/// # Errors
+/// When nothing answers there.
+pub async fn connect(url: &str) -> io::Result<Bus> {
+    let who: AgentId = "past".parse().map_err(io::Error::other)?;
+    let settings = BusSettings { url: Some(url.to_owned()), ..BusSettings::default() };
+    Bus::connect(&settings, &who, Arc::new(Redactor::default())).await.map_err(io::Error::other)
+}
+
+/// Fills the store of a server that is not running with so many copies of a finished run.
+///
+/// # Errors
+/// When there can be no server, or see [`multiply`].
+pub async fn fill(store: &Path, entries: &[Entry], copies: usize) -> io::Result<()> {
+    let settings =
+        ServerSettings { store_dir: store.to_owned(), sync_always: false, ..ServerSettings::default() };
+    let server = LocalServer::start(&settings).await.map_err(io::Error::other)?;
+    let bus = connect(&server.url()).await?;
+    bus.provision().await.map_err(io::Error::other)?;
+    multiply(&bus, &server.url(), entries, copies).await?;
+    server.stop().await.map_err(io::Error::other)
+}
+
 /// Writes so many copies of a finished run, and takes their offers out of the queues again. Nobody else may be at work
 /// on this bus.
 ///
 /// # Errors
 /// When the bus refuses a copy, or the run cannot be copied.
 pub async fn multiply(bus: &Bus, url: &str, entries: &[Entry], copies: usize) -> io::Result<()> {
-    let batches = batches(entries)?;
-    let write = |()| async { Twin::of(bus, &batches).write().await };
+    let batches = Arc::new(batches(entries)?);
+    // Each in a task of its own, so that all cores make copies.
+    let write = |()| {
+        let (bus, batches) = (bus.clone(), Arc::clone(&batches));
+        let written = tokio::spawn(async move { Twin::of(&bus, &batches).write().await });
+        async move { written.await.map_err(io::Error::other)? }
+    };
     stream::iter((0..copies).map(|_| ()))
         .map(write)
         .buffer_unordered(AT_ONCE)
         .try_collect::<Vec<()>>()
         .await?;
+    // Whoever drove them had a lease. Where nobody ever had one, orchestrators look through old runs for unfinished ones.
+    let note = LeaseNote {
+        event_version: 1,
+        room: 0,
+        runs: BTreeMap::new(),
+        through: Places::default(),
+        domains: Vec::new(),
+        left_alone: Vec::new(),
+        given_up: false,
+    };
+    let lease = bus.leases().begin(note.clone()).await.map_err(io::Error::other)?;
+    bus.leases().give_up(&lease, note).await.map_err(io::Error::other)?;
     empty_queues(url).await.map_err(|error| io::Error::other(error.to_string()))
 }
 

@@ -53,31 +53,60 @@ pub async fn durable_publishes(url: &str, rounds: usize) -> Result<Vec<Duration>
     Ok(taken)
 }
 
-/// How many writes so many writers at once make in a time, each of them one after the other and with acknowledgement.
+/// Writers, and what they write.
+#[derive(Debug, Clone, Copy)]
+pub struct Writing {
+    /// How many write at once, each of them one after the other and with acknowledgement.
+    pub writers: usize,
+    /// Bytes of a write.
+    pub bytes: usize,
+    /// Streams over which they are spread.
+    pub streams: usize,
+}
+
+/// How many writes so many writers make in a time.
 ///
 /// # Errors
 /// When the broker refuses anything.
 pub async fn writes_of_many(
     url: &str,
-    writers: usize,
-    bytes: usize,
+    Writing { writers, bytes, streams }: Writing,
     time: Duration,
 ) -> Result<usize, BrokerError> {
     let context = jetstream::new(async_nats::connect(url).await?);
-    create(&context, "BARE_WRITES", "bare.write.>", stream::RetentionPolicy::Limits).await?;
+    for at in 0..streams {
+        let (name, subjects) = (format!("BARE_WRITES_{at}"), format!("bare.write.{at}.>"));
+        create(&context, &name, &subjects, stream::RetentionPolicy::Limits).await?;
+    }
     let until = Instant::now() + time;
     let write = async |writer: usize| {
         let mut written = 0;
         while Instant::now() < until {
-            let answer = context.publish(format!("bare.write.{writer}"), vec![b'x'; bytes].into()).await?;
+            let subject = format!("bare.write.{}.{writer}", writer % streams);
+            let answer = context.publish(subject, vec![b'x'; bytes].into()).await?;
             answer.await?;
             written += 1;
         }
         Ok::<usize, BrokerError>(written)
     };
     let written = futures::future::try_join_all((0..writers).map(write)).await?;
-    context.delete_stream("BARE_WRITES").await?;
+    for at in 0..streams {
+        context.delete_stream(format!("BARE_WRITES_{at}")).await?;
+    }
     Ok(written.into_iter().sum())
+}
+
+/// How many messages these streams hold.
+///
+/// # Errors
+/// When one of them is not there.
+pub async fn messages(url: &str, streams: impl Iterator<Item = String>) -> Result<Vec<u64>, BrokerError> {
+    let context = jetstream::new(async_nats::connect(url).await?);
+    let mut held = Vec::new();
+    for stream in streams {
+        held.push(context.get_stream(stream).await?.cached_info().state.messages);
+    }
+    Ok(held)
 }
 
 async fn create(

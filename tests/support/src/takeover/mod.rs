@@ -128,7 +128,7 @@ impl<'a> Watch<'a> {
         let bus = chaos::connect(&fleet.url()).await?;
         let failed = |error: BusError| io::Error::other(error.to_string());
         // Whatever was before is of no interest, and may be much.
-        let from = bus.record().last_seq().await.map_err(failed)?;
+        let from = bus.record().newest().await.map_err(failed)?;
         let entries = bus.record().follow(&RecordFilter::Everything, from).await.map_err(failed)?;
         Ok(Self { fleet, bus, entries, hands: Hands::default(), open: BTreeSet::new() })
     }

@@ -16,6 +16,8 @@ const CORES: f64 = 8.0;
 const BUSY: f64 = 0.7;
 /// From so many agents on, signs of life are given and asked for more rarely.
 const LARGE: usize = 1_000;
+/// From so many on, more rarely still.
+const VERY_LARGE: usize = 10_001;
 /// How long it is simulated, in seconds.
 const TIME: f64 = 10.0;
 
@@ -31,7 +33,7 @@ const MEASURED: Measured = Measured {
     beat: 0.000_62,
     ping: 0.000_21,
     heard: 0.000_17,
-    server_memory: 120_000.0,
+    server_memory: 240_000.0,
 };
 
 pub(crate) fn measure(wanted: &[usize]) {
@@ -55,7 +57,11 @@ pub(crate) fn measure(wanted: &[usize]) {
         Table::begin("fleets at work on W, seven of ten agents busy: computed, waits simulated", &headings);
     for agents in sizes(wanted, &AGENTS) {
         // As docs/scale.md advises.
-        let (heartbeat, ping) = if agents < LARGE { (5.0, 2.0) } else { (30.0, 20.0) };
+        let (heartbeat, ping) = match agents {
+            ..LARGE => (5.0, 2.0),
+            ..VERY_LARGE => (30.0, 20.0),
+            _ => (300.0, 20.0),
+        };
         for answer in ANSWERS {
             #[expect(clippy::cast_precision_loss, reason = "a number of agents")]
             let fleet = Fleet { agents: agents as f64, busy: BUSY, answer, cores: CORES, heartbeat, ping };

@@ -59,8 +59,8 @@ pub(crate) fn measure(wanted: &[usize]) {
         // As docs/scale.md advises.
         let (heartbeat, ping) = match agents {
             ..LARGE => (5.0, 2.0),
-            ..VERY_LARGE => (30.0, 20.0),
-            _ => (300.0, 20.0),
+            LARGE..VERY_LARGE => (30.0, 20.0),
+            VERY_LARGE.. => (300.0, 20.0),
         };
         for answer in ANSWERS {
             #[expect(clippy::cast_precision_loss, reason = "a number of agents")]

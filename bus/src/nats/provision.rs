@@ -30,8 +30,7 @@ pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
         return Err(BusError::Parted { found: found.count(), wanted: nats.settings.parted().count() });
     }
     let specs = topology::streams(&nats.settings);
-    let is_copied =
-        |name: &str| specs.iter().flat_map(|spec| &spec.sources).any(|it| it.stream == name);
+    let is_copied = |name: &str| specs.iter().flat_map(|spec| &spec.sources).any(|it| it.stream == name);
     let (sources, others): (Vec<_>, Vec<_>) = specs.iter().partition(|spec| is_copied(spec.name));
     let at_once = if nats.settings.replicas == 1 { specs.len() } else { 1 };
     for specs in [sources, others] {

@@ -24,7 +24,7 @@ const TIME: f64 = 10.0;
 /// By the tables of this bench: `disk` (3,500 bytes, every write on disk), `past` and the workload W, `idle`.
 const MEASURED: Measured = Measured {
     writes: 80.0,
-    bytes: 275_000.0,
+    bytes: 130_000.0,
     calls: 42.0,
     server_cpu: 0.035,
     orchestrator_cpu: 0.011,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Of so many bytes stored, one is given as memory. The server holds some 300 bytes for each message, whatever its size, and
-/// as much again until garbage is collected; entries of the record have 3,500 bytes. A limit below what it holds makes it
+/// as much again until garbage is collected; entries of the record have 1,600 to 3,500 bytes. A limit below what it holds makes it
 /// collect garbage all the time.
 const STORED_PER_BYTE: u64 = 4;
 

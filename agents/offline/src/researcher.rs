@@ -202,6 +202,7 @@ fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> Off
     let unanswered = unanswered(asked, answer);
     let result = TaskResult {
         conclusion: conclusion(&findings, asked),
+        body: String::new(),
         milestones: milestones(observed, &findings),
         advice: (!unanswered.is_empty()).then(|| Advice {
             refine: !asked.widened,

@@ -48,6 +48,7 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
                 "description": "what makes you escalate, when you do"
             },
             "conclusion": {"type": "string", "description": "the answer in a few sentences; what was learnt, when it ends otherwise"},
+            "body": {"type": "string", "description": "the document that was asked for, as Markdown, where there is one: a table, a text, a report"},
             "findings": {
                 "type": "array",
                 "items": {
@@ -140,6 +141,7 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
     let findings = document.documents("findings", faults);
     TaskResult {
         conclusion: document.text("conclusion"),
+        body: read_body(document, faults),
         findings: findings.iter().map(|finding| read_finding(finding, faults)).collect(),
         milestones: document.texts("milestones"),
         unanswered: document.texts("unanswered"),
@@ -151,6 +153,16 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
         claims: claims::read(document),
         data: read_data(document, faults),
     }
+}
+
+/// The document, within its limit.
+fn read_body(document: &Document<'_>, faults: &mut Faults) -> String {
+    let body = document.text("body");
+    let (bytes, most) = (body.len(), TaskResult::MAX_BODY_BYTES);
+    if bytes > most {
+        faults.add(format!("`body` has {bytes} bytes, {most} is the most: write it to files, and name them"));
+    }
+    body
 }
 
 /// The result as data, within its limit.

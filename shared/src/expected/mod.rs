@@ -22,9 +22,16 @@ const LONGEST: usize = 80;
 #[must_use]
 pub fn unmet(expected: &str, result: &TaskResult, files: Option<&[String]>) -> Vec<String> {
     let demands = demand::read(expected);
-    let text = result.conclusion.trim();
     let values = values(result);
-    let faults = demands.iter().filter_map(|demand| fault(demand, text, &values, result, files));
+    let texts = [result.body.trim(), result.conclusion.trim()];
+    let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    let texts = if texts.is_empty() { vec![""] } else { texts };
+    let unmet_by = |demand: &Demand| {
+        let faults: Option<Vec<String>> =
+            texts.iter().map(|text| fault(demand, text, &values, result, files)).collect();
+        faults.and_then(|faults| faults.into_iter().next())
+    };
+    let faults = demands.iter().filter_map(unmet_by);
     let what = shown(expected);
     faults.map(|fault| format!("expected was {what:?}, and {fault}")).collect()
 }
@@ -83,7 +90,8 @@ fn fault(
 /// What of a result can be read as JSON: its data, its text, and what stands in the text.
 fn values(result: &TaskResult) -> Vec<Value> {
     let data = result.data.as_deref().cloned();
-    data.into_iter().chain(measure::json_in(&result.conclusion)).collect()
+    let texts = [&result.conclusion, &result.body];
+    data.into_iter().chain(texts.into_iter().flat_map(|text| measure::json_in(text))).collect()
 }
 
 fn no_json(form: Form, keys: &[String], values: &[Value]) -> Option<String> {

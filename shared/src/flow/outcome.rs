@@ -153,6 +153,9 @@ pub enum Product {
 pub struct TaskResult {
     /// The answer in a few sentences; what `{{1-2.result}}` stands for.
     pub conclusion: String,
+    /// The document that was asked for, as Markdown: a table, a text, a report. Empty where the conclusion says all.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub body: String,
     /// Single statements with where they come from.
     pub findings: Vec<Finding>,
     /// Milestones that were reached.
@@ -173,6 +176,8 @@ pub struct TaskResult {
 impl TaskResult {
     /// Most bytes of `data`, written as JSON.
     pub const MAX_DATA_BYTES: usize = 64 * 1024;
+    /// Most bytes of `body`.
+    pub const MAX_BODY_BYTES: usize = 256 * 1024;
 }
 
 /// A statement and where it comes from.

@@ -855,6 +855,7 @@ fn result() -> TaskResult {
     let citation = Citation { path: "docs/a.md".to_owned(), line: 12, quote: "at most 20".to_owned() };
     TaskResult {
         conclusion: "Chains are limited to 20.".to_owned(),
+        body: String::new(),
         findings: vec![Finding {
             text: "At most 20 levels".to_owned(),
             citations: vec![citation],

@@ -97,6 +97,7 @@ pub(crate) fn step(number: u32, tool: &str, arguments: Value, status: Observatio
             millis: 3,
             truncated: false,
         }),
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: vec![ModelCall {

@@ -181,6 +181,7 @@ fn step() -> Step {
             millis: 0,
             truncated: false,
         }),
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: Vec::new(),

@@ -86,8 +86,14 @@ pub(crate) fn usage(usage: &Usage) -> String {
     if usage.input_tokens + usage.output_tokens > 0 {
         parts.push(format!("{} tokens in, {} out", count(usage.input_tokens), count(usage.output_tokens)));
     }
+    if usage.cached_tokens > 0 {
+        parts.push(format!("{} of them from the cache", count(usage.cached_tokens)));
+    }
     if usage.cost_micros > 0 {
         parts.push(dollars(usage.cost_micros));
+    }
+    if usage.saved_micros > 0 {
+        parts.push(format!("{} saved by the cache", dollars(usage.saved_micros)));
     }
     if usage.wasted_calls > 0 {
         parts.push(format!("{} without an answer", plural(usage.wasted_calls, "call")));

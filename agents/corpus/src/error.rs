@@ -47,6 +47,9 @@ pub enum CorpusError {
         /// How many lines it has.
         lines: u64,
     },
+    /// What was to be a regular expression is none.
+    #[error("this is no regular expression: {0}")]
+    BadPattern(String),
     /// A part of the corpus is neither here nor in the store.
     #[error("{0} of the documents is not in the store; ask the question again where the documents are")]
     Missing(String),

@@ -20,6 +20,8 @@ use super::{
     query,
 };
 
+pub(super) mod find;
+
 /// Raised with every change of the tables, of the tokenizer or of how passages are cut.
 const INDEX_VERSION: i64 = 1;
 

@@ -25,10 +25,11 @@ pub use self::{
     cache::{CacheLimits, prune},
     error::CorpusError,
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
+    outline::in_words,
     pack::SentPack,
     scan::{Redact, ScanLimits, SkipReason, Skipped, SkippedFiles},
 };
-use self::{index::Index, pack::PackFolder};
+use self::{index::Index, index::find::LineSearch, pack::PackFolder};
 
 mod blob;
 mod build;
@@ -41,6 +42,7 @@ mod index;
 pub mod input;
 mod kind;
 mod manifest;
+mod outline;
 mod pack;
 mod passage;
 mod query;
@@ -143,6 +145,30 @@ impl Lines {
     }
 }
 
+/// A document with its length and its headings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outline {
+    /// The document.
+    pub path: String,
+    /// How many lines it has.
+    pub lines: u64,
+    /// Its headings with those above them, as `A > B`, in order.
+    pub headings: Vec<String>,
+}
+
+/// How words are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchKind {
+    /// By its words, the best passages first.
+    #[default]
+    Words,
+    /// By the very text, whatever its case, in the order of the documents.
+    Exact,
+    /// By a regular expression, in the order of the documents.
+    Regex,
+}
+
 /// In how many passages terms occur.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermStatistics {
@@ -225,6 +251,50 @@ impl Corpus {
     /// When the index or a pack cannot be read, or the search takes too long. Never because of the query.
     pub async fn search(&self, query: &str, k: usize) -> Result<Vec<Hit>, CorpusError> {
         self.find(query::free_text(query), k).await
+    }
+
+    /// The same within the documents that `path` means (the path, a part of it, or a pattern with `*`), and by the very text or
+    /// a regular expression instead.
+    ///
+    /// # Errors
+    /// As for [`Corpus::search`], and when the regular expression is none.
+    pub async fn search_in(
+        &self,
+        text: &str,
+        kind: SearchKind,
+        path: Option<&str>,
+        k: usize,
+    ) -> Result<Vec<Hit>, CorpusError> {
+        let (packs, k, path) = (PackFolder::of(&self.0.cache), k.min(MAX_HITS), path.map(str::to_owned));
+        let search = match (kind, &path) {
+            (SearchKind::Words, None) => return self.search(text, k).await,
+            (SearchKind::Words, Some(path)) => {
+                let Some(query) = query::free_text(text) else { return Ok(Vec::new()) };
+                let path = path.clone();
+                return self.ask(move |index| index.search_in(&query, &path, k, &packs)).await;
+            }
+            (SearchKind::Exact, _) => LineSearch::exact(text),
+            (SearchKind::Regex, _) => LineSearch::regex(text),
+        };
+        let search = search.map_err(CorpusError::BadPattern)?;
+        self.ask(move |index| index.search_lines(&search, path.as_deref(), k, &packs)).await
+    }
+
+    /// The first documents in the order of their paths, each with its length and headings.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
+        self.ask(move |index| index.outlines(most)).await
+    }
+
+    /// The first and the last line of what stands under a heading of a document.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn section(&self, path: &str, heading: &str) -> Result<Option<(u64, u64)>, CorpusError> {
+        let (path, heading) = (path.strip_prefix("./").unwrap_or(path).to_owned(), heading.to_owned());
+        self.ask(move |index| index.section(&path, &heading)).await
     }
 
     /// The best passages for given terms, each a word or a phrase; none is left out as a stop word.

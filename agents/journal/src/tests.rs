@@ -40,6 +40,7 @@ fn step(number: u32) -> Step {
         thought: Thought::default(),
         action: Action { name: "tool".into(), arguments: serde_json::Value::Null },
         observation: None,
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: Vec::new(),

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use muster_shared::flow::Thought;
-use muster_shared::flow::{Observation, ObservationStatus, Step};
+use muster_shared::flow::{Action, Observation, ObservationStatus, Step, Thought};
 use regex::Regex;
 use serde_json::json;
 
@@ -81,8 +80,10 @@ impl Observed {
     pub(super) fn of(steps: &[Step]) -> Self {
         let mut observed = Self::default();
         for step in steps {
-            if let Some(observation) = &step.observation {
-                observed.take_in(step, observation);
+            for (action, observation) in step.acts() {
+                if let Some(observation) = observation {
+                    observed.take_in(action, observation);
+                }
             }
         }
         observed
@@ -93,12 +94,12 @@ impl Observed {
         self.pages.get(path).is_some_and(|lines| (first..=last).all(|number| lines.contains_key(&number)))
     }
 
-    fn take_in(&mut self, step: &Step, observation: &Observation) {
-        let tool = dotted(&step.action.name);
+    fn take_in(&mut self, action: &Action, observation: &Observation) {
+        let tool = dotted(&action.name);
         if observation.status != ObservationStatus::Success {
             self.failures.push((tool, observation.content.clone()));
-            if step_is_search(step) {
-                self.searches.push(SearchHits { query: query_of(step), hits: Vec::new() });
+            if is_search(action) {
+                self.searches.push(SearchHits { query: query_of(action), hits: Vec::new() });
             }
             return;
         }
@@ -126,8 +127,8 @@ impl Observed {
                 self.trails.insert((block.path.clone(), block.first()), block.trail.clone());
             }
         }
-        if step_is_search(step) {
-            self.searches.push(SearchHits { query: query_of(step), hits: blocks });
+        if is_search(action) {
+            self.searches.push(SearchHits { query: query_of(action), hits: blocks });
         } else if tool == READ {
             self.reads.extend(blocks);
         }
@@ -177,12 +178,12 @@ fn see(seen: &mut String, piece: &str) {
     }
 }
 
-fn step_is_search(step: &Step) -> bool {
-    dotted(&step.action.name) == SEARCH
+fn is_search(action: &Action) -> bool {
+    dotted(&action.name) == SEARCH
 }
 
-fn query_of(step: &Step) -> String {
-    step.action.arguments.get("query").and_then(|query| query.as_str()).unwrap_or_default().to_owned()
+fn query_of(action: &Action) -> String {
+    action.arguments.get("query").and_then(|query| query.as_str()).unwrap_or_default().to_owned()
 }
 
 /// A tool's name with dots, also when it was called by the form that model providers accept.

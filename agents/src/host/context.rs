@@ -26,7 +26,7 @@ use crate::react::prompt::{Brief, Sampling};
 use crate::react::resources::TaskResources;
 use crate::react::states::SlotStates;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
-use crate::roles::{RoleRules, Rules, rules_for, rules_of};
+use crate::roles::{RoleRules, Rules, base_tools, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::actions::reaches_peers;
 use crate::tools::nested::nested_tools;
@@ -251,7 +251,7 @@ impl AgentContext {
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;
-        let toolset = Toolset::new(abilities, rules.submit_schema(offer)).behind(permissions);
+        let toolset = self.toolset(&rules, abilities, offer).behind(permissions);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
@@ -277,6 +277,28 @@ impl AgentContext {
             redactor: Arc::clone(&self.redactor),
             declarations: Arc::clone(&self.declarations),
         })
+    }
+
+    /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
+    fn toolset(&self, rules: &RoleRules, abilities: Vec<Ability>, offer: &TaskOffered) -> Toolset {
+        let submit = rules.submit_schema(offer);
+        let (named, by_blueprint) = match &offer.work {
+            Work::Execute { task, .. } => (!task.tools.is_empty(), task.blueprint.is_some()),
+            Work::Plan { .. }
+            | Work::Reflect { .. }
+            | Work::Refine { .. }
+            | Work::Write { .. }
+            | Work::DraftReview { .. } => (false, false),
+        };
+        let is_set = self.settings.tools.contains_key(&self.role);
+        match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
+            Some(base) => {
+                let own = self.extra.iter().map(|tool| tool.spec().name).collect::<Vec<_>>();
+                let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();
+                Toolset::with_base(abilities, &base, submit)
+            }
+            None => Toolset::new(abilities, submit),
+        }
     }
 
     fn engine(&self) -> &ToolEngine {

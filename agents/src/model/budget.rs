@@ -212,12 +212,18 @@ impl Meter {
 
     /// Tokens and cost; what the answer names as its model counts, else what was asked.
     fn usage(&self, target: &str, named: ModelName<'_>, tokens: &TokenUsage) -> Usage {
-        let cost = self.pricing.cost_micros(named.provider, named.model, tokens).or_else(|| {
-            let ModelName { provider, model } = ModelName::of(target);
-            self.pricing.cost_micros(provider, model, tokens)
-        });
+        let price_of = |tokens: &TokenUsage| {
+            self.pricing.cost_micros(named.provider, named.model, tokens).or_else(|| {
+                let ModelName { provider, model } = ModelName::of(target);
+                self.pricing.cost_micros(provider, model, tokens)
+            })
+        };
+        let cost = price_of(tokens);
+        let uncached = (tokens.cached > 0).then(|| price_of(&TokenUsage { cached: 0, ..*tokens })).flatten();
         Usage {
             input_tokens: tokens.input,
+            cached_tokens: tokens.cached.min(tokens.input),
+            saved_micros: uncached.unwrap_or_default().saturating_sub(cost.unwrap_or_default()),
             output_tokens: tokens.output,
             cost_micros: cost.unwrap_or_default(),
             ..Usage::default()

@@ -107,7 +107,7 @@ impl BudgetLease {
     /// A call has ended: what it used takes the place of what was set aside for it.
     pub async fn settle(self: Arc<Self>, needs: Usage, used: Usage) {
         let mut held = self.held.lock().await;
-        held.under_way = less(held.under_way, &needs);
+        held.under_way = held.under_way.without(needs);
         held.untold += used;
         if !std::mem::replace(&mut held.telling, true) {
             drop(held);
@@ -183,18 +183,6 @@ const fn as_budget(usage: &Usage) -> Budget {
     }
 }
 
-const fn less(from: Usage, what: &Usage) -> Usage {
-    Usage {
-        model_calls: from.model_calls.saturating_sub(what.model_calls),
-        tool_calls: from.tool_calls.saturating_sub(what.tool_calls),
-        input_tokens: from.input_tokens.saturating_sub(what.input_tokens),
-        output_tokens: from.output_tokens.saturating_sub(what.output_tokens),
-        cost_micros: from.cost_micros.saturating_sub(what.cost_micros),
-        wasted_calls: from.wasted_calls.saturating_sub(what.wasted_calls),
-        steps: from.steps.saturating_sub(what.steps),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -216,6 +204,8 @@ mod tests {
         input_tokens: 0,
         output_tokens: 0,
         cost_micros: 0,
+        cached_tokens: 0,
+        saved_micros: 0,
         wasted_calls: 0,
         steps: 0,
     };

@@ -60,6 +60,12 @@ pub struct ChatRequest {
     /// Tools the model may call natively; empty for none.
     #[serde(default, skip_serializing_if = "no_tools")]
     pub tools: Kept<Vec<ToolDecl>>,
+    /// The tool that is to be called, where only one will do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+    /// Whether an answer may call one tool only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_call: bool,
     /// JSON Schema of the wanted answer, when the answer is to be one JSON document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -84,6 +90,12 @@ impl ChatRequest {
     pub fn bytes(&self) -> u64 {
         let messages: u64 = self.messages.iter().map(Kept::bytes).sum();
         self.system.bytes() + self.tools.bytes() + messages
+    }
+
+    /// Whether it says which tools an answer may call, and how many.
+    #[must_use]
+    pub fn chooses(&self) -> bool {
+        !self.tools.is_empty() && (self.only.is_some() || self.one_call)
     }
 
     /// The request with an answer of at most this many tokens; as it is when nothing is said.

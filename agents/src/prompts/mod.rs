@@ -104,7 +104,8 @@ impl Templates {
             name: rules.name.to_owned(),
             reason: "it has no line `=== task ===` between system prompt and task".to_owned(),
         })?;
-        let (system, task) = (tidy(system), tidy(task));
+        // What is common to all tasks of a role comes first, so that providers serve it from their cache.
+        let (system, task) = (tidy(system), format!("MARK is {}.\n\n{}", offer.nonce, tidy(task)));
         let reference = self.references.iter().find(|reference| reference.name == rules.name);
         let mut reference = reference.cloned().unwrap_or_default();
         if let Some(definition) = &rules.specialist {
@@ -157,6 +158,7 @@ fn context_of(rules: &RoleRules, offer: &TaskOffered) -> TemplateValue {
         limits => TemplateValue::from_serialize(&offer.limits),
         corpus => TemplateValue::from_serialize(&offer.corpus),
         work => fields_of(&offer.work),
+        wants_claims => roles::wants_claims(offer),
         specialist => rules.specialist.as_deref().map(words_of),
     }
 }

@@ -3,10 +3,13 @@ use muster_shared::flow::CorpusRef;
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
 mod hostile;
+mod samples;
 
 use super::*;
-use crate::roles::rules_for;
+use crate::react::toolset::{Ability, Toolset};
+use crate::roles::{base_tools, rules_for};
 use crate::testing::{NONCE, execute, leaf, offer};
+use crate::tools::standard_registry;
 
 #[test]
 fn whatever_comes_from_outside_stands_in_a_fence() {
@@ -23,7 +26,12 @@ fn whatever_comes_from_outside_stands_in_a_fence() {
         }
         outside.push_str(rest);
         assert!(!outside.contains("HOSTILE"), "{}: outside fences: {outside}", reference.name);
-        assert!(brief.system.contains(NONCE), "the rule names the mark: {}", brief.system);
+        assert!(
+            brief.task.starts_with(&format!("MARK is {NONCE}.")),
+            "the task names the mark: {}",
+            brief.task
+        );
+        assert!(!brief.system.contains(NONCE), "the same for all tasks of a role: {}", brief.system);
         assert!(reference.version > 0 && reference.hash.len() == 16, "{reference:?}");
     }
 }
@@ -32,9 +40,68 @@ fn whatever_comes_from_outside_stands_in_a_fence() {
 fn a_leaf_reads_as_a_person_would_write_it() {
     let templates = Templates::load(None).unwrap();
     let mut offer = leaf(Role::Researcher);
-    offer.corpus = Some(CorpusRef { id: "c".into(), files: 3, bytes: 900 });
+    offer.corpus = Some(CorpusRef { id: "c".into(), files: 3, bytes: 900, outline: String::new() });
     let (brief, _) = templates.brief(rules_for(&offer.work), &offer).unwrap();
     insta::assert_snapshot!(brief.task);
+}
+
+/// What a model is sent first in a task: tools, system prompt, and the task. The head says what it takes.
+fn first_request(offer: &TaskOffered) -> String {
+    let templates = Templates::load(None).unwrap();
+    let rules = rules_for(&offer.work);
+    let (brief, _) = templates.brief(rules, offer).unwrap();
+    let may_use = |spec: &Ability| {
+        rules.may_use(&spec.name, None) && (offer.corpus.is_some() || !spec.name.starts_with("corpus."))
+    };
+    let abilities = standard_registry().unwrap().list().into_iter().filter(may_use).collect();
+    let submit = rules.submit_schema(offer);
+    let toolset = match base_tools(rules.name) {
+        Some(base) => Toolset::with_base(abilities, base, submit),
+        None => Toolset::new(abilities, submit),
+    };
+    let tools: Vec<String> = toolset
+        .declarations()
+        .iter()
+        .map(|tool| format!("{} {} {}", tool.name, tool.description, tool.parameters))
+        .collect();
+    let tools = tools.join("\n");
+    let tokens = |text: &str| text.len().div_ceil(BYTES_A_TOKEN);
+    let (of_tools, of_system, of_task) = (tokens(&tools), tokens(&brief.system), tokens(&brief.task));
+    format!(
+        "about {of_tools} tokens of tools, {of_system} of system prompt, {of_task} of task\n\n{tools}\n\n{}\n\n{}",
+        brief.system, brief.task
+    )
+}
+
+/// Bytes of English and JSON that make a token, by the usual rule of thumb.
+const BYTES_A_TOKEN: usize = 4;
+
+/// Whoever makes a prompt longer sees by how much.
+#[test]
+fn every_first_request_is_kept_with_what_it_takes() {
+    for (name, offer) in samples::offers() {
+        insta::assert_snapshot!(format!("first_request_{name}"), first_request(&offer));
+    }
+}
+
+#[test]
+fn a_simple_goal_begins_with_little() {
+    let offer = samples::simple();
+    let said = first_request(&offer);
+    let (numbers, _) = said.split_once(" of system prompt").unwrap();
+    let numbers: usize = numbers.split(' ').filter_map(|word| word.parse::<usize>().ok()).sum();
+    assert!(numbers <= 2_500, "{numbers} tokens of tools and system prompt");
+}
+
+#[test]
+fn tasks_of_a_role_begin_alike() {
+    let templates = Templates::load(None).unwrap();
+    for (name, offer) in samples::offers() {
+        let other =
+            TaskOffered { nonce: "ffffffffffff".into(), goal: "Something else.".into(), ..offer.clone() };
+        let system = |offer: &TaskOffered| templates.brief(rules_for(&offer.work), offer).unwrap().0.system;
+        assert_eq!(system(&offer), system(&other), "{name}");
+    }
 }
 
 #[test]

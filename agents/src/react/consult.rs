@@ -394,13 +394,12 @@ fn steps(history: &History, case: &StepContext<'_>) -> String {
         return "(nothing)".to_owned();
     }
     let shown = last.iter().map(|step| {
-        let seen = step.observation.as_ref().map_or("", |seen| seen.content.as_str());
-        let text = format!(
-            "thought: {}\naction: {}\nobservation: {}",
-            beginning(&step.thought.text, SHOWN),
-            beginning(&in_full(&step.action), SHOWN),
-            beginning(seen, SHOWN)
-        );
+        let mut text = format!("thought: {}", beginning(&step.thought.text, SHOWN));
+        for (action, seen) in step.acts() {
+            let seen = seen.map_or("", |seen| seen.content.as_str());
+            let (action, seen) = (beginning(&in_full(action), SHOWN), beginning(seen, SHOWN));
+            text.push_str(&format!("\naction: {action}\nobservation: {seen}"));
+        }
         fence(&case.offer.nonce, &format!("step {}", step.number), &text)
     });
     shown.collect::<Vec<_>>().join("\n")

@@ -24,7 +24,12 @@ fn with_case<T>(has_model: bool, then: impl FnOnce(&StepContext<'_>) -> T) -> T 
 
 fn chosen(thought: &str, tool: &str, arguments: Value) -> ChosenAction {
     let thought = Thought { text: thought.into(), ..Thought::default() };
-    ChosenAction { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
+    ChosenAction {
+        thought,
+        action: Action { name: tool.into(), arguments },
+        more: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 fn in_vain(thoughts: [&str; 2]) -> History {

@@ -2,7 +2,8 @@
 
 use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{
-    Action, Ending, Note, Observation, Product, RolePermission, RolePermissions, TaskOffered, Thought,
+    Action, Ending, FurtherAction, Note, Observation, ObservationStatus, Product, RolePermission,
+    RolePermissions, TaskOffered, Thought,
 };
 use muster_shared::text::first_line;
 use serde_json::Value;
@@ -11,10 +12,12 @@ use super::consult::{ConsultQuestion, reasons_alike};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::loop_detection::{refused, spinning};
-use super::parse::{ParseFailure, ParsedAnswer, is_refusal};
+use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
+use super::prose::taken_as_text;
+use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
-use super::toolset::{Toolset, take_thought};
+use super::toolset::{FIND_TOOL, Toolset, take_thought, used_tool};
 use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
 use crate::tools::actions;
@@ -50,6 +53,13 @@ pub struct StepContext<'a> {
     pub has_model: bool,
     /// The limits.
     pub limits: StepLimits,
+}
+
+impl StepContext<'_> {
+    /// The schema that a refusal repeats: the request holds it already, and old records repeat it.
+    fn repeated_schema(&self) -> Option<&Value> {
+        self.limits.takes_one_call().then(|| self.toolset.submit_schema())
+    }
 }
 
 /// What comes next.
@@ -113,8 +123,8 @@ pub struct ChosenAction {
     pub thought: Thought,
     /// The action, under the tool's own name.
     pub action: Action,
-    /// Further actions in the same answer, which are not done: one action a step.
-    pub left_out: usize,
+    /// Further actions of the same answer. Those that are not to be done have what the model is told of them.
+    pub more: Vec<FurtherAction>,
     /// What the loop remarks on it.
     pub notes: Vec<Note>,
 }
@@ -124,7 +134,7 @@ pub struct ChosenAction {
 pub fn decide(history: &History, answer: &ModelAnswer, asked: u32, case: &StepContext<'_>) -> NextStep {
     match &answer.parsed {
         Err(ParseFailure::Refusal { said }) => decide_on_refusal(history, said, asked, case),
-        Err(failure) => decide_on_failure(answer, failure, asked, case),
+        Err(failure) => decide_on_failure(history, answer, failure, asked, case),
         Ok(parsed) => decide_on_action(history, answer, parsed, asked, case),
     }
 }
@@ -140,7 +150,10 @@ pub(super) fn tool_call(chosen: ChosenAction, case: &StepContext<'_>) -> NextSte
     if case.has_model && actions::thinking(&chosen.action).is_some() {
         return NextStep::Consult { chosen, question: ConsultQuestion::Act };
     }
-    let pure = case.toolset.find(&chosen.action.name).is_some_and(|ability| ability.pure);
+    let to_do = chosen.more.iter().filter(|more| more.observation.is_none()).map(|more| &more.action);
+    let pure = std::iter::once(&chosen.action)
+        .chain(to_do)
+        .all(|action| case.toolset.find(&action.name).is_some_and(|ability| ability.pure));
     NextStep::CallTool { chosen, pure }
 }
 
@@ -159,7 +172,10 @@ fn decide_on_action(
     asked: u32,
     case: &StepContext<'_>,
 ) -> NextStep {
-    decide_on_chosen(history, choose(answer, parsed, case.toolset), asked, case)
+    let mut chosen = choose(answer, parsed, case.toolset);
+    amend(history, &mut chosen.action);
+    let more = parsed.more.iter().map(|more| action_of(more, case.toolset).0).collect();
+    decide_on_chosen(history, with_more(history, chosen, more, case), asked, case)
 }
 
 /// Decides anew upon an action that was chosen before whoever chose it was stopped, with nothing of it done.
@@ -178,7 +194,8 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
     if history.next_step() >= case.limits.max_steps {
         return at_the_limit(history, asked, case);
     }
-    if chosen.thought.text == NO_THOUGHT && asked == 1 && case.limits.max_asks > 1 {
+    let wants_a_thought = case.limits.takes_one_call() && asked == 1 && case.limits.max_asks > 1;
+    if chosen.thought.text == NO_THOUGHT && wants_a_thought {
         let reason = "an action needs a thought before it: say what you know, what is missing, and why this \
                       action is the next";
         return again(ask_again(&[reason.to_owned()], None));
@@ -191,6 +208,11 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
         Some(ability) if !case.permissions.is_open(ability.permission) => {
             closed(chosen, ability.permission, case)
         }
+        Some(ability) if ability.name == FIND_TOOL => {
+            let words = chosen.action.arguments["what"].as_str().unwrap_or_default();
+            let observation = told(case.toolset.told_of(words));
+            NextStep::Observe { chosen, observation }
+        }
         Some(_) => match spinning(history, &chosen, case) {
             Some(next) => next,
             None if reasons_alike(history, &chosen, case) => {
@@ -201,10 +223,25 @@ fn decide_on_chosen(history: &History, chosen: ChosenAction, asked: u32, case: &
     }
 }
 
+/// The argument that says that a submission changes some fields of the one before, which did not hold.
+const AMENDS: &str = "amends";
+
+/// Completes a submission that gives only what it changes.
+fn amend(history: &History, action: &mut Action) {
+    let Some(changed) = action.arguments.as_object_mut().filter(|_| action.name == Action::SUBMIT) else {
+        return;
+    };
+    if changed.remove(AMENDS) != Some(Value::Bool(true)) {
+        return;
+    }
+    let before = history.steps().iter().rev().find(|step| step.action.name == Action::SUBMIT);
+    for (name, value) in before.and_then(|step| step.action.arguments.as_object()).into_iter().flatten() {
+        changed.entry(name.as_str()).or_insert_with(|| value.clone());
+    }
+}
+
 fn choose(answer: &ModelAnswer, parsed: &ParsedAnswer, toolset: &Toolset) -> ChosenAction {
-    let ability = toolset.find(&parsed.action.name);
-    let (arguments, declared) = take_thought(&parsed.action.arguments);
-    let name = ability.map_or_else(|| parsed.action.name.trim().to_owned(), |ability| ability.name.clone());
+    let (action, declared) = action_of(&parsed.action, toolset);
     let own = |text: &Option<String>| text.as_deref().map(str::trim).unwrap_or_default().to_owned();
     let thoughts = [own(&parsed.thought), own(&declared), own(&parsed.reasoning), own(&answer.reasoning)];
     let text = thoughts.into_iter().find(|text| !text.is_empty());
@@ -214,12 +251,17 @@ fn choose(answer: &ModelAnswer, parsed: &ParsedAnswer, toolset: &Toolset) -> Cho
         plan: own(&parsed.plan),
         criticism: own(&parsed.criticism),
     };
-    ChosenAction {
-        thought,
-        action: Action { name, arguments },
-        left_out: parsed.more.len(),
-        notes: Vec::new(),
-    }
+    ChosenAction { thought, action, more: Vec::new(), notes: Vec::new() }
+}
+
+/// The action under the tool's own name, and the thought among its arguments.
+fn action_of(parsed: &ParsedAction, toolset: &Toolset) -> (Action, Option<String>) {
+    let (arguments, thought) = take_thought(&parsed.arguments);
+    let by_way = used_tool(&parsed.name, &arguments);
+    let (called, arguments) = by_way.unwrap_or_else(|| (parsed.name.clone(), arguments));
+    let ability = toolset.find(&called);
+    let name = ability.map_or_else(|| called.trim().to_owned(), |ability| ability.name.clone());
+    (Action { name, arguments }, thought)
 }
 
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
@@ -234,9 +276,7 @@ fn decide_on_submission(
             NextStep::Consult { chosen, question: ConsultQuestion::Declined }
         }
         Ok(submission) => verified(history, chosen, submission, case),
-        Err(faults) if asked < case.limits.max_asks => {
-            again(ask_again(&faults, Some(case.toolset.submit_schema())))
-        }
+        Err(faults) if asked < case.limits.max_asks => again(ask_again(&faults, case.repeated_schema())),
         Err(faults) => conclude(unusable(asked, &faults.join("; "))),
     }
 }
@@ -286,20 +326,26 @@ fn declines(history: &History, said: &str, times: u32, case: &StepContext<'_>) -
 fn at_the_limit(history: &History, asked: u32, case: &StepContext<'_>) -> NextStep {
     if asked < case.limits.max_asks {
         let reason = "no step is left, so no tool is run any more: submit now with the best result there is";
-        let schema = Some(case.toolset.submit_schema());
+        let schema = case.repeated_schema();
         return again(ask_again(&[reason.to_owned()], schema));
     }
     conclude(best_partial(history, case))
 }
 
 fn decide_on_failure(
+    history: &History,
     answer: &ModelAnswer,
     failure: &ParseFailure,
     asked: u32,
     case: &StepContext<'_>,
 ) -> NextStep {
+    if *failure == ParseFailure::NoAction
+        && let Some(next) = taken_as_text(history, &answer.said, case)
+    {
+        return next;
+    }
     if asked < case.limits.max_asks {
-        let schema = Some(case.toolset.submit_schema());
+        let schema = case.repeated_schema();
         return again(ask_again(&[failure.to_string()], schema));
     }
     match given_up_asking(answer, failure, asked, case) {
@@ -314,7 +360,7 @@ fn decide_on_refusal(history: &History, said: &str, asked: u32, case: &StepConte
     let note = Note::Declined { times: asked };
     if asked < case.limits.max_asks {
         let reason = if asked == 1 { REPHRASED } else { SMALLER };
-        let schema = Some(case.toolset.submit_schema());
+        let schema = case.repeated_schema();
         return NextStep::AskAgain { reason: ask_again(&[reason.to_owned()], schema), notes: vec![note] };
     }
     let reason = format!("{DECLINED}, also in other words and for a smaller part: {said}");
@@ -341,7 +387,12 @@ fn given_up_asking(
             Some(_) if case.has_model && prose.chars().nth(MAY_DECLINE).is_none() => {
                 let thought = Thought { text: prose.to_owned(), ..Thought::default() };
                 let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
-                return GivenUp::InDoubt(ChosenAction { thought, action, left_out: 0, notes: Vec::new() });
+                return GivenUp::InDoubt(ChosenAction {
+                    thought,
+                    action,
+                    more: Vec::new(),
+                    notes: Vec::new(),
+                });
             }
             Some(submission) => submission,
             None => unusable(asked, &failure.to_string()),
@@ -387,18 +438,33 @@ fn unusable(asked: u32, why: &str) -> Submission {
 
 /// An action that the role may not do is not done, and the model is told so.
 fn closed(mut chosen: ChosenAction, permission: RolePermission, case: &StepContext<'_>) -> NextStep {
-    let role = case.rules.name;
-    let observation = refused(format!(
-        "`{}` was not done: a {role} may not {}. Go on without it; where nothing else leads on, submit with `escalate` or \
-         `blocked` and say what is missing.",
-        chosen.action.name,
-        permission.as_words()
-    ));
+    let observation = told_closed(&chosen.action, permission, case);
     chosen.notes.push(Note::Closed { permission });
     NextStep::Refuse { chosen, observation }
 }
 
-fn unknown_tool(name: &str, toolset: &Toolset) -> Observation {
+/// What the model is told of an action that its role may not do.
+pub(super) fn told_closed(
+    action: &Action,
+    permission: RolePermission,
+    case: &StepContext<'_>,
+) -> Observation {
+    refused(format!(
+        "`{}` was not done: a {} may not {}. Go on without it; where nothing else leads on, submit with `escalate` or \
+         `blocked` and say what is missing.",
+        action.name,
+        case.rules.name,
+        permission.as_words()
+    ))
+}
+
+/// What the model is told where nothing has to be done for it.
+const fn told(content: String) -> Observation {
+    Observation { status: ObservationStatus::Success, content, millis: 0, truncated: false }
+}
+
+/// What the model is told of an action that there is not.
+pub(super) fn unknown_tool(name: &str, toolset: &Toolset) -> Observation {
     let shown: String = name.chars().take(64).collect();
     let nearest = toolset.nearest(name).map(|near| format!(" Did you mean `{near}`?")).unwrap_or_default();
     refused(format!("There is no action `{shown}`.{nearest} Available: {}.", toolset.names().join(", ")))

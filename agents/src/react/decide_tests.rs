@@ -84,6 +84,27 @@ fn word(next: &NextStep) -> &'static str {
 }
 
 #[test]
+fn a_result_that_did_not_hold_is_mended_by_its_fields() {
+    let before = json!({"ending": "done", "conclusion": "depth", "findings": [{"text": "at most 20"}]});
+    let steps = vec![(("submit", before, false), ObservationStatus::Refused)];
+    let amended = json!({"amends": true, "findings": [{"text": "at most 21"}]});
+    let next = decided(&history(steps.clone()), &answer(None, "submit", amended), 1, LIMITS);
+    let NextStep::Submit { chosen, submission } = next else { panic!("{next:?}") };
+    let Some(Product::Result(result)) = submission.product else { panic!() };
+    assert_eq!((result.conclusion.as_str(), result.findings[0].text.as_str()), ("depth", "at most 21"));
+    assert_eq!(chosen.action.arguments.get("amends"), None, "{chosen:?}");
+    // Without the word, what is given is the whole.
+    let whole = json!({"ending": "done", "conclusion": "width"});
+    let NextStep::Submit { submission, .. } =
+        decided(&history(steps), &answer(None, "submit", whole), 1, LIMITS)
+    else {
+        panic!()
+    };
+    let Some(Product::Result(result)) = submission.product else { panic!() };
+    assert!(result.findings.is_empty());
+}
+
+#[test]
 fn a_first_answer_leads_to_one_next_step() {
     let query = || json!({"query": "loops"});
     let good = json!({"ending": "done", "conclusion": "depth"});
@@ -92,9 +113,8 @@ fn a_first_answer_leads_to_one_next_step() {
         (answer(Some("why"), "corpus_search", query()), 1, "call pure"),
         (answer(None, "corpus_search", json!({"query": "loops", "thought": "why"})), 1, "call pure"),
         (answer(Some("why"), "workspace_write", query()), 1, "call lasting"),
-        (answer(None, "corpus.search", query()), 1, "ask again"),
-        (answer(Some("  "), "corpus.search", query()), 1, "ask again"),
-        (answer(None, "corpus.search", query()), 2, "call pure"),
+        (answer(None, "corpus.search", query()), 1, "call pure"),
+        (answer(Some("  "), "corpus.search", query()), 1, "call pure"),
         (answer(Some("why"), "corpus.find", query()), 1, "refuse"),
         (answer(Some("why"), "submit", good.clone()), 1, "submit"),
         (answer(None, "submit", good), 1, "submit"),
@@ -106,7 +126,7 @@ fn a_first_answer_leads_to_one_next_step() {
         (failed(ParseFailure::NoAction, "It is depth."), 2, "ask again"),
         // Few words may be a refusal that no rule knows.
         (failed(ParseFailure::NoAction, "It is depth."), 3, "consult"),
-        (failed(ParseFailure::NoAction, LONG), 3, "conclude partial"),
+        (failed(ParseFailure::NoAction, LONG), 1, "submit"),
         (failed(ParseFailure::CutOff, "{"), 1, "ask again"),
         (failed(ParseFailure::CutOff, "{"), 3, "conclude model failed"),
         (failed(ParseFailure::Refusal { said: "no".into() }, "no"), 1, "ask again"),
@@ -254,13 +274,28 @@ fn a_task_whose_steps_are_used_up_asks_no_model() {
 }
 
 #[test]
-fn what_is_asked_again_names_the_fault_and_the_schema() {
+fn what_is_asked_again_names_the_fault_and_what_the_request_holds_already_is_not_repeated() {
     let given = answer(Some("why"), "submit", json!({"ending": "fine", "conclusion": "x"}));
     let NextStep::AskAgain { reason, .. } = decided(&History::default(), &given, 1, LIMITS) else {
         panic!("taken");
     };
     assert!(reason.contains("\"fine\"") && reason.contains("done_partial"), "{reason}");
+    assert!(!reason.contains("\"conclusion\""), "{reason}");
+}
+
+/// Records of before there could be several calls in a step are decided upon as they were.
+#[test]
+fn old_records_want_a_thought_and_hold_the_schema() {
+    let limits = StepLimits { calls_a_step: 0, ..LIMITS };
+    let unthought = answer(None, "corpus.search", json!({"query": "loops"}));
+    assert_eq!(word(&decided(&History::default(), &unthought, 1, limits)), "ask again");
+    assert_eq!(word(&decided(&History::default(), &unthought, 2, limits)), "call pure");
+    let prose = failed(ParseFailure::NoAction, LONG);
+    let NextStep::AskAgain { reason, .. } = decided(&History::default(), &prose, 1, limits) else {
+        panic!("taken")
+    };
     assert!(reason.contains("\"conclusion\""), "{reason}");
+    assert_eq!(word(&decided(&History::default(), &prose, 3, limits)), "conclude partial");
 }
 
 #[test]

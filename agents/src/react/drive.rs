@@ -28,6 +28,7 @@ use super::ownership::TaskOwnership;
 use super::progress::ProgressStream;
 use super::prompt::Conversation;
 use super::resources::TaskResources;
+use super::several::none_done;
 use super::submit::mark_offline;
 use super::uncertain;
 use crate::definition::Contract;
@@ -259,19 +260,21 @@ impl TaskSession<'_> {
             }
             // Both are settled before; should they come here, the next turn asks again.
             NextStep::AskAgain { .. } | NextStep::Consult { .. } => return Ok(None),
-            NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
+            NextStep::Refuse { mut chosen, observation } | NextStep::Observe { mut chosen, observation } => {
                 self.say(&chosen.action, toolbox);
+                none_done(&mut chosen.more);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
-            NextStep::CallTool { chosen, pure } => {
+            NextStep::CallTool { mut chosen, pure } => {
                 self.say(&chosen.action, toolbox);
                 if !pure {
                     self.announce(journal, &chosen, clock).await?;
                 }
                 let key = self.idempotency_key();
-                let acting = self.act(&chosen, &key, &toolbox.resources, &mut clock);
+                let acting = self.act_all(&chosen, &key, &toolbox.resources, &mut clock);
                 let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
-                    Ok(Acted::Observed(observation)) => {
+                    Ok(Acted::Observed(observation, more)) => {
+                        chosen.more = more;
                         let step = self.make_step(chosen, Some(observation), clock);
                         return self.go_on(journal, toolbox, step, !pure).await;
                     }
@@ -328,6 +331,7 @@ impl TaskSession<'_> {
             thought: chosen.thought,
             action: chosen.action,
             observation,
+            more: chosen.more,
             notes: self.notes.iter().cloned().chain(chosen.notes).collect(),
             heard: self.told.clone(),
             calls: self.pending.clone(),

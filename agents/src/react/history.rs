@@ -16,6 +16,8 @@ use super::toolset::model_name;
 
 /// Longest main argument shown in a digest, in characters.
 const DIGEST_ARGUMENT: usize = 80;
+/// Most actions of one step that are shown in a digest.
+const MOST_ACTIONS: usize = 4;
 /// Most lines of one observation that are compared with those before.
 const MAX_COMPARED: usize = 2_000;
 
@@ -111,8 +113,11 @@ impl History {
         if lasting {
             self.chosen.clear();
         }
-        self.chosen.entry(fingerprint(&step.action)).or_default().push(step.number);
-        let new = step.observation.as_ref().is_some_and(|seen| self.learns(seen) || lasting && is_done(seen));
+        for (action, _) in step.acts() {
+            self.chosen.entry(fingerprint(action)).or_default().push(step.number);
+        }
+        let learnt = step.observations().filter(|seen| self.learns(seen)).count() > 0;
+        let new = learnt || lasting && step.observations().any(is_done);
         self.since_new = if new { 0 } else { self.since_new + 1 };
         self.steps.push(step);
     }
@@ -212,11 +217,11 @@ impl History {
     /// The step that did the very same with a known end, nothing having changed since.
     #[must_use]
     pub fn same_action(&self, action: &Action) -> Option<&Step> {
-        let numbers = self.chosen.get(&fingerprint(action))?;
-        // A time-out may be tried once more.
+        let wanted = fingerprint(action);
+        let numbers = self.chosen.get(&wanted)?;
         let known = |step: &&Step| {
-            numbers.len() > 1
-                || step.observation.as_ref().is_some_and(|seen| seen.status != ObservationStatus::Timeout)
+            let mut same = step.acts().filter(|(action, _)| fingerprint(action) == wanted);
+            numbers.len() > 1 || same.any(|(_, seen)| seen.is_some_and(|seen| has_ended(step, seen)))
         };
         let number = numbers.last()?;
         self.steps.iter().rev().find(|step| step.number == *number).filter(known)
@@ -226,6 +231,16 @@ impl History {
     #[must_use]
     pub fn digests(&self) -> Vec<StepDigest> {
         self.steps.iter().map(digest).collect()
+    }
+}
+
+/// Whether it is known what an action leads to. A time-out may be tried once more, and so may what was not done for the
+/// sake of others in the same step.
+const fn has_ended(step: &Step, seen: &Observation) -> bool {
+    match seen.status {
+        ObservationStatus::Success | ObservationStatus::Error => true,
+        ObservationStatus::Refused => step.more.is_empty(),
+        ObservationStatus::Timeout => false,
     }
 }
 
@@ -240,8 +255,8 @@ pub fn usage_of(step: &Step) -> Usage {
     for call in &step.calls {
         usage += call.usage;
     }
-    let called = step.observation.as_ref().is_some_and(|seen| seen.status != ObservationStatus::Refused);
-    usage.tool_calls += u64::from(called);
+    let called = step.observations().filter(|seen| seen.status != ObservationStatus::Refused).count();
+    usage.tool_calls += called as u64;
     usage
 }
 
@@ -250,10 +265,16 @@ pub fn usage_of(step: &Step) -> Usage {
 pub fn digest(step: &Step) -> StepDigest {
     StepDigest {
         number: step.number,
-        action: in_brief(&step.action),
+        action: all_in_brief(step),
         status: step.observation.as_ref().map(|seen| seen.status),
         millis: step.millis,
     }
+}
+
+/// The actions of a step in brief.
+fn all_in_brief(step: &Step) -> String {
+    let told: Vec<String> = step.acts().take(MOST_ACTIONS).map(|(action, _)| in_brief(action)).collect();
+    told.join("; ")
 }
 
 /// An action in brief: its name and its main argument, cut short.

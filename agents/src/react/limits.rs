@@ -30,6 +30,8 @@ settings! {
         pub max_revisions: u32 = 2 => whole(0, 100),
         /// After every how many steps the model is asked whether the goal is reached; 0 for never.
         pub goal_check: u32 = 0 => whole(0, 10_000),
+        /// Most tool calls of one answer that are done in one step: side by side where they change nothing.
+        pub calls_a_step: u32 = 8 => whole(1, 64),
         /// Whether the task's budget is what limits its steps. Not a setting.
         #[serde(skip)]
         pub by_budget: bool = false => internal(),
@@ -63,6 +65,13 @@ pub enum Verification {
 }
 
 impl StepLimits {
+    /// Whether only the first call of an answer was done, and each needed a thought: as steps were taken before there could
+    /// be several calls in one. Records of that time are decided upon anew as they were.
+    #[must_use]
+    pub const fn takes_one_call(self) -> bool {
+        self.calls_a_step == 0
+    }
+
     /// The limits of this task: what the agent's settings, the run, the role, the task and the budget allow together.
     /// Every step of a task that `asks` a model takes a call.
     #[must_use]

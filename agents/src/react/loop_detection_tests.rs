@@ -10,7 +10,12 @@ use crate::testing::{leaf, step, toolset};
 
 fn chosen(tool: &str, arguments: Value) -> ChosenAction {
     let thought = Thought { text: "on".into(), ..Thought::default() };
-    ChosenAction { thought, action: Action { name: tool.into(), arguments }, left_out: 0, notes: Vec::new() }
+    ChosenAction {
+        thought,
+        action: Action { name: tool.into(), arguments },
+        more: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 fn seen(number: u32, tool: &str, arguments: Value, status: ObservationStatus, content: &str) -> Step {

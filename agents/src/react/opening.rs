@@ -22,7 +22,7 @@ pub(super) fn opening(history: &History, case: &StepContext<'_>) -> Option<NextS
     };
     let arguments = json!({ "name": call.name, "params": call.params });
     let action = Action { name: ability.name.clone(), arguments };
-    let chosen = ChosenAction { thought, action, left_out: 0, notes: Vec::new() };
+    let chosen = ChosenAction { thought, action, more: Vec::new(), notes: Vec::new() };
     Some(NextStep::CallTool { chosen, pure: ability.pure })
 }
 

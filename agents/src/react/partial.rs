@@ -43,7 +43,7 @@ pub(super) fn escalated(history: &History, case: &StepContext<'_>, reason: Strin
 /// What was learnt until the task was cut short, with nothing claimed beyond it.
 pub(super) fn best_so_far(history: &History, offer: &TaskOffered, reason: String) -> Submission {
     let succeeded = |seen: &Observation| seen.status == ObservationStatus::Success;
-    let learnt = history.steps().iter().any(|step| step.observation.as_ref().is_some_and(succeeded));
+    let learnt = history.steps().iter().any(|step| step.observations().any(succeeded));
     let thought =
         history.steps().iter().rev().map(|step| step.thought.text.as_str()).find(|text| *text != NO_THOUGHT);
     if let Some(submission) = last_submitted(history, offer) {

@@ -10,9 +10,10 @@ use super::decide::StepLimits;
 use super::declaration::{Declaration, DeclareAs};
 use super::history::History;
 use super::record::{
-    AS_RECORDED, DECLARED, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored, stored_system,
+    AS_RECORDED, DECLARED, FURTHER, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored,
+    stored_system,
 };
-use super::toolset::{Toolset, model_name};
+use super::toolset::{Toolset, USE_TOOL, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
 use crate::model::kept::Kept;
 use crate::prompts::fence;
@@ -66,6 +67,8 @@ pub struct Conversation {
     undeclared: bool,
     /// Whether it does not hold yet what they are called and what is promised.
     unnamed: bool,
+    /// The step that is asked for, from 1.
+    next_step: u32,
 }
 
 impl Conversation {
@@ -94,6 +97,7 @@ impl Conversation {
             tools,
             temperature: sampling.temperature,
             max_tokens: sampling.max_tokens,
+            one_call: limits.calls_a_step == 1,
             ..ChatRequest::default()
         };
         let (undeclared, unnamed) = (!declares(history, toolset, style), !names(history, toolset));
@@ -111,6 +115,7 @@ impl Conversation {
             tools,
             undeclared,
             unnamed,
+            next_step: 1,
         };
         this.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
         for step in history.steps() {
@@ -132,6 +137,12 @@ impl Conversation {
     #[must_use]
     pub const fn request(&self) -> &ChatRequest {
         &self.request
+    }
+
+    /// Whether nothing but `submit` may be called in the next answer: there is no other tool, or no step left for one.
+    fn ends_now(&self) -> bool {
+        let is_last = self.next_step >= self.limits.max_steps;
+        self.style == CallStyle::Native && (is_last || self.request.tools.len() == 1)
     }
 
     /// Adds an answer that was not taken and what the model is told of it. Both are forgotten with the step.
@@ -185,6 +196,9 @@ impl Conversation {
         parameters[HASHED] = Value::from(AS_RECORDED);
         if std::mem::take(&mut self.unnamed) {
             parameters[TOOLS] = self.tools.names_for_record().clone();
+            if let Some(further) = self.tools.further_for_record() {
+                parameters[FURTHER] = further;
+            }
             if let Some(promised) = self.tools.promised() {
                 parameters[PROMISED] = promised.clone();
             }
@@ -220,6 +234,7 @@ impl Conversation {
     }
 
     fn settle(&mut self) {
+        self.request.only = self.ends_now().then(|| Action::SUBMIT.to_owned());
         self.settled = self.request.messages.len();
         for message in &self.request.messages[self.hashed..] {
             self.hash.chat(message);
@@ -242,22 +257,47 @@ impl Conversation {
 
     fn push_step(&mut self, step: &Step) {
         self.hear(&step.heard);
-        let seen = step.observation.as_ref().map_or_else(String::new, |seen| self.observation(step, seen));
+        self.next_step = step.number.saturating_add(1);
         let next = position(step.number.saturating_add(1), self.limits);
-        let told = format!("{seen}\n\n{next}");
-        let (choice, result) = match self.style {
+        let seen = step.acts().map(|(action, seen)| match seen {
+            Some(seen) => self.observation(action, seen),
+            None => String::new(),
+        });
+        let seen: Vec<String> = seen.collect();
+        match self.style {
             CallStyle::Native => {
-                let id = format!("step-{}", step.number);
-                let name = model_name(&step.action.name);
-                let (signer, signatures) = signed(step, &name).unzip();
-                let signatures = signatures.unwrap_or_default();
-                let call = ToolCall::new(&id, name, step.action.arguments.clone());
-                let call = ToolCall { signatures, signer, ..call };
-                (ChatMessage::calls(&step.thought.text, vec![call]), ChatMessage::tool_result(id, told))
+                let first = step.acts().next().map(|(action, _)| model_name(&action.name));
+                let (signer, signatures) = first.and_then(|name| signed(step, &name)).unzip();
+                let mut marks = Some((signer, signatures.unwrap_or_default()));
+                let calls = step.acts().enumerate().map(|(at, (action, _))| {
+                    let (signer, signatures) = marks.take().unwrap_or_default();
+                    let (name, arguments) = self.as_called(action);
+                    let call = ToolCall::new(call_id(step, at), name, arguments);
+                    ToolCall { signatures, signer, ..call }
+                });
+                let choice = ChatMessage::calls(&step.thought.text, calls.collect());
+                self.push(choice);
+                let last = seen.len().saturating_sub(1);
+                for (at, told) in seen.into_iter().enumerate() {
+                    let told = if at == last { format!("{told}\n\n{next}") } else { told };
+                    self.push(ChatMessage::tool_result(call_id(step, at), told));
+                }
             }
-            CallStyle::Text => (ChatMessage::assistant(choice_in_words(step)), ChatMessage::user(told)),
-        };
-        self.request.messages.extend([choice.into(), result.into()]);
+            CallStyle::Text => {
+                self.push(ChatMessage::assistant(choice_in_words(step)));
+                self.push(ChatMessage::user(format!("{}\n\n{next}", seen.join("\n"))));
+            }
+        }
+    }
+
+    /// An action as the model called it: by way of another tool, where it is not declared itself.
+    fn as_called(&self, action: &Action) -> (String, Value) {
+        let Action { name, arguments } = action;
+        if self.tools.is_further(name) {
+            let by_way = serde_json::json!({"tool": model_name(name), "arguments": arguments});
+            return (USE_TOOL.to_owned(), by_way);
+        }
+        (model_name(name), arguments.clone())
     }
 
     /// What other tasks shared, as one message of data.
@@ -278,8 +318,8 @@ impl Conversation {
         })
     }
 
-    fn observation(&self, step: &Step, seen: &Observation) -> String {
-        fence(&self.nonce, &format!("observation of {}", step.action.name), &seen.content)
+    fn observation(&self, action: &Action, seen: &Observation) -> String {
+        fence(&self.nonce, &format!("observation of {}", action.name), &seen.content)
     }
 }
 
@@ -297,6 +337,7 @@ fn declares(history: &History, tools: &Toolset, style: CallStyle) -> bool {
 fn names(history: &History, tools: &Toolset) -> bool {
     naming(history.newest_calls()).is_some_and(|call| {
         call.parameters.get(TOOLS) == Some(tools.names_for_record())
+            && call.parameters.get(FURTHER) == tools.further_for_record().as_ref()
             && call.parameters.get(PROMISED) == tools.promised()
     })
 }
@@ -310,9 +351,21 @@ fn signed(step: &Step, name: &str) -> Option<(String, Vec<String>)> {
     (model_name(called) == name).then(|| (call.model.clone(), call.signatures.clone()))
 }
 
+/// By which a call and its result are known to the provider.
+fn call_id(step: &Step, at: usize) -> String {
+    if at == 0 { format!("step-{}", step.number) } else { format!("step-{}-{}", step.number, at + 1) }
+}
+
 fn choice_in_words(step: &Step) -> String {
     let Action { name, arguments } = &step.action;
-    serde_json::json!({"thought": step.thought.text, "action": name, "arguments": arguments}).to_string()
+    if step.more.is_empty() {
+        return serde_json::json!({"thought": step.thought.text, "action": name, "arguments": arguments})
+            .to_string();
+    }
+    let actions = step
+        .acts()
+        .map(|(action, _)| serde_json::json!({"action": action.name, "arguments": action.arguments}));
+    serde_json::json!({"thought": step.thought.text, "actions": actions.collect::<Vec<_>>()}).to_string()
 }
 
 /// Where in its steps a task stands.

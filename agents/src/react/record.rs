@@ -62,6 +62,8 @@ pub const DECLARED: &str = "declared";
 pub const HASHED: &str = "hashed";
 /// Where they name the tools, when these or what is promised are not those of the call before.
 pub const TOOLS: &str = "tools";
+/// Where they name the tools that may be used and are not declared, beside the tools.
+pub const FURTHER: &str = "further_tools";
 /// Where they hold the schema of the data that the role promises, beside the tools.
 pub const PROMISED: &str = "promised";
 

@@ -21,8 +21,8 @@ use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
 use super::model::understand;
-use super::record::{PROMISED, TOOLS, naming};
-use super::toolset::{Ability, Toolset, model_name};
+use super::record::{FURTHER, PROMISED, TOOLS, naming};
+use super::toolset::{Ability, Toolset, model_name, way_to_further};
 use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
 use crate::roles::{RoleRules, Rules, promising, rules_for};
@@ -157,7 +157,17 @@ impl TaskHistory<'_> {
         let status = |observation: &Observation| observation.status;
         let same_observation =
             came.2.is_none_or(|refused| Some(refused.status) == step.observation.as_ref().map(status));
-        if recorded == (came.0, came.1) && same_observation {
+        let more = match &next {
+            NextStep::CallTool { chosen, .. } => chosen.more.iter().map(|one| &one.action).collect(),
+            NextStep::Refuse { .. }
+            | NextStep::Observe { .. }
+            | NextStep::Consult { .. }
+            | NextStep::AskAgain { .. }
+            | NextStep::Submit { .. }
+            | NextStep::Conclude { .. } => step.more.iter().map(|one| &one.action).collect::<Vec<_>>(),
+        };
+        let same_more = more.into_iter().eq(step.more.iter().map(|one| &one.action));
+        if recorded == (came.0, came.1) && same_observation && same_more {
             return Ok(());
         }
         Err((
@@ -239,25 +249,36 @@ impl TaskHistory<'_> {
 
     /// The tools that the model was offered, as this build knows them.
     pub(super) fn toolset(&self, call: &ModelCall, rules: &RoleRules) -> Toolset {
-        let named: Vec<&str> =
-            call.parameters[TOOLS].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let named = names_in(call, TOOLS);
         let known = standard_registry().map(|registry| registry.list()).unwrap_or_default();
         let has_documents = self.offer.corpus.is_some();
-        let offered = |spec: &Ability| match named.is_empty() {
-            true => rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus.")),
-            false => named.iter().any(|named| model_name(named) == model_name(&spec.name)),
+        let abilities = if named.is_empty() {
+            let offered = |spec: &Ability| {
+                rules.may_use(&spec.name, None) && (has_documents || !spec.name.starts_with("corpus."))
+            };
+            known.iter().filter(|spec| offered(spec)).cloned().collect()
+        } else {
+            by_name(&named, &known)
         };
-        let mut abilities: Vec<Ability> = known.into_iter().filter(offered).collect();
-        for name in named {
-            let is_known = name == Action::SUBMIT
-                || abilities.iter().any(|known| model_name(&known.name) == model_name(name));
-            if !is_known {
-                let parameters = Value::Object(serde_json::Map::new());
-                abilities.push(Arc::new(ToolSpec::new(name, String::new(), parameters)));
-            }
-        }
-        Toolset::new(abilities, rules.submit_schema(self.offer))
+        let further = by_name(&names_in(call, FURTHER), &known);
+        Toolset::new(abilities, rules.submit_schema(self.offer)).and_further(further)
     }
+}
+
+fn names_in<'a>(call: &'a ModelCall, parameter: &str) -> Vec<&'a str> {
+    call.parameters[parameter].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// The tools of these names; of those that this build does not know, no more than the name.
+fn by_name(named: &[&str], known: &[Ability]) -> Vec<Ability> {
+    let is_called = |spec: &Ability, name: &str| model_name(&spec.name) == model_name(name);
+    let named = named.iter().filter(|name| **name != Action::SUBMIT);
+    let found = named.map(|name| {
+        let own = || known.iter().find(|spec| is_called(spec, name)).cloned();
+        let unknown = || Arc::new(ToolSpec::new(*name, String::new(), Value::Object(serde_json::Map::new())));
+        way_to_further(name).or_else(own).unwrap_or_else(unknown)
+    });
+    found.collect()
 }
 
 /// The limits that the agent worked by, where the call says so.
@@ -277,6 +298,7 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
             Some(_) | None => Verification::Off,
         },
         max_revisions: kept("max_revisions").unwrap_or(0),
+        calls_a_step: kept("calls_a_step").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,
             Some(_) | None => AtLimit::Partial,

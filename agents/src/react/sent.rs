@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::declaration::Declarations;
-use super::record::{DECLARED, HASHED, PROMISED, TOOLS, hash_of_record};
+use super::record::{DECLARED, FURTHER, HASHED, PROMISED, TOOLS, hash_of_record};
 
 /// One request as it was sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -194,7 +194,7 @@ impl<'a> ConversationLog<'a> {
     fn complete(&mut self, parameters: &mut Value) {
         let Some(fields) = parameters.as_object_mut() else { return };
         if fields.contains_key(TOOLS) {
-            let said = [TOOLS, PROMISED].map(|name| Some((name, fields.get(name)?.clone())));
+            let said = [TOOLS, FURTHER, PROMISED].map(|name| Some((name, fields.get(name)?.clone())));
             self.named = said.into_iter().flatten().collect();
         } else {
             fields.extend(self.named.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_shared::flow::{Action, PlanTask, RolePermissions};
 use muster_shared::plan::tools::{is_same, means, stays};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::declaration::Declaration;
 use super::record::{self, RequestHash};
@@ -14,9 +14,13 @@ use crate::model::kept::Kept;
 use crate::tools::ToolSpec;
 use crate::tools::nested::BLUEPRINT;
 
-/// The argument that every declared action gets, so that models which call tools natively (and then often
-/// write no text) think before they act.
+/// The argument in which a model may say why it acts, beside those of the tool.
 pub const THOUGHT: &str = "thought";
+
+/// The tool that tells of tools that are not declared, where there are any.
+pub const FIND_TOOL: &str = "find_tool";
+/// The tool by which they are called.
+pub const USE_TOOL: &str = "use_tool";
 
 /// One tool as a task sees it.
 pub type Ability = Arc<ToolSpec>;
@@ -49,6 +53,8 @@ pub fn without(usable: Vec<Ability>, withheld: &[String]) -> Vec<Ability> {
 #[derive(Debug, Clone)]
 pub struct Toolset {
     table: Arc<ToolTable>,
+    /// Further ones, which are told of when they are asked for.
+    further: Vec<Ability>,
     /// Those that the role may not use, so that it can be told so.
     closed: Vec<Ability>,
 }
@@ -104,25 +110,95 @@ impl Toolset {
     #[must_use]
     pub fn new(mut abilities: Vec<Ability>, submit: Value) -> Self {
         abilities.sort_by(|one, other| one.name.cmp(&other.name));
-        Self { table: ToolTable::of(abilities, submit), closed: Vec::new() }
+        Self { table: ToolTable::of(abilities, submit), further: Vec::new(), closed: Vec::new() }
+    }
+
+    /// The same where only the tools of `base` are declared, and the others are found by asking.
+    #[must_use]
+    pub fn with_base(abilities: Vec<Ability>, base: &[&str], submit: Value) -> Self {
+        let (mut declared, mut further): (Vec<_>, Vec<_>) =
+            abilities.into_iter().partition(|ability| base.contains(&ability.name.as_str()));
+        further.sort_by(|one, other| one.name.cmp(&other.name));
+        if !further.is_empty() {
+            declared.extend(ways_to_further());
+        }
+        Self { further, ..Self::new(declared, submit) }
     }
 
     /// Without what these gates close. It is not offered any more; who chooses it all the same is told why not.
     #[must_use]
     pub fn behind(self, permissions: RolePermissions) -> Self {
         let is_open = |ability: &Ability| permissions.is_open(ability.permission);
+        let (further, mut closed): (Vec<_>, Vec<_>) = self.further.into_iter().partition(is_open);
         if self.table.abilities.iter().all(is_open) {
-            return Self { closed: Vec::new(), ..self };
+            return Self { further, closed, ..self };
         }
-        let (abilities, closed) = self.table.abilities.iter().cloned().partition(is_open);
-        Self { table: ToolTable::of(abilities, self.table.submit.clone()), closed }
+        let (abilities, shut): (Vec<_>, Vec<_>) = self.table.abilities.iter().cloned().partition(is_open);
+        closed.extend(shut);
+        Self { table: ToolTable::of(abilities, self.table.submit.clone()), further, closed }
     }
 
     /// The tool of that name, in its own or its model-facing form.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Ability> {
         let wanted = model_name(name.trim());
-        self.table.abilities.iter().chain(&self.closed).find(|ability| is_model_name(&wanted, &ability.name))
+        let all = self.table.abilities.iter().chain(&self.further).chain(&self.closed);
+        all.into_iter().find(|ability| is_model_name(&wanted, &ability.name))
+    }
+
+    /// Whether a tool may be used and is not declared.
+    #[must_use]
+    pub fn is_further(&self, name: &str) -> bool {
+        self.further.iter().any(|ability| is_model_name(&model_name(name), &ability.name))
+    }
+
+    /// The tools that are not declared, those first whose name and description have most of these words; all of them in
+    /// brief where none does.
+    #[must_use]
+    pub fn told_of(&self, words: &str) -> String {
+        let words: Vec<String> = words
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| word.len() > 2)
+            .map(str::to_lowercase)
+            .collect();
+        let share = |ability: &Ability| {
+            let text = format!("{} {}", ability.name, ability.description).to_lowercase();
+            words.iter().filter(|word| text.contains(word.as_str())).count()
+        };
+        let mut found: Vec<(usize, &Ability)> =
+            self.further.iter().map(|ability| (share(ability), ability)).collect();
+        found.retain(|(share, _)| *share > 0);
+        found.sort_by(|(one, _), (other, _)| other.cmp(one));
+        if found.is_empty() {
+            let brief = self.further.iter().map(|ability| {
+                format!("- {}: {}", model_name(&ability.name), first_sentence(&ability.description))
+            });
+            let brief: Vec<String> = brief.collect();
+            return format!("None fits these words. There are:\n{}", brief.join("\n"));
+        }
+        let told = found.into_iter().take(MOST_TOLD).map(|(_, ability)| {
+            format!(
+                "- {}: {}\n  arguments: {}",
+                model_name(&ability.name),
+                ability.description,
+                ability.parameters
+            )
+        });
+        let told: Vec<String> = told.collect();
+        format!("Call them by `{USE_TOOL}`:\n{}", told.join("\n"))
+    }
+
+    /// The names of the tools that are not declared, for the record; nothing where there are none.
+    pub(super) fn further_for_record(&self) -> Option<Value> {
+        let names = self.further.iter().map(|ability| Value::from(ability.name.as_str()));
+        (!self.further.is_empty()).then(|| names.collect())
+    }
+
+    /// The same with these tools beside, which are not declared.
+    #[must_use]
+    pub fn and_further(mut self, further: Vec<Ability>) -> Self {
+        self.further = further;
+        self
     }
 
     /// The names of the tools, and `submit`.
@@ -151,7 +227,8 @@ impl Toolset {
             let last = known.rsplit('_').next().unwrap_or_default().to_owned();
             strsim::jaro_winkler(&wanted, &known).max(strsim::jaro_winkler(&wanted, &last))
         };
-        let scored = self.names().into_iter().map(|known| (likeness(&known), known));
+        let further = self.further.iter().map(|ability| ability.name.clone());
+        let scored = self.names().into_iter().chain(further).map(|known| (likeness(&known), known));
         let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
         best.filter(|(score, _)| *score >= NEAR).map(|(_, known)| known)
     }
@@ -189,7 +266,9 @@ impl Toolset {
             let _ = writeln!(
                 text,
                 "- {}: {}\n  arguments: {}",
-                ability.name, ability.description, ability.parameters
+                model_name(&ability.name),
+                ability.description,
+                ability.parameters
             );
         }
         let _ = write!(
@@ -222,37 +301,65 @@ fn declare(abilities: &[Ability], submit: &Value) -> Vec<ToolDecl> {
     let tools = abilities.iter().map(|ability| ToolDecl {
         name: model_name(&ability.name),
         description: ability.description.clone(),
-        parameters: with_thought(&ability.parameters),
+        parameters: ability.parameters.clone(),
     });
     let submit = ToolDecl {
         name: Action::SUBMIT.to_owned(),
         description: "Ends the task with its result. Call it when the work is done, or cannot be done."
             .to_owned(),
-        parameters: with_thought(submit),
+        parameters: submit.clone(),
     };
     tools.chain([submit]).collect()
 }
 
-/// The schema with a required `thought`, unless it has one of its own.
-fn with_thought(schema: &Value) -> Value {
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    let properties =
-        schema.remove("properties").and_then(|value| value.as_object().cloned()).unwrap_or_default();
-    let mut required =
-        schema.remove("required").and_then(|value| value.as_array().cloned()).unwrap_or_default();
-    let mut all = Map::new();
-    if !properties.contains_key(THOUGHT) {
-        let description = "What you know, what is missing, and why this action is the next.";
-        all.insert(THOUGHT.to_owned(), json!({"type": "string", "description": description}));
-        required.insert(0, json!(THOUGHT));
-    }
-    all.extend(properties);
-    schema.insert("properties".to_owned(), Value::Object(all));
-    schema.insert("required".to_owned(), Value::Array(required));
-    Value::Object(schema)
+/// Most tools that are told of in full at once.
+const MOST_TOLD: usize = 4;
+
+/// How tools that are not declared are found and called.
+fn ways_to_further() -> [Ability; 2] {
+    let find = json!({
+        "type": "object",
+        "properties": {"what": {"type": "string", "description": "what it is to do, in a few words"}},
+        "required": ["what"]
+    });
+    let call = json!({
+        "type": "object",
+        "properties": {"tool": {"type": "string"}, "arguments": {"type": "object"}},
+        "required": ["tool", "arguments"]
+    });
+    let spec = |name: &str, what: &str, parameters| Arc::new(ToolSpec::new(name, what, parameters));
+    [
+        spec(
+            FIND_TOOL,
+            "Tells of further tools: to hand a part over, ask other agents, share values, compare, transform.",
+            find,
+        ),
+        spec(USE_TOOL, "Calls a tool that find_tool told of.", call),
+    ]
 }
 
-/// Takes out the thought that [`Toolset::declarations`] asked for, leaving the tool's own arguments.
+/// The tool of this name, if it is one by which others are found or called.
+#[must_use]
+pub fn way_to_further(name: &str) -> Option<Ability> {
+    ways_to_further().into_iter().find(|way| way.name == name)
+}
+
+/// The tool and the arguments of a call by way of [`USE_TOOL`].
+#[must_use]
+pub fn used_tool(name: &str, arguments: &Value) -> Option<(String, Value)> {
+    if model_name(name.trim()) != USE_TOOL {
+        return None;
+    }
+    let tool = arguments["tool"].as_str()?.to_owned();
+    let given = arguments.get("arguments").cloned().unwrap_or_else(|| json!({}));
+    Some((tool, given))
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split_inclusive(['.', ':']).next().unwrap_or(text).trim_end_matches([':', '.'])
+}
+
+/// Takes out the thought among the arguments, leaving the tool's own arguments.
 #[must_use]
 pub fn take_thought(arguments: &Value) -> (Value, Option<String>) {
     let Value::Object(fields) = arguments else { return (arguments.clone(), None) };
@@ -377,13 +484,44 @@ mod tests {
     }
 
     #[test]
-    fn every_declaration_asks_for_a_thought_first() {
-        for declared in toolset().declarations().iter() {
-            let properties = declared.parameters["properties"].as_object().unwrap();
-            assert!(properties.contains_key(THOUGHT), "{}", declared.name);
-            assert_eq!(declared.parameters["required"][0], THOUGHT);
-        }
+    fn a_thought_among_the_arguments_is_taken_out() {
         let (arguments, thought) = take_thought(&json!({"thought": "so", "query": "x"}));
         assert_eq!((arguments, thought.as_deref()), (json!({"query": "x"}), Some("so")));
+    }
+
+    #[test]
+    fn tools_beside_the_base_are_found_by_asking() {
+        let described = |name: &str, what: &str| {
+            Arc::new(ToolSpec::new(name, what, json!({"type": "object", "properties": {}})))
+        };
+        let all = || {
+            vec![
+                described("calculator", "Computes."),
+                described("delegate", "Hands a part over to another agent."),
+                described("ask_peer", "Asks another agent a question."),
+            ]
+        };
+        let toolset = Toolset::with_base(all(), &["calculator"], json!({}));
+        assert_eq!(toolset.names(), ["calculator", FIND_TOOL, USE_TOOL, "submit"]);
+        assert!(toolset.is_further("delegate") && toolset.find("ask_peer").is_some());
+        let told = toolset.told_of("hand over a part");
+        assert!(told.contains("- delegate:") && told.contains("arguments:") && !told.contains("ask_peer"), "{told}");
+        let none = toolset.told_of("fly");
+        assert!(none.contains("- ask_peer: Asks") && none.contains("- delegate: Hands"), "{none}");
+        // Where all tools are of the base, nothing is to be found.
+        let whole = Toolset::with_base(all(), &["calculator", "delegate", "ask_peer"], json!({}));
+        assert_eq!(whole.names(), ["ask_peer", "calculator", "delegate", "submit"]);
+        let closed = RolePermissions { delegate: false, ..RolePermissions::OPEN };
+        let shut = |ability: &Ability| match ability.name.as_str() {
+            "delegate" => Arc::new(ToolSpec { permission: RolePermission::Delegate, ..(**ability).clone() }),
+            _ => Arc::clone(ability),
+        };
+        let closed =
+            Toolset::with_base(all().iter().map(shut).collect(), &["calculator"], json!({})).behind(closed);
+        assert!(!closed.is_further("delegate") && closed.find("delegate").is_some());
+        assert!(!closed.told_of("hand over a part").contains("delegate"));
+        let call = json!({"tool": "delegate", "arguments": {"goal": "g"}});
+        assert_eq!(used_tool(USE_TOOL, &call), Some(("delegate".to_owned(), json!({"goal": "g"}))));
+        assert_eq!(used_tool("calculator", &call), None);
     }
 }

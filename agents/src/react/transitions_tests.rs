@@ -25,7 +25,6 @@ fn asked_again(reason: &str, notes: &[Note]) -> &'static str {
     match (notes.last(), reason) {
         (Some(Note::Declined { times: 1 }), _) => "ask again: declined, in other words",
         (Some(Note::Declined { .. }), _) => "ask again: declined, for less",
-        (_, reason) if reason.contains("needs a thought") => "ask again: no thought",
         (_, reason) if reason.contains("no step is left") => "ask again: at the limit",
         (_, reason) if reason.contains("`ending` is") => "ask again: submission with faults",
         (_, _) => "ask again: not understood",
@@ -108,7 +107,7 @@ fn refused_for(note: &Note) -> &'static str {
     }
 }
 
-const ALL: [&str; 39] = [
+const ALL: [&str; 38] = [
     "call a pure tool",
     "call a tool with lasting effect",
     "refuse: unknown tool",
@@ -127,7 +126,6 @@ const ALL: [&str; 39] = [
     "observe: thought gave nothing",
     "ask again: declined, in other words",
     "ask again: declined, for less",
-    "ask again: no thought",
     "ask again: at the limit",
     "ask again: submission with faults",
     "ask again: not understood",

@@ -2,7 +2,7 @@
 //! answer behind it is in the record and is not asked for again.
 
 use muster_shared::flow::response::EFFECT_UNKNOWN;
-use muster_shared::flow::{Ending, Observation, ObservationStatus, Step};
+use muster_shared::flow::{Ending, Observation, ObservationStatus};
 
 use crate::roles::Submission;
 use crate::tools::Uncertain;
@@ -18,10 +18,9 @@ pub enum Resumption {
     Fail(Observation, Box<Submission>),
 }
 
-/// Decides by the tool's own word.
+/// Decides by the word of the tool that was begun in this step.
 #[must_use]
-pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
-    let tool = &begun.action.name;
+pub fn resume(tool: &str, step: u32, policy: Uncertain) -> Resumption {
     let unknown = format!(
         "The agent that called `{tool}` was stopped before the tool answered. Whether it took effect is not known"
     );
@@ -30,9 +29,8 @@ pub fn resume(begun: &Step, policy: Uncertain) -> Resumption {
         Uncertain::Ask => Resumption::Tell(observation(format!("{unknown}: look before you do it again."))),
         Uncertain::Fail => {
             let reason = format!(
-                "whether `{tool}` took effect in step {} is not known, and {EFFECT_UNKNOWN}: a person has to \
-                 look",
-                begun.number
+                "whether `{tool}` took effect in step {step} is not known, and {EFFECT_UNKNOWN}: a person has to \
+                 look"
             );
             let submission = Submission::without_product(Ending::Escalate, reason);
             Resumption::Fail(
@@ -60,25 +58,19 @@ const fn observation(content: String) -> Observation {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::panic)]
-    use serde_json::json;
-
     use super::*;
-    use crate::testing::step;
 
     #[test]
     fn the_tool_has_the_word() {
-        let begun = Step {
-            observation: None,
-            ..step(3, "mail.send", json!({"query": "a"}), ObservationStatus::Success)
-        };
-        assert_eq!(resume(&begun, Uncertain::Repeat), Resumption::Repeat);
-        let Resumption::Tell(told) = resume(&begun, Uncertain::Ask) else { panic!("the model is told") };
+        let resume = |policy| resume("mail.send", 3, policy);
+        assert_eq!(resume(Uncertain::Repeat), Resumption::Repeat);
+        let Resumption::Tell(told) = resume(Uncertain::Ask) else { panic!("the model is told") };
         assert!(
             told.content.contains("`mail.send`") && told.content.contains("not known"),
             "{}",
             told.content
         );
-        let Resumption::Fail(told, end) = resume(&begun, Uncertain::Fail) else { panic!("the task ends") };
+        let Resumption::Fail(told, end) = resume(Uncertain::Fail) else { panic!("the task ends") };
         assert!(told.content.contains("must not be done twice"), "{}", told.content);
         assert_eq!(end.ending, Ending::Escalate, "a try more would call it again");
         assert!(end.reason.contains("step 3"), "{}", end.reason);

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use muster_shared::expected;
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    Action, Check, Citation, Ending, Fault, Finding, Note, ObservationStatus, PlanTask, Product, Report,
-    Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
+    Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product,
+    Report, Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
 };
 
 use super::consult::ConsultQuestion;
@@ -148,7 +148,7 @@ fn settle(
         let mut told = "Your result was verified before it counts, and does not hold yet:\n".to_owned();
         faults.iter().for_each(|fault| told.push_str(&format!("- {fault}\n")));
         told.push_str(
-            "Mend it and submit the whole result again. What cannot be mended, leave out: name it in `unanswered` and end \
+            "Mend it and submit again; with `amends`, only what changes. What cannot be mended, leave out: name it in `unanswered` and end \
              with done_partial.",
         );
         return NextStep::Refuse { chosen, observation: refused(told) };
@@ -199,13 +199,11 @@ fn unmet(history: &History, submission: &Submission, case: &StepContext<'_>) -> 
 fn files_written(history: &History, case: &StepContext<'_>) -> Option<Vec<String>> {
     const IN_WORKSPACE: &str = "workspace.";
     case.toolset.find("workspace.write")?;
-    let good = |step: &&Step| {
-        step.observation.as_ref().is_some_and(|seen| seen.status == ObservationStatus::Success)
-    };
-    let of_workspace = |step: &&Step| step.action.name.starts_with(IN_WORKSPACE);
-    let steps = history.steps().iter().filter(good).filter(of_workspace);
-    let path = |step: &Step| step.action.arguments["path"].as_str().map(str::to_owned);
-    Some(steps.filter_map(path).collect())
+    let good =
+        |seen: Option<&Observation>| seen.is_some_and(|seen| seen.status == ObservationStatus::Success);
+    let acts = history.steps().iter().flat_map(Step::acts);
+    let done = acts.filter(|(action, seen)| action.name.starts_with(IN_WORKSPACE) && good(*seen));
+    Some(done.filter_map(|(action, _)| action.arguments["path"].as_str().map(str::to_owned)).collect())
 }
 
 fn faults_of(history: &History, submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
@@ -318,7 +316,7 @@ fn correct(
 }
 
 fn shows(step: &Step, path: &str) -> bool {
-    step.observation.as_ref().is_some_and(|seen| seen.content.contains(path))
+    step.observations().any(|seen| seen.content.contains(path))
 }
 
 fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut VerifyFaults) {

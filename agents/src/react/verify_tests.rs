@@ -12,7 +12,7 @@ use crate::testing::{leaf, step, toolset};
 
 fn offered(critical: bool) -> TaskOffered {
     let mut offer = leaf(Role::Worker);
-    offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9 });
+    offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
     if let Work::Execute { task, .. } = &mut offer.work {
         task.critical = critical;
     }
@@ -31,7 +31,7 @@ fn submitting(arguments: Value) -> ChosenAction {
     ChosenAction {
         thought,
         action: Action { name: Action::SUBMIT.into(), arguments },
-        left_out: 0,
+        more: Vec::new(),
         notes: Vec::new(),
     }
 }

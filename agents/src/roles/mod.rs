@@ -5,7 +5,7 @@
 //! by researchers or, for every other role, in the manner of a worker.
 
 use muster_shared::flow::{Ending, Product, TaskOffered, Work};
-use muster_shared::ids::Role;
+use muster_shared::ids::{Role, TaskId};
 use serde_json::Value;
 
 mod claims;
@@ -128,6 +128,24 @@ fn rules_for_leaf(role: &Role) -> &'static RoleRules {
         | Role::Writer
         | Role::Specialist(_) => &worker::RULES,
     }
+}
+
+/// Whether a task is asked for claims that others can be held against: it is done by several, settles a conflict, belongs to
+/// a specialist, or its plan asks for them.
+#[must_use]
+pub fn wants_claims(offer: &TaskOffered) -> bool {
+    let Work::Execute { task, member, .. } = &offer.work else { return false };
+    let is_asked = [&task.expected_output, &task.goal].into_iter().chain(&task.milestones);
+    let is_asked = is_asked.into_iter().any(|text| text.to_lowercase().contains("claim"));
+    let settles = matches!(offer.task, TaskId::Settle(_));
+    member.is_some() || settles || is_asked || matches!(task.role, Role::Specialist(_))
+}
+
+/// The tools that a role is told of from the start where neither settings nor the plan name any; it finds the others by
+/// asking. Nothing for roles that are told of all.
+#[must_use]
+pub fn base_tools(role: &str) -> Option<&'static [&'static str]> {
+    (role == worker::RULES.name).then_some(&worker::BASE_TOOLS)
 }
 
 /// The rules of every role that comes with Muster.

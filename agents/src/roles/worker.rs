@@ -1,6 +1,6 @@
 //! The worker: does leaves that act, check and compute.
 
-use muster_shared::flow::{Advice, Citation, Ending, Finding, Product, TaskOffered, TaskResult};
+use muster_shared::flow::{Advice, Citation, Ending, Finding, Product, TaskOffered, TaskResult, Work};
 use serde_json::{Value, json};
 
 use super::{Document, Faults, RoleRules, Submission, claims};
@@ -17,6 +17,13 @@ pub(super) static RULES: RoleRules = RoleRules {
     specialist: None,
 };
 
+/// What most tasks need.
+pub(super) static BASE_TOOLS: [&str; 6] =
+    ["calculator", "corpus.read", "corpus.search", "request_info", "workspace.read", "workspace.write"];
+
+/// Prose of so many characters is a document, and not a conclusion.
+const LONG_PROSE: usize = 600;
+
 /// The endings that a model may choose, by the word it uses (W6).
 const ENDINGS: [(&str, Ending); 6] = [
     ("done", Ending::Done),
@@ -31,24 +38,20 @@ const ENDINGS: [(&str, Ending); 6] = [
 pub(crate) const TRIGGERS: [&str; 5] =
     ["ambiguity", "business_decision", "security_risk", "conflicting_constraints", "missing_information"];
 
-pub(super) fn schema(_: &TaskOffered) -> Value {
+pub(super) fn schema(offer: &TaskOffered) -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
-    json!({
+    let mut schema = json!({
         "type": "object",
         "properties": {
             "ending": {
                 "type": "string",
                 "enum": ENDINGS.map(|(word, _)| word),
-                "description": "done; done_partial: part of it; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on; give_up"
+                "description": "escalate: a person must decide; delegate: another role should do it; blocked: cannot go on"
             },
             "reason": {"type": "string", "description": "why it ends so; needed unless done"},
-            "trigger": {
-                "type": "string",
-                "enum": TRIGGERS,
-                "description": "what makes you escalate, when you do"
-            },
-            "conclusion": {"type": "string", "description": "the answer in a few sentences; what was learnt, when it ends otherwise"},
-            "body": {"type": "string", "description": "the document that was asked for, as Markdown, where there is one: a table, a text, a report"},
+            "trigger": {"type": "string", "enum": TRIGGERS, "description": "of an escalation"},
+            "conclusion": {"type": "string", "description": "the answer in a few sentences"},
+            "body": {"type": "string", "description": "the document that was asked for, in Markdown"},
             "findings": {
                 "type": "array",
                 "items": {
@@ -67,27 +70,41 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
                                 "required": ["path", "line"]
                             }
                         },
-                        "subquestion": {"type": "string", "description": "which part of the goal it answers"},
-                        "confidence": {"type": "integer", "minimum": 0, "maximum": 100},
-                        "verified": {"type": "boolean", "description": "whether you looked up a citation that somebody else made"}
+                        "confidence": {"type": "integer", "minimum": 0, "maximum": 100}
                     },
                     "required": ["text"]
                 }
             },
-            "claims": claims::schema(),
-            "milestones": texts,
-            "unanswered": {"type": "array", "items": {"type": "string"}, "description": "what was asked and could not be answered"},
+            "unanswered": texts,
+            "amends": {"type": "boolean", "description": "after a refusal: only the fields given here change"},
             "advice": {
                 "type": "object",
+                "description": "whether the plan should be changed, and what later tasks should know",
                 "properties": {
-                    "refine": {"type": "boolean", "description": "whether the plan should be changed"},
+                    "refine": {"type": "boolean"},
                     "reason": {"type": "string"},
                     "suggestions": texts
                 }
             }
         },
         "required": ["ending", "conclusion"]
-    })
+    });
+    let properties = &mut schema["properties"];
+    if super::wants_claims(offer) {
+        properties["claims"] = claims::schema();
+    }
+    if has_milestones(offer) {
+        properties["milestones"] = texts_described("those that were reached");
+    }
+    schema
+}
+
+fn texts_described(what: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": what})
+}
+
+fn has_milestones(offer: &TaskOffered) -> bool {
+    matches!(&offer.work, Work::Execute { task, .. } if !task.milestones.is_empty())
 }
 
 pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
@@ -200,7 +217,16 @@ fn read_citation(document: &Document<'_>, faults: &mut Faults) -> Option<Citatio
 
 fn from_prose(offer: &TaskOffered, prose: &str) -> Product {
     let _ = offer;
-    Product::Result(TaskResult { conclusion: prose.to_owned(), ..TaskResult::default() })
+    let is_short = prose.chars().nth(LONG_PROSE).is_none() && !prose.contains("\n\n");
+    if is_short {
+        return Product::Result(TaskResult { conclusion: prose.to_owned(), ..TaskResult::default() });
+    }
+    let said =
+        prose.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '|', '`']));
+    let said = said.unwrap_or(prose);
+    let end = said.find(". ").map_or(said.len(), |at| at + 1);
+    let conclusion = said[..end].to_owned();
+    Product::Result(TaskResult { conclusion, body: prose.to_owned(), ..TaskResult::default() })
 }
 
 /// The product of a leaf whose answer is prose.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use muster_corpus::{Corpus, CorpusError, Hit};
+use muster_corpus::{Corpus, CorpusError, Hit, SearchKind};
 use serde_json::{Value, json};
 
 use super::spec::{Permission, Tool, ToolContext, ToolFailure, ToolOutput, ToolSpec};
@@ -23,6 +23,14 @@ pub fn corpus_tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Search), Arc::new(Read)]
 }
 
+/// Whether a tool searches the documents.
+#[must_use]
+pub fn is_search(tool: &str) -> bool {
+    tool == SEARCH
+}
+
+const SEARCH: &str = "corpus.search";
+
 struct Search;
 struct Read;
 
@@ -30,18 +38,21 @@ struct Read;
 impl Tool for Search {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
-            "corpus.search",
-            "Searches the documents given with the goal by words (BM25) and gives the best passages with path and \
-             line numbers. Use few and specific words; names such as `max_deliver` are found whole and by their \
-             parts; put phrases in double quotes. Cite as path:line.",
+            SEARCH,
+            "Searches the documents; gives the best passages with path and line numbers. Few and specific words find most.",
             json!({
                 "type": "object",
                 "properties": {
                     "query": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    "k": {
-                        "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS,
-                        "description": "How many passages."
-                    }
+                    "path": {
+                        "type": "string", "minLength": 1, "maxLength": 1000,
+                        "description": "only documents whose path has this; * stands for anything"
+                    },
+                    "kind": {
+                        "type": "string", "enum": ["words", "exact", "regex"], "default": "words",
+                        "description": "exact: this very text, line by line"
+                    },
+                    "k": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS}
                 },
                 "required": ["query"],
                 "additionalProperties": false
@@ -52,18 +63,71 @@ impl Tool for Search {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let query = args.get("query").and_then(Value::as_str).unwrap_or_default();
-        let k = args.get("k").and_then(Value::as_u64).unwrap_or(DEFAULT_HITS).min(MOST_HITS);
-        let hits = corpus(ctx)?.search(query, usize::try_from(k).unwrap_or(1)).await?;
+        let path = args.get("path").and_then(Value::as_str);
+        let kind = match args.get("kind").and_then(Value::as_str) {
+            Some("exact") => SearchKind::Exact,
+            Some("regex") => SearchKind::Regex,
+            Some(_) | None => SearchKind::Words,
+        };
+        let asked = args.get("k").and_then(Value::as_u64).map(|k| k.min(MOST_HITS));
+        let hits = found(corpus(ctx)?, query, kind, path, asked).await?;
         if hits.is_empty() {
-            return Ok(ToolOutput::text(format!(
-                "No passage has any word of `{query}`. Try other words for the same thing."
-            ))
-            .with_data(json!([])));
+            return Ok(ToolOutput::text(nothing(query, path)).with_data(json!([])));
         }
-        let shown: Vec<String> = hits.iter().map(Hit::shown).collect();
+        let (known, new): (Vec<&Hit>, Vec<&Hit>) = hits.iter().partition(|hit| was_shown(ctx, hit));
+        let mut shown: Vec<String> = new.into_iter().map(Hit::shown).collect();
+        if !known.is_empty() {
+            let places: Vec<String> =
+                known.iter().map(|hit| format!("{}-{}", hit.citation(), hit.end_line)).collect();
+            shown.push(format!("Shown before, and found again: {}", places.join(", ")));
+        }
         let data = serde_json::to_value(&hits).map_err(|error| ToolFailure::Failed(error.to_string()))?;
         Ok(ToolOutput::text(shown.join("\n\n")).with_data(data))
     }
+}
+
+/// The best passages. Where nobody says how many, no document has all of them as long as others have some.
+async fn found(
+    corpus: &Corpus,
+    query: &str,
+    kind: SearchKind,
+    path: Option<&str>,
+    asked: Option<u64>,
+) -> Result<Vec<Hit>, CorpusError> {
+    let most = usize::try_from(asked.unwrap_or(DEFAULT_HITS)).unwrap_or(1);
+    if asked.is_some() || path.is_some() {
+        return corpus.search_in(query, kind, path, most).await;
+    }
+    let all = corpus.search_in(query, kind, None, most * 3).await?;
+    Ok(spread(all, most))
+}
+
+/// The best of these, at most half of them of one document as long as there are others.
+fn spread(all: Vec<Hit>, most: usize) -> Vec<Hit> {
+    let of_one = most.div_ceil(2);
+    let (mut chosen, mut rest): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
+    for hit in all {
+        let same = chosen.iter().filter(|other| other.path == hit.path).count();
+        if chosen.len() < most && same < of_one { chosen.push(hit) } else { rest.push(hit) }
+    }
+    let left = most.saturating_sub(chosen.len());
+    chosen.extend(rest.into_iter().take(left));
+    chosen.sort_by(|one, other| other.score.total_cmp(&one.score));
+    chosen
+}
+
+/// Whether every line of a passage was shown in this task before.
+fn was_shown(ctx: &ToolContext, hit: &Hit) -> bool {
+    let lines = ctx.shown.as_deref().and_then(|shown| shown.get(&hit.path));
+    lines.is_some_and(|lines| {
+        let text = (hit.start_line..).zip(hit.text.lines()).filter(|(_, line)| !line.trim().is_empty());
+        text.into_iter().all(|(number, _)| lines.contains(&number))
+    })
+}
+
+fn nothing(query: &str, path: Option<&str>) -> String {
+    let within = path.map(|path| format!(" in documents like `{path}`")).unwrap_or_default();
+    format!("No passage{within} has any word of `{query}`. Try other words for the same thing.")
 }
 
 #[async_trait]
@@ -71,17 +135,17 @@ impl Tool for Read {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "corpus.read",
-            "Reads lines of one document, each with its number. Use it to see more around a passage that a search \
-             gave, and to check a citation.",
+            "Reads a document: lines by their numbers, or what stands under a heading.",
             json!({
                 "type": "object",
                 "properties": {
                     "path": {"type": "string", "minLength": 1, "maxLength": 1000},
-                    "from": {"type": "integer", "minimum": 1, "default": 1, "description": "First line."},
-                    "to": {"type": "integer", "minimum": 1, "description": "Last line; by default 80 lines are given."},
+                    "from": {"type": "integer", "minimum": 1, "default": 1},
+                    "to": {"type": "integer", "minimum": 1, "description": "80 lines when absent"},
+                    "heading": {"type": "string", "minLength": 1, "maxLength": 300, "description": "instead of lines"},
                     "find": {
                         "type": "string", "minLength": 1, "maxLength": 1000,
-                        "description": "Words as they stand there: a very long line is shown around them."
+                        "description": "a very long line is shown around these words"
                     }
                 },
                 "required": ["path"],
@@ -93,18 +157,32 @@ impl Tool for Read {
 
     async fn call(&self, ctx: &ToolContext, args: Value) -> Result<ToolOutput, ToolFailure> {
         let path = args.get("path").and_then(Value::as_str).unwrap_or_default();
-        let from = args.get("from").and_then(Value::as_u64).unwrap_or(1);
-        let to = args.get("to").and_then(Value::as_u64).unwrap_or(from.saturating_add(DEFAULT_LINES - 1));
-        if to < from {
-            return Err(ToolFailure::InvalidArguments(format!(
-                "`to` ({to}) is before `from` ({from}); swap them"
-            )));
-        }
+        let corpus = corpus(ctx)?;
+        let (from, to) = match args.get("heading").and_then(Value::as_str) {
+            Some(heading) => corpus.section(path, heading).await?.ok_or_else(|| {
+                ToolFailure::NotFound(format!(
+                    "`{path}` has no heading `{heading}`; read its first lines, or search it"
+                ))
+            })?,
+            None => lines_of(&args)?,
+        };
         let find = args.get("find").and_then(Value::as_str);
-        let lines = corpus(ctx)?.read_around(path, from, to, find).await?;
+        let lines = corpus.read_around(path, from, to, find).await?;
         let data = serde_json::to_value(&lines).map_err(|error| ToolFailure::Failed(error.to_string()))?;
         Ok(ToolOutput::text(lines.shown()).with_data(data))
     }
+}
+
+/// The lines that are to be read.
+fn lines_of(args: &Value) -> Result<(u64, u64), ToolFailure> {
+    let from = args.get("from").and_then(Value::as_u64).unwrap_or(1);
+    let to = args.get("to").and_then(Value::as_u64).unwrap_or(from.saturating_add(DEFAULT_LINES - 1));
+    if to < from {
+        return Err(ToolFailure::InvalidArguments(format!(
+            "`to` ({to}) is before `from` ({from}); swap them"
+        )));
+    }
+    Ok((from, to))
 }
 
 fn corpus(ctx: &ToolContext) -> Result<&Corpus, ToolFailure> {
@@ -118,7 +196,7 @@ impl From<CorpusError> for ToolFailure {
         let message = error.to_string();
         match error {
             CorpusError::UnknownPath { .. } | CorpusError::Missing(_) => Self::NotFound(message),
-            CorpusError::BadRange { .. } => Self::InvalidArguments(message),
+            CorpusError::BadRange { .. } | CorpusError::BadPattern(_) => Self::InvalidArguments(message),
             CorpusError::Store(_)
             | CorpusError::Timeout(_)
             | CorpusError::Io { .. }
@@ -135,6 +213,8 @@ impl From<CorpusError> for ToolFailure {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::collections::BTreeMap;
 
     use muster_corpus::{CorpusOptions, MemoryBlobs};
 
@@ -164,6 +244,42 @@ mod tests {
                 "guide.md:5-8 (Muster > Delegation)\n5| ## Delegation\n6| \n7| Delegation loops",
             ),
             ("corpus.search", json!({"query": "zebra"}), ToolStatus::Success, "No passage"),
+            (
+                "corpus.search",
+                json!({"query": "delegation", "path": "*.rs"}),
+                ToolStatus::Success,
+                "No passage in documents like `*.rs`",
+            ),
+            (
+                "corpus.search",
+                json!({"query": "ackWait: u64", "kind": "exact"}),
+                ToolStatus::Success,
+                "src/consumer.rs:2-5\n2| pub struct",
+            ),
+            (
+                "corpus.search",
+                json!({"query": "^A worker.*replaced", "kind": "regex", "path": "guide"}),
+                ToolStatus::Success,
+                "12| A worker that dies is replaced.",
+            ),
+            (
+                "corpus.search",
+                json!({"query": "(", "kind": "regex"}),
+                ToolStatus::Refused,
+                "no regular expression",
+            ),
+            (
+                "corpus.read",
+                json!({"path": "guide.md", "heading": "death"}),
+                ToolStatus::Success,
+                "guide.md:10-12 of 12 lines\n10| ## Death",
+            ),
+            (
+                "corpus.read",
+                json!({"path": "guide.md", "heading": "Birth"}),
+                ToolStatus::Refused,
+                "no heading",
+            ),
             ("corpus.search", json!({"query": "x", "k": 21}), ToolStatus::Refused, "/k: 21"),
             (
                 "corpus.read",
@@ -187,8 +303,33 @@ mod tests {
             assert_eq!(result.status, status, "{tool} {args}: {result:?}");
             assert!(result.content.contains(said), "{tool} {args}: {}", result.content);
         }
+        let seen = BTreeMap::from([("guide.md".to_owned(), (1..=12).collect())]);
+        let again = ToolContext { shown: Some(Arc::new(seen)), ..ctx.clone() };
+        let known = engine.call("corpus.search", json!({"query": "delegation loops"}), &again).await;
+        assert!(
+            known.content.starts_with("Shown before, and found again: guide.md:5-8"),
+            "{}",
+            known.content
+        );
         let without =
             engine.call("corpus.search", json!({"query": "x"}), &ToolContext::new("run", "1")).await;
         assert_eq!(without.status, ToolStatus::Refused);
+    }
+
+    #[test]
+    fn no_document_has_all_passages_as_long_as_others_have_some() {
+        let hit = |path: &str, score: f64| Hit {
+            path: path.to_owned(),
+            start_line: 1,
+            end_line: 1,
+            heading: String::new(),
+            text: String::new(),
+            score,
+        };
+        let all = || (0..6).map(|at| hit("a", 9.0 - f64::from(at))).chain([hit("b", 2.0), hit("c", 1.0)]);
+        let paths = |hits: Vec<Hit>| hits.into_iter().map(|hit| hit.path).collect::<String>();
+        assert_eq!(paths(spread(all().collect(), 4)), "aabc");
+        assert_eq!(paths(spread(all().take(6).collect(), 4)), "aaaa");
+        assert_eq!(paths(spread(all().skip(5).collect(), 4)), "abc");
     }
 }

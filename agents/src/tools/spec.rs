@@ -1,6 +1,10 @@
 //! What a tool is: its specification, what it is given, and what it answers.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use muster_corpus::Corpus;
@@ -183,6 +187,8 @@ pub struct ToolContext {
     pub corpus: Option<Corpus>,
     /// Results of the tasks that this one builds on.
     pub results: Arc<Vec<LeafRef>>,
+    /// The lines of documents that were shown in this task, so that they need not be shown again.
+    pub shown: Option<Arc<BTreeMap<String, BTreeSet<u64>>>>,
     /// What the agent's role may do.
     pub permissions: RolePermissions,
     /// The files of the run, if it has a workspace.

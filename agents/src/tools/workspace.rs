@@ -171,8 +171,7 @@ static PATH_TEXT_AND_VERSION: LazyLock<Value> = LazyLock::new(|| {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": 64,
-                "description": "The version to replace of a file that another task wrote, as `workspace.list` tells it. \
-                                Leave it out for new files and for your own."
+                "description": "of another task's file: the version that it replaces"
             }
         },
         "required": ["path", "text"],
@@ -194,7 +193,7 @@ fn path_schema() -> Value {
         "type": "string",
         "minLength": 1,
         "maxLength": MAX_PATH,
-        "description": "Relative path in the workspace, such as `notes/findings.md`."
+        "description": "such as notes/findings.md"
     })
 }
 
@@ -248,8 +247,7 @@ impl Tool for Write {
     fn spec(&self) -> ToolSpec {
         ToolSpec::new(
             "workspace.write",
-            "Writes a text file in the run's workspace, replacing it when it is there and yours. A file of another task \
-             is replaced only when you name the version that you replace.",
+            "Writes a text file of the run's workspace, over your own if it is there.",
             PATH_TEXT_AND_VERSION.clone(),
         )
         .needing(Permission::WriteWorkspace)

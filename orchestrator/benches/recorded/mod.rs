@@ -260,6 +260,7 @@ fn step(number: u32) -> Step {
             millis: 0,
             truncated: false,
         }),
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: vec![ModelCall {

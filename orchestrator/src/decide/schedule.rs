@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::flow::{Placement, RunLimits, TaskOffered, TaskStatus};
+use muster_shared::flow::{CorpusRef, Placement, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{PEERS_SINCE, Phase, REPAIRS_SINCE, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
@@ -232,7 +232,7 @@ fn make_offer(
         goal: goal_told(run, task),
         role_name: run.goal.role_name.clone(),
         conversation: run.goal.conversation.clone(),
-        corpus: run.goal.corpus.clone(),
+        corpus: corpus_told(run, task),
         model: state.and_then(|state| state.answers.model.clone()).or_else(|| model(run, task)),
         limits: limits_told(run, task),
         budget,
@@ -253,6 +253,18 @@ fn make_offer(
         decision.placed(placement);
     }
     decision.offer(offer);
+}
+
+/// The documents of a run; what there are is told to those who plan or look into them.
+fn corpus_told(run: &RunState, task: &TaskId) -> Option<CorpusRef> {
+    let mut corpus = run.goal.corpus.clone()?;
+    match task {
+        TaskId::Plan | TaskId::Leaf(_) | TaskId::Settle(_) => {}
+        TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Write | TaskId::DraftReview(_) => {
+            corpus.outline = String::new();
+        }
+    }
+    Some(corpus)
 }
 
 /// The tasks by way of which a task was handed over.

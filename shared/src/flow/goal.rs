@@ -248,4 +248,7 @@ pub struct CorpusRef {
     pub files: u64,
     /// Bytes of text.
     pub bytes: u64,
+    /// What documents there are, a line each: path, length, headings, as far as there is room.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outline: String,
 }

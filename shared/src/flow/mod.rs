@@ -72,7 +72,8 @@ pub use report::Report;
 pub use response::{Acceptance, FailureKind, Response, Responses};
 pub use specialist::{ContractSchemas, ContractSide, ContractViolation, Specialty};
 pub use step::{
-    Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
+    Action, FurtherAction, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef,
+    Thought,
 };
 pub use task::{ConflictBrief, LeafRef, ReplanBrief, TaskOffered, TaskStatus, Work};
 pub use usage::Usage;

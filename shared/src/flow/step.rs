@@ -18,6 +18,9 @@ pub struct Step {
     /// What came of it; absent when the step ends the task or its effect is not known yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// Further actions of the same answer, done in the same step, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<FurtherAction>,
     /// What the loop itself remarks on it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
@@ -33,6 +36,29 @@ pub struct Step {
     /// Of which outside: in models and tools, in milliseconds.
     #[serde(default)]
     pub outside_millis: u64,
+}
+
+/// Another action of the same answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FurtherAction {
+    /// What the model chose to do.
+    pub action: Action,
+    /// What came of it; absent as long as its effect is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Observation>,
+}
+
+impl Step {
+    /// All its actions in the order of the answer, each with what came of it.
+    pub fn acts(&self) -> impl Iterator<Item = (&Action, Option<&Observation>)> {
+        let more = self.more.iter().map(|one| (&one.action, one.observation.as_ref()));
+        std::iter::once((&self.action, self.observation.as_ref())).chain(more)
+    }
+
+    /// What came of its actions, as far as that is known.
+    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+        self.acts().filter_map(|(_, observation)| observation)
+    }
 }
 
 /// What a model thought before it acted (W1).

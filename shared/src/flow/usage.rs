@@ -14,6 +14,12 @@ pub struct Usage {
     pub tool_calls: u64,
     /// Tokens sent to models.
     pub input_tokens: u64,
+    /// Of these, tokens that came from the provider's cache.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
+    /// What the cache saved, in millionths of a US dollar, where the price is known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub saved_micros: u64,
     /// Tokens that models answered.
     pub output_tokens: u64,
     /// Cost in millionths of a US dollar, where the price is known.
@@ -61,6 +67,8 @@ impl Usage {
             model_calls: self.model_calls.saturating_sub(part.model_calls),
             tool_calls: self.tool_calls.saturating_sub(part.tool_calls),
             input_tokens: self.input_tokens.saturating_sub(part.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(part.cached_tokens),
+            saved_micros: self.saved_micros.saturating_sub(part.saved_micros),
             output_tokens: self.output_tokens.saturating_sub(part.output_tokens),
             cost_micros: self.cost_micros.saturating_sub(part.cost_micros),
             wasted_calls: self.wasted_calls.saturating_sub(part.wasted_calls),
@@ -74,6 +82,8 @@ impl AddAssign for Usage {
         self.model_calls += other.model_calls;
         self.tool_calls += other.tool_calls;
         self.input_tokens += other.input_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.saved_micros += other.saved_micros;
         self.output_tokens += other.output_tokens;
         self.cost_micros += other.cost_micros;
         self.wasted_calls += other.wasted_calls;

@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn documents_need_a_plan() {
-        let corpus = crate::flow::CorpusRef { id: "c".to_owned(), files: 1, bytes: 1 };
+        let corpus =
+            crate::flow::CorpusRef { id: "c".to_owned(), files: 1, bytes: 1, outline: String::new() };
         assert_eq!(small(&Goal { corpus: Some(corpus), ..Goal::new("What is a run?") }), None);
     }
 

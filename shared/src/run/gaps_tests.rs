@@ -68,6 +68,7 @@ fn step(seq: u64, number: u32) -> Entry {
         calls: Vec::new(),
         millis: 0,
         outside_millis: 0,
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
     };

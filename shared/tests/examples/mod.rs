@@ -763,7 +763,7 @@ fn goal() -> Goal {
 }
 
 fn corpus() -> CorpusRef {
-    CorpusRef { id: "cd".repeat(32), files: 12, bytes: 34_567 }
+    CorpusRef { id: "cd".repeat(32), files: 12, bytes: 34_567, outline: String::new() }
 }
 
 fn usage() -> Usage {
@@ -902,6 +902,7 @@ fn step() -> Step {
             millis: 3,
             truncated: true,
         }),
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: vec![ModelCall {

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use muster_bus::{Bus, Store};
-use muster_corpus::{BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress};
+use muster_corpus::{
+    BlobError, BlobStore, Corpus, CorpusError, CorpusOptions, Opened, Phase, Progress, in_words,
+};
 use muster_shared::flow::CorpusRef;
 
 use super::screen::Screen;
 use crate::app::App;
 use crate::exit::Failure;
 use crate::render::figures;
+
+/// Most documents that prompts list.
+const MOST_OUTLINED: usize = 200;
+/// Most bytes of the list of documents in prompts.
+const MAX_OUTLINE: usize = 2_000;
 
 /// Checks what can be checked before a fleet is started for it.
 pub(super) fn check(folders: &[PathBuf]) -> Result<(), Failure> {
@@ -64,10 +71,22 @@ pub(super) async fn send(
         id: opened.corpus.id().as_str().to_owned(),
         files: opened.documents,
         bytes: opened.bytes,
+        outline: outline(app, &opened.corpus).await,
     };
     let missed = opened.skipped.missed();
     let unread = if missed.total() == 0 { String::new() } else { missed.to_string() };
     Ok((corpus, app.redactor.redact(&unread).into_owned()))
+}
+
+/// What documents there are, for whoever plans and works. Without it they search as well.
+async fn outline(app: &App, corpus: &Corpus) -> String {
+    match corpus.outlines(MOST_OUTLINED).await {
+        Ok(outlines) => app.redactor.redact(&in_words(&outlines, MAX_OUTLINE)).into_owned(),
+        Err(error) => {
+            tracing::warn!(%error, "the documents are not listed");
+            String::new()
+        }
+    }
 }
 
 fn failure(error: &CorpusError) -> Failure {

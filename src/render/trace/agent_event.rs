@@ -96,6 +96,12 @@ impl Timeline {
         if let Some(observation) = &step.observation {
             line("observation", &observed(observation));
         }
+        for one in &step.more {
+            line("action", &format!("{} {}", one.action.name, one.action.arguments));
+            if let Some(observation) = &one.observation {
+                line("observation", &observed(observation));
+            }
+        }
         step.notes.iter().for_each(|note| line("note", &note.to_string()));
         lines
     }

@@ -90,6 +90,7 @@ pub(crate) fn step(number: u32, observed: Option<ObservationStatus>) -> Step {
             millis: 0,
             truncated: false,
         }),
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: Vec::new(),

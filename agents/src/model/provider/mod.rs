@@ -27,7 +27,7 @@ use super::chat::{
 };
 use super::target::{ModelProvider, ModelTarget};
 use stream::Gathered;
-use wire::{Asked, Door};
+use wire::{Asked, Door, Wishes};
 
 settings! {
     /// Time and size limits of one call.
@@ -57,6 +57,8 @@ pub struct Provider {
     unstreamed: AtomicBool,
     /// Set once the server has refused an answer format.
     formatless: AtomicBool,
+    /// Set once the server has refused to be told which tools an answer may call.
+    choiceless: AtomicBool,
 }
 
 impl Provider {
@@ -72,6 +74,7 @@ impl Provider {
             client,
             unstreamed: AtomicBool::new(false),
             formatless: AtomicBool::new(false),
+            choiceless: AtomicBool::new(false),
         })
     }
 
@@ -83,8 +86,10 @@ impl Provider {
         let mut wasted = 0;
         loop {
             let formatted = request.schema.is_some() && !self.formatless.load(Ordering::Relaxed);
+            let chosen = request.chooses() && !self.choiceless.load(Ordering::Relaxed);
+            let wishes = Wishes { formatted, chosen };
             let streamed = !self.unstreamed.load(Ordering::Relaxed);
-            let failed = match self.ask_once(request, formatted, streamed, on_delta).await {
+            let failed = match self.ask_once(request, wishes, streamed, on_delta).await {
                 Ok(mut answer) => {
                     answer.wasted.calls += wasted;
                     return check(answer, &self.target);
@@ -96,6 +101,9 @@ impl Provider {
                 Failed::NotStreaming if streamed => self.unstreamed.store(true, Ordering::Relaxed),
                 Failed::Model(error) if formatted && refuses_format(&error) => {
                     self.formatless.store(true, Ordering::Relaxed);
+                }
+                Failed::Model(error) if chosen && refuses_choice(&error) => {
+                    self.choiceless.store(true, Ordering::Relaxed);
                 }
                 Failed::Model(error) if streamed && refuses_stream(&error) => {
                     self.unstreamed.store(true, Ordering::Relaxed);
@@ -114,7 +122,7 @@ impl Provider {
     async fn ask_once(
         &self,
         request: &ChatRequest,
-        formatted: bool,
+        wishes: Wishes,
         streamed: bool,
         on_delta: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<ChatAnswer, Failed> {
@@ -123,13 +131,13 @@ impl Provider {
         };
         if let Some(door) = self.door.as_ref().filter(|_| streamed) {
             let client = self.client.http().map_err(unset)?;
-            let asked = Asked { client, target: &self.target, limits: &self.limits, request, formatted };
+            let asked = Asked { client, target: &self.target, limits: &self.limits, request, wishes };
             return taken(door.ask(asked, on_delta).await?);
         }
         let client = self.client.library().map_err(unset)?;
         let service = convert::service_target(&self.target);
         let asked = convert::request(request, &self.target);
-        let options = convert::options(request, &self.target, &self.limits, formatted);
+        let options = convert::options(request, &self.target, &self.limits, wishes.formatted);
         if streamed {
             self.ask_streamed(client, service, asked, options, on_delta).await
         } else {
@@ -276,6 +284,21 @@ fn refuses_format(error: &ModelError) -> bool {
         && ["response_format", "json_schema", "output_config", "output_format", "responseJsonSchema"]
             .iter()
             .any(|word| error.message.contains(word))
+}
+
+/// The same of which tools an answer may call.
+fn refuses_choice(error: &ModelError) -> bool {
+    error.kind == ModelErrorKind::BadRequest
+        && [
+            "tool_choice",
+            "toolConfig",
+            "tool_config",
+            "unctionCallingConfig",
+            "parallel_tool_calls",
+            "parallel_tool_use",
+        ]
+        .iter()
+        .any(|word| error.message.contains(word))
 }
 
 fn refuses_stream(error: &ModelError) -> bool {

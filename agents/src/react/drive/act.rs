@@ -1,30 +1,57 @@
 //! Tools: announced, called, and called again where that may be.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Instant;
 
+use futures::future::{self, BoxFuture};
+use futures::{FutureExt, StreamExt, stream};
 use muster_shared::flow::{
-    Action, Answered, Awaited, Observation, ObservationStatus, Step, TaskOffered, Wait,
+    Action, Answered, Awaited, FurtherAction, Observation, ObservationStatus, Step, TaskOffered, Wait,
 };
 use muster_shared::run::{AgentEvent, ToolStarted};
 
 use super::super::decide::ChosenAction;
 use super::super::interrupt::unless_handed_over;
 use super::super::journal::Journal;
+use super::super::loop_detection::refused;
 use super::super::resources::TaskResources;
 use super::super::uncertain::{Resumption, resume};
 use super::{Clock, End, Failure, TaskSession, Toolbox};
-use crate::tools::{ToolResult, ToolStatus};
+use crate::tools::documents::is_search;
+use crate::tools::{ToolContext, ToolResult, ToolStatus};
+use muster_offline::seen_lines;
 
-/// What came of a call.
+/// Most tools of one answer that run at the same time.
+const MOST_AT_ONCE: usize = 8;
+
+/// What came of the calls of an answer.
 pub(super) enum Acted {
-    /// Something to observe.
-    Observed(Observation),
+    /// Something to observe of the first, and of each further one.
+    Observed(Observation, Vec<FurtherAction>),
     /// Nothing before this is there.
     Waits(Box<Wait>),
 }
 
+/// What came of one call.
+enum OneActed {
+    Observed(Observation),
+    Waits(Box<Wait>),
+}
+
+/// The action at this place of a step, if it is not known what came of it.
+fn undone(step: &Step, at: usize) -> Option<&Action> {
+    step.acts().nth(at).filter(|(_, seen)| seen.is_none()).map(|(action, _)| action)
+}
+
+/// The key of the call at this place of a step, by the key of the step.
+fn key_of(step: &str, at: usize) -> String {
+    if at == 0 { step.to_owned() } else { format!("{step}/{at}") }
+}
+
 impl TaskSession<'_> {
-    /// Ends the step whose tool was begun and not ended, as the tool has it; gives the end if that ends the task.
+    /// Ends the step whose tools were begun and not ended, as each tool has it; gives the end if that ends the task.
     pub(super) async fn finish_begun(
         &mut self,
         journal: &mut Journal,
@@ -40,26 +67,44 @@ impl TaskSession<'_> {
         if idempotency_key.is_empty() {
             return self.go_on_from(journal, toolbox, step).await;
         }
-        let resources = &toolbox.resources;
-        let (name, mut clock) = (step.action.name.clone(), Clock::start());
-        let (observation, end) = match resume(&step, resources.when_uncertain(&name)) {
-            Resumption::Tell(observation) => (observation, None),
+        let lasting = step.acts().any(|(action, _)| !toolbox.resources.is_pure(&action.name));
+        let (mut step, mut end) = (step, None);
+        for at in 0..=step.more.len() {
+            let Some(action) = undone(&step, at).cloned() else { continue };
+            let key = key_of(&idempotency_key, at);
+            let (observation, ends) = self.finish_one(&action, step.number, &key, &toolbox.resources).await?;
+            end = end.or(ends);
+            match at.checked_sub(1).and_then(|at| step.more.get_mut(at)) {
+                Some(one) => one.observation = Some(observation),
+                None => step.observation = Some(observation),
+            }
+        }
+        self.journal_step(journal, step, lasting).await?;
+        Ok(end)
+    }
+
+    /// Ends one action that was begun and not ended, as its tool has it.
+    async fn finish_one(
+        &self,
+        action: &Action,
+        number: u32,
+        key: &str,
+        resources: &TaskResources,
+    ) -> Result<(Observation, Option<End>), Failure> {
+        let clock = Clock::start();
+        match resume(&action.name, number, resources.when_uncertain(&action.name)) {
+            Resumption::Tell(observation) => Ok((observation, None)),
             Resumption::Fail(observation, submission) => {
-                (observation, Some(End { submission: *submission, chosen: None, clock }))
+                Ok((observation, Some(End { submission: *submission, chosen: None, clock })))
             }
             Resumption::Repeat => {
-                let Step { thought, action, notes, .. } = step.clone();
-                let chosen = ChosenAction { thought, action, left_out: 0, notes };
-                let acting = self.act(&chosen, &idempotency_key, resources, &mut clock);
+                let acting = self.act(action, key, resources);
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
-                    Acted::Observed(observation) => (observation, None),
-                    Acted::Waits(wait) => return Err(self.waits(*wait)),
+                    OneActed::Observed(observation) => Ok((observation, None)),
+                    OneActed::Waits(wait) => Err(self.waits(*wait)),
                 }
             }
-        };
-        let step = Step { observation: Some(observation), ..step };
-        self.journal_step(journal, step, !resources.is_pure(&name)).await?;
-        Ok(end)
+        }
     }
 
     /// Ends the step with what came of what the task waited for.
@@ -107,8 +152,8 @@ impl TaskSession<'_> {
         Ok(journal.append(&AgentEvent::ToolStarted(begun)).await?)
     }
 
-    /// Calls a tool. A call with side effects goes by this key.
-    pub(super) async fn act(
+    /// Calls the tools of an answer: side by side where none of them changes anything, else one after the other.
+    pub(super) async fn act_all(
         &self,
         chosen: &ChosenAction,
         key: &str,
@@ -116,21 +161,63 @@ impl TaskSession<'_> {
         clock: &mut Clock,
     ) -> Acted {
         let begun = Instant::now();
-        let Action { name, arguments } = &chosen.action;
-        let context = resources.context_for(name, key);
-        let result = resources.engine.call(name, arguments.clone(), &context).await;
+        let actions = std::iter::once(&chosen.action).chain(chosen.more.iter().map(|one| &one.action));
+        let told = std::iter::once(None).chain(chosen.more.iter().map(|one| one.observation.as_ref()));
+        let mut calls: Vec<BoxFuture<'_, OneActed>> = Vec::with_capacity(1 + chosen.more.len());
+        for (at, (action, told)) in actions.zip(told).enumerate() {
+            let key = key_of(key, at);
+            calls.push(match told {
+                Some(told) => future::ready(OneActed::Observed(told.clone())).boxed(),
+                None => async move { self.act(action, &key, resources).await }.boxed(),
+            });
+        }
+        let all_pure = chosen
+            .more
+            .iter()
+            .map(|one| &one.action)
+            .chain([&chosen.action])
+            .all(|action| resources.is_pure(&action.name));
+        let at_once = if all_pure { MOST_AT_ONCE } else { 1 };
+        let mut acted = stream::iter(calls).buffered(at_once).collect::<Vec<_>>().await.into_iter();
         clock.outside += begun.elapsed();
+        let first = match acted.next() {
+            Some(OneActed::Observed(observation)) => observation,
+            Some(OneActed::Waits(wait)) => return Acted::Waits(wait),
+            None => refused(String::new()),
+        };
+        let more = chosen.more.iter().zip(acted).map(|(one, acted)| {
+            let observation = match acted {
+                OneActed::Observed(observation) => observation,
+                OneActed::Waits(_) => {
+                    refused("Not done: it waits for somebody. Call it by itself.".to_owned())
+                }
+            };
+            FurtherAction { action: one.action.clone(), observation: Some(observation) }
+        });
+        Acted::Observed(first, more.collect())
+    }
+
+    /// Calls a tool. A call with side effects goes by this key.
+    async fn act(&self, action: &Action, key: &str, resources: &TaskResources) -> OneActed {
+        let Action { name, arguments } = action;
+        let context = resources.context_for(name, key);
+        let context = match is_search(name) && !resources.model.is_offline() {
+            true => Cow::Owned(ToolContext { shown: Some(self.shown()), ..context.into_owned() }),
+            false => context,
+        };
+        let result = resources.engine.call(name, arguments.clone(), &context).await;
         let mut observation = match result.wait {
-            Some(wait) => return Acted::Waits(wait),
+            Some(wait) => return OneActed::Waits(wait),
             None => observed(result),
         };
-        if chosen.left_out > 0 {
-            observation
-                .content
-                .push_str("\n(Only the first action of your answer was done: one action per step.)");
-        }
         observation.content = resources.redactor.redact(&observation.content).into_owned();
-        Acted::Observed(observation)
+        OneActed::Observed(observation)
+    }
+
+    /// The lines of documents that the task was shown.
+    fn shown(&self) -> Arc<BTreeMap<String, BTreeSet<u64>>> {
+        let pages = seen_lines(self.history.steps()).into_iter();
+        Arc::new(pages.map(|(path, lines)| (path, lines.into_keys().map(u64::from).collect())).collect())
     }
 
     pub(super) fn idempotency_key(&self) -> String {

@@ -112,7 +112,7 @@ impl TaskSession<'_> {
             None => ChosenAction {
                 thought: Thought::default(),
                 action: Action { name: Action::SUBMIT.to_owned(), arguments: serde_json::Value::Null },
-                left_out: 0,
+                more: Vec::new(),
                 notes: Vec::new(),
             },
         };

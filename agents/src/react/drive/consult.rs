@@ -50,12 +50,12 @@ impl TaskSession<'_> {
         toolbox: &mut Toolbox,
         step: Step,
     ) -> Result<Option<End>, Failure> {
-        let Step { thought, action, mut notes, heard, calls, .. } = step;
+        let Step { thought, action, more, mut notes, heard, calls, .. } = step;
         // Rules look anew.
         notes.retain(|note| {
             !matches!(note, Note::Verified { .. } | Note::NotChecked { what: Unchecked::Result, .. })
         });
-        let chosen = ChosenAction { thought, action, left_out: 0, notes };
+        let chosen = ChosenAction { thought, action, more, notes };
         (self.pending, self.told) = (calls, heard);
         let next = resumed(&self.history, chosen, &toolbox.resources.case(self.offer));
         self.settle(journal, toolbox, next, Clock::start()).await
@@ -116,6 +116,7 @@ impl TaskSession<'_> {
         let mut request = ChatRequest {
             system: redacted(&asked.system).into(),
             messages: vec![ChatMessage::user(redacted(&asked.text)).into()],
+            schema: Some(asked.schema.clone()),
             temperature: resources.sampling.temperature,
             max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()

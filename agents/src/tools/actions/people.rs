@@ -23,9 +23,7 @@ impl Tool for RequestInfo {
     fn spec(&self) -> ToolSpec {
         let spec = ToolSpec::new(
             "request_info",
-            "Asks for a piece of information that you need and do not have. The results of other tasks and the documents are \
-             looked through first; when they do not answer, a person is asked and your task waits. Set `ask_person` when what \
-             was found does not answer.",
+            "Asks for what you need and do not have: results and documents are looked through first, then a person is asked.",
             json!({
                 "type": "object",
                 "properties": {
@@ -33,7 +31,7 @@ impl Tool for RequestInfo {
                     "why": {"type": "string", "maxLength": 2000, "description": "what hangs on it"},
                     "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 20},
                     "default": {"type": "string", "description": "what you go on with when nobody answers"},
-                    "ask_person": {"type": "boolean", "default": false}
+                    "ask_person": {"type": "boolean", "default": false, "description": "what was found does not answer"}
                 },
                 "required": ["question"],
                 "additionalProperties": false

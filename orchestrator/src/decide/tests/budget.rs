@@ -27,6 +27,7 @@ fn step(number: u32) -> AgentEvent {
         thought: Thought::default(),
         action,
         observation: None,
+        more: Vec::new(),
         notes: Vec::new(),
         heard: Vec::new(),
         calls: Vec::new(),

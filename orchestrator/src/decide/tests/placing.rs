@@ -276,7 +276,7 @@ fn contracts_are_held_against_what_the_agent_is_given_and_only_where_it_matters(
         let weighing = Weighing { is_needed, ..Weighing::default() };
         let mut fleet = Fleet::new();
         fleet.placing = Box::new(weighing.clone());
-        let corpus = Some(CorpusRef { id: "c".into(), files: 7, bytes: 1 });
+        let corpus = Some(CorpusRef { id: "c".into(), files: 7, bytes: 1, outline: String::new() });
         fleet.begin(Goal { corpus, ..Goal::new("What is the sum?") }, RunLimits::default());
         let planning = fleet.find("plan");
         fleet.start(&planning);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
+use super::Wishes;
 use super::anthropic_limits::most_tokens;
 use super::body::{Body, list, next};
 use super::loose::{Count, Object, Text};
@@ -18,8 +19,16 @@ use crate::model::kept::WireForm;
 /// The version of the protocol.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The request for a streamed answer.
-pub(super) fn body(request: &ChatRequest, model: &str, formatted: bool) -> Vec<u8> {
+/// Anthropic's own server.
+pub(super) const OFFICIAL: &str = "api.anthropic.com";
+/// Where a beginning ends that is to be cached.
+const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// The request for a streamed answer. `marked`: the server is told where beginnings end that come again, after the system
+/// prompt, before which the tools stand, and after the last message.
+pub(super) fn body(request: &ChatRequest, model: &str, marked: bool, wishes: Wishes) -> Vec<u8> {
+    // Questions apart from a task have no tools. Nothing goes on from them.
+    let marked = marked && !request.tools.is_empty();
     let mut body = Body::of(request);
     body.field("model", model);
     body.field("stream", &true);
@@ -30,13 +39,33 @@ pub(super) fn body(request: &ChatRequest, model: &str, formatted: bool) -> Vec<u
             own.into_iter().chain(late().map(|message| message.content.as_str())).collect();
         body.field("system", &texts.join("\n\n"));
     } else if !request.system.is_empty() {
-        body.raw("system", request.system.written(WireForm::Anthropic, write_text));
+        let system = request.system.written(WireForm::Anthropic, write_text);
+        if marked {
+            body.list("system", |into| {
+                into.extend_from_slice(br#"{"type":"text","text":"#);
+                into.extend_from_slice(system);
+                into.extend_from_slice(MARK);
+                into.push(b'}');
+            });
+        } else {
+            body.raw("system", system);
+        }
     }
     if !request.tools.is_empty() {
         body.raw("tools", request.tools.written(WireForm::Anthropic, |tools, into| write_tools(tools, into)));
     }
-    body.list("messages", |into| write_messages(request, into));
-    if let Some(schema) = request.schema.as_ref().filter(|_| formatted) {
+    if wishes.chosen && request.chooses() {
+        let mut choice = match &request.only {
+            Some(name) => json!({"type": "tool", "name": name}),
+            None => json!({"type": "auto"}),
+        };
+        if request.one_call {
+            choice["disable_parallel_tool_use"] = Value::Bool(true);
+        }
+        body.field("tool_choice", &choice);
+    }
+    body.list("messages", |into| write_messages(request, marked, into));
+    if let Some(schema) = request.schema.as_ref().filter(|_| wishes.formatted) {
         let schema = sanitize_json_schema(schema, JsonSchemaDialect::AnthropicStructured);
         body.field("output_config", &json!({"format": {"type": "json_schema", "schema": schema}}));
     }
@@ -66,9 +95,10 @@ fn write_tools(tools: &[ToolDecl], into: &mut Vec<u8>) {
 }
 
 /// All results of one turn go into one message.
-fn write_messages(request: &ChatRequest, into: &mut Vec<u8>) {
+fn write_messages(request: &ChatRequest, marked: bool, into: &mut Vec<u8>) {
     let mut results = false;
-    for message in &request.messages {
+    let last = request.messages.len().saturating_sub(1);
+    for (at, message) in request.messages.iter().enumerate() {
         let is_result = message.role == ChatRole::Tool;
         if results && !is_result {
             into.extend_from_slice(b"]}");
@@ -79,11 +109,37 @@ fn write_messages(request: &ChatRequest, into: &mut Vec<u8>) {
         results = is_result;
         if message.role != ChatRole::System {
             next(into);
-            into.extend_from_slice(message.written(WireForm::Anthropic, write_message));
+            let written = message.written(WireForm::Anthropic, write_message);
+            if marked && at == last {
+                mark(message, written, into);
+            } else {
+                into.extend_from_slice(written);
+            }
         }
     }
     if results {
         into.extend_from_slice(b"]}");
+    }
+}
+
+/// The last message, with a mark at its end: of a result on the part that it is, of plain text on that text.
+fn mark(message: &ChatMessage, written: &[u8], into: &mut Vec<u8>) {
+    let is_text = message.role == ChatRole::User && !message.content.is_empty();
+    match (message.role, written.split_last()) {
+        (ChatRole::Tool, Some((b'}', part))) => {
+            into.extend_from_slice(part);
+            into.extend_from_slice(MARK);
+            into.push(b'}');
+        }
+        _ if is_text => {
+            into.extend_from_slice(br#"{"role":"user","content":[{"type":"text","text":"#);
+            write_json(&message.content, into);
+            into.extend_from_slice(MARK);
+            into.extend_from_slice(b"}]}");
+        }
+        (ChatRole::Tool | ChatRole::User | ChatRole::System | ChatRole::Assistant, _) => {
+            into.extend_from_slice(written);
+        }
     }
 }
 

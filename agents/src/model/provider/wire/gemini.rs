@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
+use super::Wishes;
 use super::body::{Body, list, next};
 use super::loose::{Count, First, Flag, Given, List, Object, Text};
 use super::openai::write_text;
@@ -19,7 +20,7 @@ use crate::model::kept::{Kept, WireForm};
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The request for a streamed answer of this target.
-pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, formatted: bool) -> Vec<u8> {
+pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, wishes: Wishes) -> Vec<u8> {
     let mut body = Body::of(request);
     let late = || request.messages.iter().filter(|message| message.role == ChatRole::System);
     if late().next().is_some() {
@@ -38,8 +39,12 @@ pub(super) fn body(request: &ChatRequest, form: WireForm, target: &str, formatte
     if !request.tools.is_empty() {
         body.raw("tools", request.tools.written(form, |tools, into| write_tools(tools, into)));
     }
+    if let Some(only) = request.only.as_ref().filter(|_| wishes.chosen && request.chooses()) {
+        let config = json!({"mode": "ANY", "allowedFunctionNames": [only]});
+        body.field("toolConfig", &json!({"functionCallingConfig": config}));
+    }
     body.list("contents", |into| write_contents(request, form, target, into));
-    let schema = request.schema.as_ref().filter(|_| formatted);
+    let schema = request.schema.as_ref().filter(|_| wishes.formatted);
     body.field(
         "generationConfig",
         &Generation {

@@ -66,14 +66,17 @@ impl Door {
         Some(Self { form, name, model, url, headers })
     }
 
-    fn body(&self, request: &ChatRequest, formatted: bool) -> Vec<u8> {
+    fn body(&self, request: &ChatRequest, wishes: Wishes) -> Vec<u8> {
         match self.form {
             WireForm::OpenAi => {
                 let caching = openai::Caching::of(&self.model, self.url.host_str());
-                openai::body(request, &self.model, caching, formatted)
+                openai::body(request, &self.model, caching, wishes)
             }
-            WireForm::Anthropic => anthropic::body(request, &self.model, formatted),
-            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, &self.name, formatted),
+            WireForm::Anthropic => {
+                let marked = self.url.host_str() == Some(anthropic::OFFICIAL);
+                anthropic::body(request, &self.model, marked, wishes)
+            }
+            WireForm::Gemini | WireForm::Gemini3 => gemini::body(request, self.form, &self.name, wishes),
         }
     }
 
@@ -84,7 +87,7 @@ impl Door {
         for (name, value) in &self.headers {
             post = post.header(name, value);
         }
-        let sent = post.body(self.body(asked.request, asked.formatted)).send();
+        let sent = post.body(self.body(asked.request, asked.wishes)).send();
         let response = tokio::time::timeout(limits.first.min(limits.call), sent).await;
         let response = response.map_err(|_| silence("it sends no response", target))?;
         let mut response = response.map_err(|error| classify::transport(&error, target))?;
@@ -110,8 +113,17 @@ pub(super) struct Asked<'a> {
     pub(super) target: &'a ModelTarget,
     pub(super) limits: &'a CallLimits,
     pub(super) request: &'a ChatRequest,
-    /// Whether the format of the answer is asked for.
+    /// What of it the server is asked for.
+    pub(super) wishes: Wishes,
+}
+
+/// What servers may know or not: a request goes without what this one refused before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wishes {
+    /// The format of the answer.
     pub(super) formatted: bool,
+    /// Which tool is called, and how many.
+    pub(super) chosen: bool,
 }
 
 /// The name without a namespace (`provider::model`).

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::super::convert::arguments_sent;
+use super::Wishes;
 use super::body::{Body, list};
 use super::loose::{self, Count, First, Given, List, Loose, Object, Text};
 use super::partial::{Broken, OnDelta, Partial, PartialCall};
@@ -40,7 +41,7 @@ impl Caching {
 }
 
 /// The request for a streamed answer.
-pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, formatted: bool) -> Vec<u8> {
+pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, wishes: Wishes) -> Vec<u8> {
     let mut body = Body::of(request);
     body.field("model", model);
     body.field("stream", &true);
@@ -52,6 +53,14 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, formatt
     }
     if !request.tools.is_empty() {
         body.raw("tools", request.tools.written(WireForm::OpenAi, |tools, into| write_tools(tools, into)));
+    }
+    if wishes.chosen && request.chooses() {
+        let only = request.only.as_ref();
+        body.field_if(
+            "tool_choice",
+            only.map(|name| json!({"type": "function", "function": {"name": name}})),
+        );
+        body.field_if("parallel_tool_calls", request.one_call.then_some(false));
     }
     let system = (!request.system.is_empty()).then(|| request.system.written(WireForm::OpenAi, write_text));
     let messages = request.messages.iter().map(|message| message.written(WireForm::OpenAi, write_message));
@@ -69,7 +78,7 @@ pub(super) fn body(request: &ChatRequest, model: &str, caching: Caching, formatt
         }
         list(messages, into);
     });
-    if let Some(schema) = request.schema.as_ref().filter(|_| formatted) {
+    if let Some(schema) = request.schema.as_ref().filter(|_| wishes.formatted) {
         let schema = sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict);
         let spec = json!({"name": "answer", "strict": true, "schema": schema});
         body.field("response_format", &json!({"type": "json_schema", "json_schema": spec}));

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 
 use self::answers::openai;
 use super::super::{CallLimits, Provider, ProviderClient};
+use super::{Door, Wishes};
 use crate::model::chat::{ChatMessage, ChatModel as _, ChatRequest, ToolCall, ToolDecl, ignore_deltas};
 use crate::model::kept::WireForm;
 use crate::model::target::{ModelProvider, ModelTarget};
@@ -37,6 +38,9 @@ fn both(target: &ModelTarget) -> [Provider; 2] {
     let library = Provider { door: None, ..Provider::new(target.clone(), limits, client).unwrap() };
     [own, library]
 }
+
+/// All that a request may wish.
+const ALL: Wishes = Wishes { formatted: true, chosen: true };
 
 fn tools() -> Vec<ToolDecl> {
     let parameters = json!({
@@ -130,6 +134,74 @@ async fn requests_are_those_of_the_library() {
     }
 }
 
+#[test]
+fn which_tool_is_called_is_said_in_the_providers_words() {
+    let chosen = ChatRequest {
+        tools: tools().into(),
+        only: Some("search".into()),
+        one_call: true,
+        ..request("Be brief.", [ChatMessage::user("go on")])
+    };
+    let written = |provider, chosen: &ChatRequest, wishes| -> Value {
+        let door = Door::of(&target(provider, "house-model", "http://127.0.0.1:9/v1/")).unwrap();
+        serde_json::from_slice(&door.body(chosen, wishes)).unwrap()
+    };
+    let openai = written(ModelProvider::OpenAi, &chosen, ALL);
+    assert_eq!(openai["tool_choice"], json!({"type": "function", "function": {"name": "search"}}));
+    assert_eq!(openai["parallel_tool_calls"], json!(false));
+    let anthropic = written(ModelProvider::Anthropic, &chosen, ALL);
+    let only = json!({"type": "tool", "name": "search", "disable_parallel_tool_use": true});
+    assert_eq!(anthropic["tool_choice"], only);
+    let gemini = written(ModelProvider::Gemini, &chosen, ALL);
+    let only = json!({"mode": "ANY", "allowedFunctionNames": ["search"]});
+    assert_eq!(gemini["toolConfig"], json!({"functionCallingConfig": only}));
+    for provider in [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::Gemini] {
+        let bare = Wishes { chosen: false, ..ALL };
+        let free = ChatRequest { only: None, one_call: false, ..chosen.clone() };
+        assert_eq!(written(provider, &chosen, bare), written(provider, &free, ALL), "{provider:?}");
+        // Without tools there is nothing to choose.
+        let no_tools = ChatRequest { tools: Vec::new().into(), ..chosen.clone() };
+        let free = ChatRequest { only: None, one_call: false, ..no_tools.clone() };
+        assert_eq!(written(provider, &no_tools, ALL), written(provider, &free, ALL), "{provider:?}");
+    }
+}
+
+#[test]
+fn anthropics_own_server_is_told_where_beginnings_end_that_come_again() {
+    let door =
+        Door::of(&target(ModelProvider::Anthropic, "house-model", "https://api.anthropic.com/v1/")).unwrap();
+    let mark = json!({"type": "ephemeral"});
+    for request in requests().iter().filter(|request| !request.tools.is_empty()) {
+        let body: Value = serde_json::from_slice(&door.body(request, ALL)).unwrap();
+        if !request.system.is_empty() {
+            assert_eq!(body["system"][0]["cache_control"], mark, "{body}");
+        }
+        let last = body["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["content"].as_array().unwrap().last().unwrap()["cache_control"], mark, "{last}");
+        assert!(body.to_string().matches("cache_control").count() <= 2);
+    }
+    let result = ChatRequest {
+        tools: tools().into(),
+        ..request(
+            "s",
+            [
+                ChatMessage::user("go"),
+                ChatMessage::calls("", vec![ToolCall::new("1", "read", json!({}))]),
+                ChatMessage::tool_result("1", "found"),
+            ],
+        )
+    };
+    let body: Value = serde_json::from_slice(&door.body(&result, ALL)).unwrap();
+    let last = &body["messages"][2]["content"][0];
+    assert_eq!(
+        (&last["type"], &last["content"], &last["cache_control"]),
+        (&json!("tool_result"), &json!("found"), &mark)
+    );
+    // A question apart from a task is asked once.
+    let apart = request("s", [ChatMessage::user("go")]);
+    assert!(!String::from_utf8(door.body(&apart, ALL)).unwrap().contains("cache_control"));
+}
+
 #[tokio::test]
 async fn what_hangs_on_the_models_name_is_as_the_library_has_it() {
     let openai = "gpt-4o-mini gpt-4.1-2025-04-14 gpt-5 gpt-5-high gpt-5.5 gpt-5.6 gpt-5.6-mini gpt-5.10-low gpt-6 \
@@ -159,8 +231,8 @@ async fn what_hangs_on_the_models_name_is_as_the_library_has_it() {
 #[test]
 fn what_tasks_have_in_common_is_cached_where_it_has_to_be_marked() {
     let body = |model: &str, endpoint: &str, request: &ChatRequest| -> Value {
-        let door = super::Door::of(&target(ModelProvider::OpenAi, model, endpoint)).unwrap();
-        serde_json::from_slice(&door.body(request, true)).unwrap()
+        let door = Door::of(&target(ModelProvider::OpenAi, model, endpoint)).unwrap();
+        serde_json::from_slice(&door.body(request, ALL)).unwrap()
     };
     let (official, house) = ("https://api.openai.com/v1/", "https://models.example.com/v1/");
     let asked = ChatRequest { tools: tools().into(), ..request(HOSTILE, [ChatMessage::user("x")]) };
@@ -202,11 +274,11 @@ fn marks_go_back_to_the_model_that_made_them_and_to_no_other() {
             ChatMessage::tool_result("step-1", "found"),
         ];
         let request = request("", messages);
-        let door = super::Door::of(&target(ModelProvider::Gemini, asked, "http://localhost/")).unwrap();
+        let door = Door::of(&target(ModelProvider::Gemini, asked, "http://localhost/")).unwrap();
         // What was written for another model is not taken for this one.
-        let other = super::Door::of(&target(ModelProvider::Gemini, "gemini-3-other", "http://localhost/"));
-        other.unwrap().body(&request, true);
-        let body: Value = serde_json::from_slice(&door.body(&request, true)).unwrap();
+        let other = Door::of(&target(ModelProvider::Gemini, "gemini-3-other", "http://localhost/"));
+        other.unwrap().body(&request, ALL);
+        let body: Value = serde_json::from_slice(&door.body(&request, ALL)).unwrap();
         body["contents"][1]["parts"][0]["thoughtSignature"].clone()
     };
     let none = json!("skip_thought_signature_validator");
@@ -224,7 +296,7 @@ fn marks_go_back_to_the_model_that_made_them_and_to_no_other() {
 #[test]
 fn names_that_say_how_much_to_think_are_left_to_the_library() {
     let is_own =
-        |provider, model: &str| super::Door::of(&target(provider, model, "http://localhost/")).is_some();
+        |provider, model: &str| Door::of(&target(provider, model, "http://localhost/")).is_some();
     for (model, expected) in
         [("house", true), ("house-high", false), ("house-none", false), ("house-zero", false)]
     {
@@ -303,7 +375,7 @@ fn a_later_call_writes_what_is_new_only() {
         (WireForm::Gemini, target(ModelProvider::Gemini, "m", "http://localhost/")),
         (WireForm::Gemini3, target(ModelProvider::Gemini, "gemini-3", "http://localhost/")),
     ] {
-        let door = super::Door::of(&door).unwrap();
+        let door = Door::of(&door).unwrap();
         let mut request = requests()[2].clone();
         let unwritten = |request: &ChatRequest| {
             let parts = request.messages.iter().map(|message| message.is_written(form));
@@ -311,14 +383,14 @@ fn a_later_call_writes_what_is_new_only() {
             parts.filter(|is_written| !is_written).count()
         };
         assert_eq!(unwritten(&request), request.messages.len() + 1, "{form:?}");
-        let first = door.body(&request, true);
+        let first = door.body(&request, ALL);
         assert_eq!(unwritten(&request), 0, "{form:?}");
         let calls = ChatMessage::calls("", vec![ToolCall::new("step-9", "search", json!({}))]);
         request.messages.extend([calls.into(), ChatMessage::tool_result("step-9", "found").into()]);
         // Retries, fallbacks and limits of single calls ask with a copy.
         let copy = request.within(Some(99)).into_owned();
         assert_eq!(unwritten(&copy), 2, "{form:?}");
-        let second = door.body(&copy, true);
+        let second = door.body(&copy, ALL);
         assert_eq!(unwritten(&request), 0, "{form:?}");
         let same = first.iter().zip(&second).take_while(|(one, other)| one == other).count();
         assert!(same > first.len() - 100, "{form:?}: only {same} of {} bytes stay", first.len());

@@ -1,0 +1,237 @@
+//! Looking within some of the documents, by words, by the very text, or by a regular expression; and their headings.
+
+use std::collections::BTreeSet;
+
+use regex::{Regex, RegexBuilder};
+use rusqlite::params;
+
+use super::{FileEntry, Index, RANK};
+use crate::error::CorpusError;
+use crate::pack::PackFolder;
+use crate::{Hit, Outline};
+
+/// Lines shown before and after one that has what was looked for.
+const AROUND: usize = 2;
+/// Most bytes of documents that are looked through line by line.
+const MAX_SCANNED: u64 = 64 * 1024 * 1024;
+/// Largest regular expression, compiled, in bytes.
+const MAX_REGEX: usize = 1024 * 1024;
+/// Longest line that is shown of a match, in bytes.
+const MAX_LINE: usize = 600;
+
+/// How text is looked for line by line.
+pub(crate) struct LineSearch {
+    pattern: Regex,
+}
+
+impl LineSearch {
+    /// This very text, whatever its case.
+    pub(crate) fn exact(text: &str) -> Result<Self, String> {
+        Self::regex(&regex::escape(text.trim()))
+    }
+
+    /// What this regular expression matches, whatever its case.
+    pub(crate) fn regex(pattern: &str) -> Result<Self, String> {
+        let built = RegexBuilder::new(pattern).case_insensitive(true).size_limit(MAX_REGEX).build();
+        built.map(|pattern| Self { pattern }).map_err(|error| error.to_string())
+    }
+}
+
+/// Whether a document is meant by what somebody gave for a path: the path, a folder, a part of it, or a pattern with `*`.
+pub(crate) fn is_meant(wanted: &str, path: &str) -> bool {
+    let (wanted, path) = (wanted.trim().trim_start_matches("./").to_lowercase(), path.to_lowercase());
+    if !wanted.contains('*') {
+        return path.contains(&wanted);
+    }
+    let mut rest = path.as_str();
+    let parts: Vec<&str> = wanted.split('*').collect();
+    let last = parts.len() - 1;
+    for (at, part) in parts.into_iter().enumerate() {
+        let found = match at {
+            0 => rest.starts_with(part).then_some(0),
+            _ if at == last => rest.ends_with(part).then(|| rest.len() - part.len()),
+            _ => rest.find(part),
+        };
+        match found {
+            Some(found) => rest = &rest[found + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+impl Index {
+    /// All documents in the order of their paths, with their numbers.
+    fn files(&self) -> Result<Vec<(i64, FileEntry)>, CorpusError> {
+        let mut statement = self
+            .0
+            .prepare_cached("SELECT id, path, pack, position, bytes, lines FROM files ORDER BY path")?;
+        let entry = |row: &rusqlite::Row<'_>| {
+            let file = FileEntry {
+                path: row.get(1)?,
+                pack: row.get(2)?,
+                position: row.get(3)?,
+                bytes: row.get(4)?,
+                lines: row.get(5)?,
+            };
+            Ok((row.get(0)?, file))
+        };
+        Ok(statement.query_map([], entry)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The best passages for an FTS5 query within the documents that are meant.
+    pub(crate) fn search_in(
+        &self,
+        query: &str,
+        wanted: &str,
+        k: usize,
+        packs: &PackFolder,
+    ) -> Result<Vec<Hit>, CorpusError> {
+        let files = self.files()?.into_iter().filter(|(_, file)| is_meant(wanted, &file.path));
+        let files: Vec<String> = files.map(|(id, _)| id.to_string()).collect();
+        let files = format!("[{}]", files.join(","));
+        let mut best = self.0.prepare_cached(&format!(
+            "SELECT words.rowid, {RANK} AS score FROM words
+             WHERE words MATCH ?1 AND words.rowid IN (
+                 SELECT p.id FROM passages p WHERE p.file IN (SELECT value FROM json_each(?3)))
+             ORDER BY score LIMIT ?2"
+        ))?;
+        let best: Vec<(i64, f64)> = best
+            .query_map(params![query, i64::try_from(k).unwrap_or(i64::MAX), files], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<Result<_, _>>()?;
+        best.into_iter().map(|(id, score)| self.hit(id, -score, packs)).collect()
+    }
+
+    /// The first lines that have what is looked for, each with a few around it, within the documents that are meant.
+    pub(crate) fn search_lines(
+        &self,
+        search: &LineSearch,
+        wanted: Option<&str>,
+        k: usize,
+        packs: &PackFolder,
+    ) -> Result<Vec<Hit>, CorpusError> {
+        let (mut hits, mut scanned) = (Vec::new(), 0);
+        for (_, file) in self.files()? {
+            if wanted.is_some_and(|wanted| !is_meant(wanted, &file.path)) {
+                continue;
+            }
+            scanned += file.bytes;
+            if hits.len() >= k || scanned > MAX_SCANNED {
+                break;
+            }
+            let text = packs.read(&file.pack, file.position, file.bytes)?;
+            in_lines(&file.path, &text, search, k, &mut hits);
+        }
+        Ok(hits)
+    }
+
+    /// The documents with their lengths and headings.
+    pub(crate) fn outlines(&self, most: usize) -> Result<Vec<Outline>, CorpusError> {
+        self.files()?.into_iter().take(most).map(|(id, file)| self.outline(id, file)).collect()
+    }
+
+    fn outline(&self, id: i64, file: FileEntry) -> Result<Outline, CorpusError> {
+        let mut headings: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (trail, _, _) in self.sections(id)? {
+            if !trail.is_empty() && seen.insert(trail.clone()) {
+                headings.push(trail);
+            }
+        }
+        Ok(Outline { path: file.path, lines: file.lines, headings })
+    }
+
+    /// The heading trail, first and last line of each passage of a document, in order.
+    fn sections(&self, file: i64) -> Result<Vec<(String, u64, u64)>, CorpusError> {
+        let mut statement = self.0.prepare_cached(
+            "SELECT heading, start_line, end_line FROM passages WHERE file = ?1 ORDER BY id",
+        )?;
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        Ok(statement.query_map([file], row)?.collect::<Result<_, _>>()?)
+    }
+
+    /// The first and last line under a heading of a document, those below it among them.
+    pub(crate) fn section(&self, path: &str, heading: &str) -> Result<Option<(u64, u64)>, CorpusError> {
+        let id = self.files()?.into_iter().find(|(_, file)| file.path == path).map(|(id, _)| id);
+        let Some(id) = id else { return Ok(None) };
+        let wanted = plain(heading);
+        let sections = self.sections(id)?;
+        let is_it =
+            |trail: &str| trail.split(" > ").any(|part| plain(part) == wanted) || plain(trail) == wanted;
+        let begins_like = |trail: &str| trail.split(" > ").any(|part| plain(part).contains(&wanted));
+        let under = |fits: &dyn Fn(&str) -> bool| {
+            let first = sections.iter().position(|(trail, _, _)| fits(trail))?;
+            let run = sections[first..].iter().take_while(|(trail, _, _)| fits(trail));
+            Some((sections[first].1, run.last().map_or(sections[first].2, |(_, _, last)| *last)))
+        };
+        Ok(under(&is_it).or_else(|| under(&begins_like)))
+    }
+}
+
+/// A heading without its marks and case.
+fn plain(heading: &str) -> String {
+    heading.trim().trim_start_matches('#').trim().to_lowercase()
+}
+
+fn in_lines(path: &str, text: &str, search: &LineSearch, k: usize, hits: &mut Vec<Hit>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut next = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if hits.len() >= k {
+            return;
+        }
+        if at < next || !search.pattern.is_match(line) {
+            continue;
+        }
+        let (from, to) = (at.saturating_sub(AROUND).max(next), (at + AROUND + 1).min(lines.len()));
+        next = to;
+        let shown = lines[from..to].iter().map(|line| &line[..line.floor_char_boundary(MAX_LINE)]);
+        hits.push(Hit {
+            path: path.to_owned(),
+            start_line: from as u64 + 1,
+            end_line: to as u64,
+            heading: String::new(),
+            text: shown.collect::<Vec<_>>().join("\n"),
+            score: 0.0,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_path_is_meant_by_its_parts_and_by_patterns() {
+        let table = [
+            ("guide.md", "docs/guide.md", true),
+            ("docs", "docs/guide.md", true),
+            ("Docs/*.md", "docs/guide.md", true),
+            ("*.rs", "docs/guide.md", false),
+            ("docs/*/deep.md", "docs/a/deep.md", true),
+            ("docs/*/deep.md", "docs/deep.md", false),
+            ("./docs/", "docs/guide.md", true),
+            ("other", "docs/guide.md", false),
+        ];
+        for (wanted, path, meant) in table {
+            assert_eq!(is_meant(wanted, path), meant, "{wanted} {path}");
+        }
+    }
+
+    #[test]
+    fn lines_are_found_with_a_few_around_them_and_no_line_twice() {
+        let text = "one\ntwo\nThree is it\nfour\nfive\nthree again\nseven\neight\nnine\nten";
+        let mut hits = Vec::new();
+        in_lines("a.md", text, &LineSearch::exact("THREE").unwrap(), 5, &mut hits);
+        let shown: Vec<(u64, u64)> = hits.iter().map(|hit| (hit.start_line, hit.end_line)).collect();
+        assert_eq!(shown, [(1, 5), (6, 8)]);
+        let mut hits = Vec::new();
+        in_lines("a.md", text, &LineSearch::regex("^t(wo|en)$").unwrap(), 1, &mut hits);
+        assert_eq!(hits.len(), 1);
+        assert!(LineSearch::regex("(").is_err());
+        assert!(LineSearch::exact("(").is_ok());
+    }
+}

@@ -7,6 +7,7 @@ mod blueprint;
 mod dead;
 mod fleet;
 mod look;
+mod models;
 mod orders;
 mod people;
 mod prompt;
@@ -29,6 +30,7 @@ pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use look::{
     ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
+pub(crate) use models::{ModelArgs, ModelsAction, ModelsArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
 pub(crate) use people::{AnswerArgs, ApproveArgs, ContextArgs, QuestionsArgs, RejectArgs};
 pub(crate) use prompt::PromptArgs;
@@ -133,6 +135,8 @@ pub(crate) enum Command {
     /// Run chaos tests and benchmarks on a private fleet.
     #[cfg(feature = "bench")]
     Bench(BenchArgs),
+    /// Show what models can do, or test one.
+    Models(ModelsArgs),
     /// Check the installation and explain how to fix problems.
     Doctor(JsonArgs),
     /// Show the effective settings and the source of each.

@@ -12,6 +12,7 @@ use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::model::budget_lease::FleetBudget;
+use crate::model::capability::ModelSettings;
 use crate::model::pricing::Price;
 use crate::model::provider::CallLimits;
 use crate::model::retry::RetryLimits;
@@ -45,6 +46,9 @@ settings! {
         pub max_answer_tokens: Option<u32> = None => whole(1, 10_000_000).unit("tokens").example("4096"),
         /// How models are told of actions. A server that refuses native calls is asked in text from then on.
         pub tool_calling: ToolCalling = ToolCalling::default() => words::<ToolCalling>(),
+        /// What models can do, by the beginning of their names, where it is not known or known wrongly.
+        pub capabilities: BTreeMap<String, ModelSettings> = BTreeMap::new()
+            => named("house-model-1", &group(ModelSettings::SETTINGS)),
         /// Prices of models by the beginning of their names, in US dollars per million tokens, beside the built-in ones.
         pub prices: BTreeMap<String, Price> = BTreeMap::new() => named("house-model-1.0", &group(Price::SETTINGS)),
         /// How often models may be asked by the whole fleet together, by `provider/model`. Calls above it wait their turn.

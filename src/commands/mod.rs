@@ -82,6 +82,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&app, &args).await?,
         Command::Doctor(args) => doctor::doctor(&app, &args).await?,
+        Command::Models(args) => models::models(&app, &args.action).await?,
         Command::Config(args) => config::config(&app, &args)?,
         Command::Conform(args) => conform::conform(&app, &args).await?,
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
@@ -114,6 +115,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Blueprint(_)
         | Command::Doctor(_)
         | Command::Config(_)
+        | Command::Models(_)
         | Command::Conform(_)
         | Command::Schema(_)
         | Command::Completions { .. }

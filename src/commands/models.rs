@@ -1,5 +1,7 @@
 //! Models as settings name them: made out, and for `muster doctor` reached.
 
+mod trial;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use crate::exit::Failure;
 use crate::render::checks::Check;
 use crate::render::figures;
 use crate::secrets;
+
+pub(super) use self::trial::models;
 
 /// Longest wait for a provider's list of models.
 const LIMIT: Duration = Duration::from_secs(5);

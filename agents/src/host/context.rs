@@ -26,7 +26,7 @@ use crate::react::prompt::{Brief, Sampling};
 use crate::react::resources::TaskResources;
 use crate::react::states::SlotStates;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
-use crate::roles::{RoleRules, Rules, base_tools, rules_for, rules_of};
+use crate::roles::{FEW_TOOLS, RoleRules, Rules, base_tools, rules_for, rules_of};
 use crate::settings::AgentSettings;
 use crate::tools::actions::reaches_peers;
 use crate::tools::nested::nested_tools;
@@ -251,12 +251,18 @@ impl AgentContext {
         context.results = Arc::new(results_of(&offer.work));
         let permissions = self.settings.permissions.get(&self.role).copied().unwrap_or_default();
         context.permissions = permissions;
-        let toolset = self.toolset(&rules, abilities, offer).behind(permissions);
+        let able = model.capabilities();
+        let weak = able.is_some_and(|able| able.weak);
+        let toolset = self.toolset(&rules, abilities, offer, weak).behind(permissions);
         let templates =
             self.templates.get_or_init(|| self.load_templates()).as_ref().map_err(Clone::clone)?;
         let (brief, template) = templates.brief(&rules, offer).map_err(|error| error.to_string())?;
         let redacted = |text: &str| self.redactor.redact(text).into_owned();
-        let limits = self.settings.limits(&self.role).of_task(offer, &rules, !model.is_offline());
+        let mut limits = self.settings.limits(&self.role).of_task(offer, &rules, !model.is_offline());
+        if able.is_some_and(|able| !able.parallel) {
+            limits.calls_a_step = 1;
+        }
+        let takes_temperature = able.is_none_or(|able| able.temperature);
         Ok(TaskResources {
             model,
             rules,
@@ -268,7 +274,7 @@ impl AgentContext {
             permissions,
             limits,
             sampling: Sampling {
-                temperature: self.settings.temperature,
+                temperature: self.settings.temperature.filter(|_| takes_temperature),
                 max_tokens: self.settings.max_answer_tokens,
             },
             max_calls: self.settings.max_calls,
@@ -280,7 +286,13 @@ impl AgentContext {
     }
 
     /// The tools as a model is told of them: all where somebody named them, else those that most tasks need.
-    fn toolset(&self, rules: &RoleRules, abilities: Vec<Ability>, offer: &TaskOffered) -> Toolset {
+    fn toolset(
+        &self,
+        rules: &RoleRules,
+        abilities: Vec<Ability>,
+        offer: &TaskOffered,
+        weak: bool,
+    ) -> Toolset {
         let submit = rules.submit_schema(offer);
         let (named, by_blueprint) = match &offer.work {
             Work::Execute { task, .. } => (!task.tools.is_empty(), task.blueprint.is_some()),
@@ -292,6 +304,11 @@ impl AgentContext {
         };
         let is_set = self.settings.tools.contains_key(&self.role);
         match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
+            // A weak model is confused by more than a few.
+            Some(_) if weak => {
+                let few = abilities.into_iter().filter(|ability| FEW_TOOLS.contains(&ability.name.as_str()));
+                Toolset::new(few.collect(), submit)
+            }
             Some(base) => {
                 let own = self.extra.iter().map(|tool| tool.spec().name).collect::<Vec<_>>();
                 let base: Vec<&str> = base.iter().copied().chain(own.iter().map(String::as_str)).collect();

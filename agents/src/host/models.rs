@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_shared::ids::Role;
 
+use crate::model::capability::Capabilities;
 use crate::model::chat::ChatModel;
 use crate::model::provider::{Provider, ProviderClient};
 use crate::model::retry::Resilient;
 use crate::model::target::{ModelProvider, ModelTarget, TargetSettings};
 use crate::react::model::{ChatClient, ModelClient};
-use crate::settings::AgentSettings;
+use crate::react::prompt::CallStyle;
+use crate::settings::{AgentSettings, ToolCalling};
 use muster_offline::OfflineModel;
 
 /// Longest key file that is read, in bytes.
@@ -50,6 +52,7 @@ fn make(
     client: &ProviderClient,
 ) -> Result<ModelClient, String> {
     let primary = target(settings, asked.or_else(|| settings.model_of(role)), asked.is_none())?;
+    let capabilities = Capabilities::of(primary.provider.name(), &primary.model, &settings.capabilities);
     let Some(primary) = provider(settings, primary, client) else {
         return Ok(ModelClient::Offline(OfflineModel));
     };
@@ -58,7 +61,11 @@ fn make(
         fallbacks.extend(provider(settings, target(settings, Some(model), false)?, client));
     }
     let model = Resilient::new(primary, fallbacks, settings.retries);
-    Ok(ModelClient::Chat(ChatClient::new(Arc::new(model), settings.tool_calling.into())))
+    let style = match settings.tool_calling {
+        ToolCalling::Native => capabilities.tools,
+        ToolCalling::Text => CallStyle::Text,
+    };
+    Ok(ModelClient::Chat(ChatClient::new(Arc::new(model), style).with(capabilities)))
 }
 
 /// The settings' endpoint and key belong to the settings' own model.

@@ -22,6 +22,7 @@ use super::record::keep_whole;
 use super::submit::{ModelAnswer, arguments_of_product};
 use super::toolset::Toolset;
 use crate::model::call_admission::CallAdmission;
+use crate::model::capability::Capabilities;
 use crate::model::chat::{
     ChatAnswer, ChatModel, ChatRequest, FinishReason, ModelError, ModelErrorKind, TokenUsage, ToolDecl,
     Wasted, ignore_deltas,
@@ -50,6 +51,15 @@ impl ModelClient {
         }
     }
 
+    /// What it can do, where that is known.
+    #[must_use]
+    pub const fn capabilities(&self) -> Option<Capabilities> {
+        match self {
+            Self::Chat(model) => model.capabilities,
+            Self::Offline(_) => None,
+        }
+    }
+
     /// Whether it works without a language model.
     #[must_use]
     pub const fn is_offline(&self) -> bool {
@@ -72,13 +82,21 @@ pub struct ChatClient {
     model: Arc<dyn ChatModel>,
     /// Set once the server has refused native tool calls.
     in_text: Arc<AtomicBool>,
+    /// What it can do, where that is known.
+    capabilities: Option<Capabilities>,
 }
 
 impl ChatClient {
     /// Thinks with this model.
     #[must_use]
     pub fn new(model: Arc<dyn ChatModel>, style: CallStyle) -> Self {
-        Self { model, in_text: Arc::new(AtomicBool::new(style == CallStyle::Text)) }
+        Self { model, in_text: Arc::new(AtomicBool::new(style == CallStyle::Text)), capabilities: None }
+    }
+
+    /// The same, with what the model can do.
+    #[must_use]
+    pub fn with(self, capabilities: Capabilities) -> Self {
+        Self { capabilities: Some(capabilities), ..self }
     }
 
     /// How the model is told of actions.

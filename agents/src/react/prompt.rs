@@ -22,7 +22,8 @@ use crate::prompts::fence;
 pub(super) const EMPTY: &str = "(empty answer)";
 
 /// How a model is told of actions, and tells of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallStyle {
     /// The provider's native tool calls.
     Native,

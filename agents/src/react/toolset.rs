@@ -505,7 +505,10 @@ mod tests {
         assert_eq!(toolset.names(), ["calculator", FIND_TOOL, USE_TOOL, "submit"]);
         assert!(toolset.is_further("delegate") && toolset.find("ask_peer").is_some());
         let told = toolset.told_of("hand over a part");
-        assert!(told.contains("- delegate:") && told.contains("arguments:") && !told.contains("ask_peer"), "{told}");
+        assert!(
+            told.contains("- delegate:") && told.contains("arguments:") && !told.contains("ask_peer"),
+            "{told}"
+        );
         let none = toolset.told_of("fly");
         assert!(none.contains("- ask_peer: Asks") && none.contains("- delegate: Hands"), "{none}");
         // Where all tools are of the base, nothing is to be found.

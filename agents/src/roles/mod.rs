@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub use document::{Document, Faults};
 pub use specialist::{SPECIALIST, data_by_rule, promising, refusal, rules_of};
-pub(crate) use worker::TRIGGERS;
+pub(crate) use worker::{FEW_TOOLS, TRIGGERS};
 
 use crate::definition::{Contract, Definition};
 

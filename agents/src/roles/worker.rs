@@ -21,6 +21,9 @@ pub(super) static RULES: RoleRules = RoleRules {
 pub(super) static BASE_TOOLS: [&str; 6] =
     ["calculator", "corpus.read", "corpus.search", "request_info", "workspace.read", "workspace.write"];
 
+/// What weak models are told of.
+pub(crate) static FEW_TOOLS: [&str; 4] = ["calculator", "corpus.read", "corpus.search", "workspace.write"];
+
 /// Prose of so many characters is a document, and not a conclusion.
 const LONG_PROSE: usize = 600;
 

@@ -223,3 +223,81 @@ fn what_a_provider_marked_a_call_with_is_recorded_and_sent_back() {
         assert_eq!(*sent_back.lock().unwrap(), [marked, (None, Vec::new()), (None, Vec::new())]);
     });
 }
+
+#[test]
+fn all_calls_of_an_answer_are_one_step() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, request| match question {
+            0 => {
+                let sum =
+                    |expression: &str| ToolCall::new("c", "calculator", json!({"expression": expression}));
+                let wrong = ToolCall::new("c", "calculater", json!({}));
+                answer("Both sums at once.", vec![sum("1 + 1"), sum("2 + 3"), wrong])
+            }
+            1 => {
+                let [.., choice, one, two, three] = request.messages.as_slice() else {
+                    panic!("{request:?}")
+                };
+                assert_eq!(choice.tool_calls.len(), 3, "{choice:?}");
+                let ids = [one, two, three].map(|told| told.tool_call_id.clone().unwrap());
+                assert_eq!(ids, ["step-1", "step-1-2", "step-1-3"]);
+                assert!(one.content.contains("= 2") && two.content.contains("= 5"), "{one:?} {two:?}");
+                assert!(three.content.contains("Did you mean `calculator`?"), "{three:?}");
+                assert!(three.content.ends_with("Step 2 of 10."), "{three:?}");
+                submits("2 and 5")
+            }
+            other => panic!("asked {other} times"),
+        });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!(ground.kinds(&offer).await, [EventKind::Started, EventKind::Step, EventKind::Outcome]);
+        assert_eq!((outcome.usage.model_calls, outcome.usage.tool_calls, outcome.usage.steps), (2, 2, 2));
+        assert_eq!(outcome.steps[0].action, "calculator 1 + 1; calculator 2 + 3; calculater");
+    });
+}
+
+#[test]
+fn text_that_says_what_came_out_is_the_result() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, _| match question {
+            0 => compute(3),
+            _ => answer("Three and one is four.", Vec::new()),
+        });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "Three and one is four."));
+        assert_eq!(outcome.usage.model_calls, 2);
+    });
+}
+
+#[test]
+fn a_tool_that_is_not_declared_is_found_and_called() {
+    in_system(async {
+        let ground = Ground::new();
+        let model = Scripted::new(|question, request| match question {
+            0 => {
+                let declared: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+                assert!(declared.contains(&"find_tool") && !declared.contains(&"validate"), "{declared:?}");
+                calls("find_tool", json!({"what": "check an assertion"}))
+            }
+            1 => {
+                let told = &request.messages.last().unwrap().content;
+                assert!(told.contains("- validate:"), "{told}");
+                calls("use_tool", json!({"tool": "validate", "arguments": {"assertion": "12 * 3 = 36"}}))
+            }
+            2 => {
+                let [.., choice, told] = request.messages.as_slice() else { panic!("{request:?}") };
+                assert_eq!(choice.tool_calls[0].name, "use_tool");
+                assert!(told.content.contains("36"), "{told:?}");
+                submits("it holds")
+            }
+            other => panic!("asked {other} times"),
+        });
+        let offer = leaf(Role::Worker);
+        let outcome = ground.done(ground.chat_kit(Role::Worker, &model), &offer).await;
+        assert_eq!((outcome.ending, conclusion(&outcome)), (Ending::Done, "it holds"));
+        assert_eq!(ground.steps(&offer).await[1].action.name, "validate");
+    });
+}

@@ -88,3 +88,34 @@ fn what_must_never_happen_twice_ends_the_task() {
         assert_eq!(outcome.usage.model_calls, 1);
     });
 }
+
+#[test]
+fn each_call_of_an_answer_has_a_key_of_its_own_and_is_ended_by_its_tools_word() {
+    in_system(async {
+        let ground = Ground::new();
+        let tool = Arc::new(Sends { policy: Uncertain::Repeat, keys: Mutex::default() });
+        let model = Scripted::new(|question, _| match question {
+            0 => {
+                let sum = ToolCall::new("a", "calculator", json!({"expression": "1 + 1"}));
+                answer("A sum, and it goes out.", vec![sum, ToolCall::new("b", "test.send", json!({}))])
+            }
+            _ => submits("it went out"),
+        });
+        let context =
+            || ground.chat_kit(Role::Worker, &model).with_tools([Arc::clone(&tool) as Arc<dyn Tool>]);
+        let offer = leaf(Role::Worker);
+        ground.offer(&offer).await;
+        let running = ground.start(context());
+        while tool.keys.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        running.stop().await;
+        let outcome = ground.done_by(context(), &offer).await;
+        let key = Some(format!("{}/1/1/1/1", offer.run));
+        assert_eq!(*tool.keys.lock().unwrap(), [key.clone(), key]);
+        assert_eq!((outcome.ending, model.asked.load(Ordering::Relaxed)), (Ending::Done, 2));
+        let step = ground.steps(&offer).await[0].clone();
+        let seen: Vec<&str> = step.observations().map(|seen| seen.content.as_str()).collect();
+        assert_eq!(seen, ["1 + 1 = 2", "sent"]);
+    });
+}

@@ -211,6 +211,9 @@ impl TaskSession<'_> {
             None => observed(result),
         };
         observation.content = resources.redactor.redact(&observation.content).into_owned();
+        if let Some(most) = resources.model.capabilities().and_then(|able| able.most_shown()) {
+            shorten(&mut observation, most);
+        }
         OneActed::Observed(observation)
     }
 
@@ -223,6 +226,16 @@ impl TaskSession<'_> {
     pub(super) fn idempotency_key(&self) -> String {
         let TaskOffered { run, task, generation, .. } = self.offer;
         format!("{run}/{task}/{generation}/{}", self.history.next_step())
+    }
+}
+
+/// Cuts what a model is shown to what its conversation has room for.
+fn shorten(observation: &mut Observation, most: usize) {
+    let content = &mut observation.content;
+    if content.len() > most {
+        content.truncate(content.floor_char_boundary(most));
+        content.push_str("\n[cut: ask for less at a time]");
+        observation.truncated = true;
     }
 }
 

@@ -112,11 +112,12 @@ impl TaskSession<'_> {
         let ModelClient::Chat(model) = &resources.model else {
             return Ok(Err("no language model is set up".to_owned()));
         };
+        let is_structured = resources.model.capabilities().is_none_or(|able| able.structured);
         let redacted = |text: &str| resources.redactor.redact(text).into_owned();
         let mut request = ChatRequest {
             system: redacted(&asked.system).into(),
             messages: vec![ChatMessage::user(redacted(&asked.text)).into()],
-            schema: Some(asked.schema.clone()),
+            schema: is_structured.then(|| asked.schema.clone()),
             temperature: resources.sampling.temperature,
             max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()

@@ -295,8 +295,7 @@ fn marks_go_back_to_the_model_that_made_them_and_to_no_other() {
 
 #[test]
 fn names_that_say_how_much_to_think_are_left_to_the_library() {
-    let is_own =
-        |provider, model: &str| Door::of(&target(provider, model, "http://localhost/")).is_some();
+    let is_own = |provider, model: &str| Door::of(&target(provider, model, "http://localhost/")).is_some();
     for (model, expected) in
         [("house", true), ("house-high", false), ("house-none", false), ("house-zero", false)]
     {

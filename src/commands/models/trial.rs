@@ -1,0 +1,146 @@
+//! `muster models`: what is known of a model, and twelve small questions to it.
+
+use muster_agents::model::capability::Capabilities;
+use muster_agents::model::chat::{ChatModel, ignore_deltas};
+use muster_agents::model::provider::{Provider, ProviderClient};
+use muster_agents::model::target::{ModelProvider, ModelTarget};
+use muster_agents::model::trial::{ModelTrial, trials};
+use serde::Serialize;
+use serde_json::json;
+
+use super::resolve;
+use crate::app::App;
+use crate::args::{ModelArgs, ModelsAction};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::render::checks::{Check, list};
+use crate::render::figures;
+
+/// Does what was asked.
+pub(in crate::commands) async fn models(app: &App, action: &ModelsAction) -> Result<Exit, Failure> {
+    match action {
+        ModelsAction::Show(args) => show(app, args),
+        ModelsAction::Test(args) => test(app, args).await,
+    }
+}
+
+fn target(app: &App, args: &ModelArgs) -> Result<(ModelTarget, Capabilities), Failure> {
+    let agent = &app.settings().agent;
+    let spec = args.model.as_deref().or(agent.model.as_deref());
+    let target = resolve(app, spec).map_err(|error| {
+        Failure::usage(error.to_string()).help("name a model as `provider/model`, and set its key")
+    })?;
+    let able = Capabilities::of(target.provider.name(), &target.model, &agent.capabilities);
+    Ok((target, able))
+}
+
+fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
+    let (target, able) = target(app, args)?;
+    if args.json {
+        output::json(&json!({ "model": target.name(), "capabilities": able }))?;
+        return Ok(Exit::Completed);
+    }
+    let yes = |holds: bool| if holds { "yes" } else { "no" };
+    let context = able.context.map_or_else(
+        || "not known".to_owned(),
+        |tokens| format!("{} tokens", figures::count(u64::from(tokens))),
+    );
+    let tools = match able.tools {
+        muster_agents::react::prompt::CallStyle::Native => "by the provider's calls",
+        muster_agents::react::prompt::CallStyle::Text => "as JSON in text",
+    };
+    let lines = [
+        ("context", context.as_str()),
+        ("tools", tools),
+        ("several calls at once", yes(able.parallel)),
+        ("answers by a schema", yes(able.structured)),
+        ("temperature", yes(able.temperature)),
+        ("reasons first", yes(able.reasoning)),
+        ("weak: few tools, one at a time", yes(able.weak)),
+    ];
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    output::line(&target.name())?;
+    for (name, value) in lines {
+        output::line(&format!("  {name:<width$}  {value}"))?;
+    }
+    output::line("Where this is wrong: agent.capabilities.\"NAME\" in the settings (docs/settings.md).")?;
+    Ok(Exit::Completed)
+}
+
+/// How one question went.
+#[derive(Debug, Serialize)]
+struct TrialEnd {
+    name: &'static str,
+    well: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    why: String,
+    millis: u64,
+    tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+async fn test(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
+    let (target, _) = target(app, args)?;
+    if target.provider == ModelProvider::Offline {
+        return Err(Failure::usage("the offline mode is no model that can be asked")
+            .help("name a model as `provider/model`"));
+    }
+    let name = target.model.clone();
+    let asked = target.name();
+    let model = Provider::new(target, app.settings().agent.calls, ProviderClient::default())
+        .ok_or_else(|| Failure::usage("this model cannot be asked"))?;
+    let mut ends = Vec::new();
+    for trial in trials() {
+        let end = ask(app, &model, trial, &name).await;
+        if !args.json {
+            output::line(&list(&[check(&end)], app.paint()))?;
+        }
+        ends.push(end);
+    }
+    let well = ends.iter().filter(|end| end.well).count();
+    let tokens: u64 = ends.iter().map(|end| end.tokens).sum();
+    if args.json {
+        output::json(
+            &json!({ "model": asked, "passed": well, "of": ends.len(), "tokens": tokens, "trials": ends }),
+        )?;
+    } else {
+        output::line(&format!("{asked}: {well} of {} well, {} tokens", ends.len(), figures::count(tokens)))?;
+        for setting in settings_that_fit(&ends) {
+            output::line(&format!("  set {setting}"))?;
+        }
+    }
+    Ok(if well == ends.len() { Exit::Completed } else { Exit::Failed })
+}
+
+async fn ask(app: &App, model: &Provider, trial: ModelTrial, name: &str) -> TrialEnd {
+    let mend = |well: bool| (!well).then(|| trial.mend.replace("MODEL", name));
+    match model.ask(&trial.request, &mut ignore_deltas).await {
+        Ok(answer) => {
+            let judged = (trial.judge)(&answer);
+            let (well, why) = (judged.is_ok(), judged.err().unwrap_or_default());
+            let (millis, tokens) = (answer.millis, answer.usage.total());
+            TrialEnd { name: trial.name, well, why, millis, tokens, mend: mend(well) }
+        }
+        Err(error) => {
+            let why = app.redactor.redact(&error.to_string()).into_owned();
+            TrialEnd { name: trial.name, well: false, why, millis: 0, tokens: 0, mend: mend(false) }
+        }
+    }
+}
+
+fn check(end: &TrialEnd) -> Check {
+    match &end.mend {
+        None => Check::ok(end.name, figures::millis(end.millis)),
+        Some(mend) => Check::warn(end.name, end.why.clone(), mend.clone()),
+    }
+}
+
+/// What to set, each once.
+fn settings_that_fit(ends: &[TrialEnd]) -> Vec<String> {
+    let mut settings: Vec<String> = ends.iter().filter_map(|end| end.mend.clone()).collect();
+    settings.retain(|mend| mend.starts_with("agent."));
+    settings.sort();
+    settings.dedup();
+    settings
+}

@@ -98,7 +98,7 @@ async fn empty_queues(url: &str) -> Result<(), Box<dyn std::error::Error + Send 
 /// What was written at once.
 enum Batch {
     Decision(Decided, Vec<TaskOffered>, Seq),
-    Agent(AgentKey, AgentEvent, Seq),
+    Agent(AgentKey, Box<AgentEvent>, Seq),
 }
 
 fn batches(entries: &[Entry]) -> io::Result<Vec<Batch>> {
@@ -109,7 +109,7 @@ fn batches(entries: &[Entry]) -> io::Result<Vec<Batch>> {
                 batches.push(Batch::Decision(decided.clone(), Vec::new(), *seq));
             }
             (RecordEvent::Agent(key, event), _) => {
-                batches.push(Batch::Agent(key.clone(), event.clone(), *seq));
+                batches.push(Batch::Agent(key.clone(), Box::new(event.clone()), *seq));
             }
             (RecordEvent::Offered(offer), Some(Batch::Decision(_, offers, _))) => offers.push(offer.clone()),
             (RecordEvent::Offered(_), _) => return Err(io::Error::other("an offer without its decision")),

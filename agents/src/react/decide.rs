@@ -11,6 +11,7 @@ use super::consult::{ConsultQuestion, reasons_alike};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::loop_detection::{refused, spinning};
+use super::mend;
 use super::parse::{ParseFailure, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
 use super::submit::{ModelAnswer, ask_again};
@@ -225,15 +226,24 @@ fn choose(answer: &ModelAnswer, parsed: &ParsedAnswer, toolset: &Toolset) -> Cho
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
 fn decide_on_submission(
     history: &History,
-    chosen: ChosenAction,
+    mut chosen: ChosenAction,
     asked: u32,
     case: &StepContext<'_>,
 ) -> NextStep {
-    match case.rules.submission(case.offer, &chosen.action.arguments) {
+    let read = mend::whole(history, &chosen.action.arguments, case).and_then(|whole| {
+        if let Some(whole) = whole {
+            chosen.action.arguments = whole;
+        }
+        case.rules.submission(case.offer, &chosen.action.arguments)
+    });
+    match read {
         Ok(submission) if case.has_model && sounds_declined(&submission) => {
             NextStep::Consult { chosen, question: ConsultQuestion::Declined }
         }
-        Ok(submission) => verified(history, chosen, submission, case),
+        Ok(submission) => match mend::told(history, &mut chosen, &submission, case) {
+            Some(observation) => NextStep::Refuse { chosen, observation },
+            None => verified(history, chosen, submission, case),
+        },
         Err(faults) if asked < case.limits.max_asks => {
             again(ask_again(&faults, Some(case.toolset.submit_schema())))
         }

@@ -33,15 +33,18 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Reads the settings and finds the folder.
-    pub(crate) fn open(global: &Global) -> Result<Self, miette::Report> {
+    /// Reads the settings and finds the folder. `own` are assignments of the command's own flags.
+    pub(crate) fn open(
+        global: &Global,
+        own: impl IntoIterator<Item = (String, String, String)>,
+    ) -> Result<Self, miette::Report> {
         let folder = std::env::current_dir().map_err(|e| {
             Failure::usage(format!("cannot find the current folder: {e}"))
                 .help("change to a folder that exists")
         })?;
         let variables = variables();
         let mut flags = settings::taken_over(&variables)?;
-        flags.extend(self::flags(global));
+        flags.extend(self::flags(global).into_iter().chain(own));
         let loaded = settings::load(&Inputs {
             file: global.config.clone(),
             team: global.fleet.clone(),

@@ -1,5 +1,6 @@
-//! Settings: defaults, then `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
+//! Settings: defaults, then what the effort gives, then `muster.toml`, then the team's file, then the environment, then flags. Every value knows its origin.
 
+mod effort;
 mod environment;
 mod error;
 mod example;
@@ -23,6 +24,7 @@ use muster_shared::setting::Takes;
 use serde::Serialize;
 use serde_json::Value;
 
+pub(crate) use effort::KEY as EFFORT;
 pub(crate) use error::SettingsError;
 pub(crate) use example::example;
 pub(crate) use explain::{Explained, explain};
@@ -98,15 +100,17 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let from_flags = flags(&inputs.flags, &keys)?;
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
 
+    let from_effort = effort::layer(&[&from_file, &from_team, &from_environment, &from_flags]);
     let merged = Config::builder()
         .add_source(Layer::of_defaults(&keys))
+        .add_source(from_effort.clone())
         .add_source(from_file.clone())
         .add_source(from_team.clone())
         .add_source(from_environment.clone())
         .add_source(from_flags.clone())
         .build()
         .map_err(|error| wrong_value(&error, &keys, &BTreeMap::new()))?;
-    let given = origins(&[&from_file, &from_team, &from_environment, &from_flags]);
+    let given = origins(&[&from_effort, &from_file, &from_team, &from_environment, &from_flags]);
     let settings: Settings =
         held::held(&merged)?.try_deserialize().map_err(|error| wrong_value(&error, &keys, &given))?;
     let effective = effective(&settings, &merged, &keys, &given);
@@ -114,9 +118,9 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     Ok(Loaded { settings, effective, file, team, warnings })
 }
 
-/// Whether nobody set it.
+/// Whether nobody set it, nor anything that gives it a value.
 pub(crate) fn is_default(one: &Effective) -> bool {
-    one.origin == DEFAULT
+    travel::is_usual(&one.origin)
 }
 
 /// The sections of the settings with what they are about, in order.

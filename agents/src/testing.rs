@@ -35,7 +35,9 @@ pub(crate) fn execute(role: Role) -> Work {
         progress: "[-] 1 Find the limit".into(),
         lessons: vec!["search twice".into()],
         failed_before: None,
+        earlier: None,
         left_out: Vec::new(),
+        may_plan: false,
         member: None,
     }
 }

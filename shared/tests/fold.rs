@@ -116,6 +116,8 @@ fn offered(task: TaskId, generation: u32) -> TaskOffered {
             draft: None,
             replan: None,
             answers: Vec::new(),
+            refused_plan: None,
+            held_to: None,
         },
         goal: "g".to_owned(),
         role_name: String::new(),
@@ -225,7 +227,7 @@ fn a_run_goes_from_goal_to_report() {
     record
         .decide(
             Vec::new(),
-            vec![RunEvent::WritingBegan(WritingBegan {}), RunEvent::RunCompleted(RunCompleted { report })],
+            vec![RunEvent::WritingBegan(WritingBegan { from: None }), RunEvent::RunCompleted(RunCompleted { report })],
             0,
         )
         .unwrap();

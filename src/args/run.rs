@@ -11,6 +11,16 @@ use super::people::parse_review;
 use super::read::{parse_assignment, parse_span, parse_wait};
 use crate::settings::Dollars;
 
+/// What each effort means and costs.
+const EFFORTS: &str = "\
+Effort, with the model calls that most goals take:
+  quick     one agent, whose result is the report; no plan, no reflection, no check by a model (1 to 5)
+  standard  begins as one agent; planned where the goal is large or separable or the agent asks for it; reflects
+            after failures and surprises only (1 to 15)
+  thorough  plans, reflects on every task, refines, verifies critical tasks, has a writer write (about three
+            times standard)
+Each gives values to settings that nobody set (limits.planning, limits.reflection, …): `muster config limits`.";
+
 /// Run a goal and wait for the report.
 ///
 /// Uses the running fleet (the URL in the settings, or the local fleet of this folder); without one, starts a fleet for
@@ -25,6 +35,8 @@ Examples:
   muster run \"…\" --deadline 10m --json | jq -r .report.body
   echo \"a long goal\" | muster run -
   muster run --blueprint research_report --param topic=\"tides\" --docs notes
+
+{EFFORTS}
 
 {EXIT_CODES}"))]
 pub(crate) struct RunArgs {
@@ -49,6 +61,9 @@ pub(crate) struct RunArgs {
     /// Model for all roles of this run, such as openai/gpt-4.1-mini, ollama/llama3.2 or offline.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// How much is done for the goal: quick, standard (default) or thorough. See below.
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
+    pub(crate) effort: Option<EffortChoice>,
     /// Time limit of the run, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     pub(crate) deadline: Option<Duration>,
@@ -85,7 +100,8 @@ pub(crate) struct RunArgs {
     /// Domain whose orchestrators handle the run (`orchestrator.domains`); default: any.
     #[arg(long, value_name = "NAME")]
     pub(crate) domain: Option<String>,
-    /// When to call a planner: auto (unless the goal is small), always or never.
+    /// When to call a planner: auto (unless the goal is small), always, never or sparing (only for goals that are large or
+    /// separable, or when the agent asks for it).
     #[arg(long, value_name = "WHEN", value_enum)]
     pub(crate) planning: Option<PlanningChoice>,
     /// Run the goal as a single task, without a planner. Same as --planning never.
@@ -115,6 +131,30 @@ pub(crate) enum PlanningChoice {
     Always,
     /// Never.
     Never,
+    /// Only where it is needed.
+    Sparing,
+}
+
+/// How much is done for a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffortChoice {
+    /// One agent.
+    Quick,
+    /// One agent, and more where it is needed.
+    Standard,
+    /// The full sequence.
+    Thorough,
+}
+
+impl EffortChoice {
+    /// The word for it in settings.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Thorough => "thorough",
+        }
+    }
 }
 
 /// Whether a reviewer reads the draft of the report.

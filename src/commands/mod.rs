@@ -47,7 +47,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Schema(args) => return Ok(schema::print(&args)?),
         other => other,
     };
-    let app = App::open(&global)?;
+    let app = App::open(&global, own_settings(&command))?;
     let speaker = speaker(&command);
     crate::logging::begin(&app.settings().log, std::sync::Arc::clone(&app.redactor), speaker)?;
     if speaker == Speaker::Process {
@@ -88,6 +88,13 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Completions { .. } | Command::Man { .. } | Command::Schema(_) => Exit::Completed,
     };
     Ok(exit)
+}
+
+/// What flags of the command itself set.
+fn own_settings(command: &Command) -> Option<(String, String, String)> {
+    let Command::Run(args) = command else { return None };
+    let effort = args.effort?.as_str().to_owned();
+    Some((crate::settings::EFFORT.to_owned(), effort, "--effort".to_owned()))
 }
 
 /// Who writes the log: a process of the fleet, or a command at a terminal.

@@ -154,7 +154,7 @@ fn brief_task(task: &mut Value) {
 fn in_json(state: &RunState, children: &[RunState], waits: &[WaitsFor], args: &ShowArgs) -> Value {
     if args.refinements {
         let refinements = state.refining.wanted.iter().map(|(wanted, reasons)| {
-            let done = render::run::refinement_of(state, *wanted);
+            let done = state.refinement(*wanted);
             json!({
                 "number": wanted,
                 "wanted": reasons,

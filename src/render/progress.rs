@@ -63,7 +63,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
         lines.push(leaf(state, doing, line));
     }
     for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::Refine(_))) {
-        lines.extend(phase(state, doing, task, "change the plan"));
+        lines.extend(phase(state, doing, task, "change the plan").map(|line| refinement(state, task, line)));
     }
     for (number, settling) in &state.conflicts.settling {
         lines.extend(phase(state, doing, &TaskId::Settle(*number), &settling.task.name));
@@ -73,7 +73,7 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
         for (task, _) in state.tasks.iter().filter(|(task, _)| matches!(task, TaskId::DraftReview(_))) {
             lines.extend(phase(state, doing, task, "review the draft"));
         }
-    } else if state.plan.is_some() {
+    } else if state.plan.is_some() && state.only_task().is_none() {
         lines.push(TreeLine {
             index: None,
             depth: 0,
@@ -84,6 +84,18 @@ fn task_lines(state: &RunState, doing: &Doing) -> Vec<TreeLine> {
         });
     }
     lines
+}
+
+/// A change that was refused is none: whoever looks sees that the plan stayed as it was, and why.
+fn refinement(state: &RunState, task: &TaskId, line: TreeLine) -> TreeLine {
+    let TaskId::Refine(number) = task else { return line };
+    match state.refinement(*number) {
+        Some((changes, refused)) if changes.is_empty() && !refused.is_empty() => {
+            let why: Vec<&str> = refused.iter().map(|no| no.reason.as_str()).collect();
+            TreeLine { mark: Mark::Partly, failed: true, note: format!("refused: {}", why.join("; ")), ..line }
+        }
+        Some(_) | None => line,
+    }
 }
 
 fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> TreeLine {
@@ -210,8 +222,10 @@ impl Told {
                 changes.push(plain(&line, DEFAULT_WIDTH));
             }
         }
-        for (lines, _) in state.refining.done.iter().skip(self.refinements) {
+        for (lines, refused) in state.refining.done.iter().skip(self.refinements) {
             changes.extend(lines.iter().map(|line| figures::one_line(&format!("plan changed: {line}"), 200)));
+            let refused = refused.iter().map(|no| format!("{}: {}", no.operation.in_words(), no.reason));
+            changes.extend(refused.map(|no| figures::one_line(&format!("change of plan refused: {no}"), 200)));
         }
         self.refinements = state.refining.done.len();
         changes

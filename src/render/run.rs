@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, RefusedOperation, TaskResult,
+    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, TaskResult,
     TaskStatus, Usage,
 };
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
@@ -400,7 +400,7 @@ fn refinements(state: &RunState) -> String {
     let mut lines = Vec::new();
     for (number, reasons) in &state.refining.wanted {
         lines.push(format!("{number}. {}", figures::one_line(&reasons.join("; "), 300)));
-        let Some((changes, refused)) = refinement_of(state, *number) else {
+        let Some((changes, refused)) = state.refinement(*number) else {
             lines.push("   not carried out".to_owned());
             continue;
         };
@@ -414,22 +414,6 @@ fn refinements(state: &RunState) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// What became of a refinement; nothing when it was not carried out.
-pub(crate) fn refinement_of(state: &RunState, number: u32) -> Option<&(Vec<String>, Vec<RefusedOperation>)> {
-    let done = state.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
-    let mut done = done.filter_map(|(task, _)| match task {
-        TaskId::Refine(number) => Some(*number),
-        TaskId::Plan
-        | TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    });
-    // One that failed leaves nothing behind.
-    state.refining.done.get(done.position(|done| done == number)?)
 }
 
 /// An operation in a few words.

@@ -12,6 +12,13 @@ use super::keys::{Keys, parts, written};
 pub(crate) enum Origin {
     /// Nobody set it.
     Default,
+    /// Nobody set it, and how much is done for a goal gives it a value.
+    Effort {
+        /// How much.
+        name: &'static str,
+        /// Where that was set, if it was.
+        from: Option<String>,
+    },
     /// A line of a file.
     File {
         /// The file as it was named.
@@ -29,6 +36,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str(super::DEFAULT),
+            Self::Effort { name, from: None } => write!(f, "effort {name}"),
+            Self::Effort { name, from: Some(from) } => write!(f, "effort {name} ({from})"),
             Self::File { path, line } => write!(f, "{path}:{line}"),
             Self::Variable(name) => write!(f, "environment {name}"),
             Self::Flag(name) => f.write_str(name),
@@ -46,6 +55,15 @@ impl Layer {
     /// Adds a value under a dotted key.
     pub(crate) fn set(&mut self, key: &str, value: impl Into<ValueKind>, origin: Origin) {
         self.values.push((parts(key), value.into(), origin));
+    }
+
+    /// The text that is set last under this key, with its origin.
+    pub(crate) fn text(&self, key: &str) -> Option<(&str, &Origin)> {
+        let wanted = parts(key);
+        self.values.iter().rev().find_map(|(path, value, origin)| match value {
+            ValueKind::String(text) if *path == wanted => Some((text.as_str(), origin)),
+            _ => None,
+        })
     }
 
     /// What holds where nobody sets anything.

@@ -14,6 +14,8 @@ use muster_shared::{setting, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::effort::Effort;
+
 /// Most processes of one role.
 pub(crate) const MOST_PROCESSES: u16 = 256;
 
@@ -36,7 +38,7 @@ settings! {
         pub(crate) limits: RunLimits = RunLimits::default() => group(RunLimits::SETTINGS),
         /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
         pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
-        /// How `muster run` waits.
+        /// How goals are asked, and how `muster run` waits.
         pub(crate) ask: AskSettings = AskSettings::default() => group(AskSettings::SETTINGS),
         /// Logs of processes, in .muster/log for a local fleet.
         pub(crate) log: LogSettings = LogSettings::default() => group(LogSettings::SETTINGS),
@@ -121,6 +123,10 @@ settings! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub(crate) struct AskSettings {
+        /// How much is done for a goal: quick (one agent), standard (one agent, and more where it is needed) or thorough
+        /// (plan, reflect, refine, verify, write). It gives values to limits that nobody set; `muster config limits`
+        /// shows which.
+        pub(crate) effort: Effort = Effort::Standard => words::<Effort>(),
         /// Time for a submitted goal to be taken up by an orchestrator.
         #[serde(with = "muster_shared::span")]
         pub(crate) accept_limit: Duration = Duration::from_secs(30) => span(100, DAY),

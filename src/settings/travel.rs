@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::effort;
 use super::keys::{Keys, is_secret};
 use super::{DEFAULT, Effective, Settings};
 
@@ -79,10 +80,15 @@ fn reach(key: &str) -> Reach {
     }
 }
 
-/// How much a source counts: files, the environment, flags.
+/// Whether nobody set what has this origin: a default, or what the effort gives that holds where none is set.
+pub(super) fn is_usual(origin: &str) -> bool {
+    origin == DEFAULT || effort::set_by(origin) == Some("")
+}
+
+/// How much a source counts: files, the environment, flags. What an effort gives counts as much as the effort.
 fn rank(origin: &str) -> u8 {
-    match origin {
-        DEFAULT => 0,
+    match effort::set_by(origin).unwrap_or(origin) {
+        "" | DEFAULT => 0,
         flag if flag.starts_with("--") => 3,
         variable if variable.starts_with("environment ") => 2,
         _ => 1,
@@ -92,7 +98,7 @@ fn rank(origin: &str) -> u8 {
 /// What a fleet that is brought up with these settings runs with.
 pub(crate) fn runs_with(effective: &[Effective]) -> RunsWith {
     let kept =
-        |one: &&Effective| one.origin != DEFAULT && !is_secret(&one.key) && reach(&one.key) != Reach::Asker;
+        |one: &&Effective| !is_usual(&one.origin) && !is_secret(&one.key) && reach(&one.key) != Reach::Asker;
     let held =
         |one: &Effective| (one.key.clone(), Held { value: one.value.clone(), origin: one.origin.clone() });
     effective.iter().filter(kept).map(held).collect()
@@ -103,7 +109,7 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
     let mut carried = Carried::default();
     let mut ignored = Vec::new();
     let keys = Keys::of(Settings::SETTINGS);
-    let set = asker.iter().filter(|one| one.origin != DEFAULT && !is_secret(&one.key));
+    let set = asker.iter().filter(|one| !is_usual(&one.origin) && !is_secret(&one.key));
     for one in set {
         let held = fleet.and_then(|fleet| fleet.get(&one.key));
         if held.is_some_and(|held| held.value == one.value) {
@@ -213,6 +219,8 @@ mod tests {
             ("reflection", "brief"),
             ("when_stale", "mark"),
             ("planning", "never"),
+            ("writer", "always"),
+            ("verification", "all"),
             ("granularity", "fine"),
             ("pattern", "committee:3:1"),
             ("pattern_critical", "redundant:2"),
@@ -326,6 +334,20 @@ mod tests {
                 json!({ "max_width": 3 })
             );
         }
+    }
+
+    #[test]
+    fn an_effort_travels_as_the_values_that_it_gives() {
+        let chosen = |effort: &str| flags(&[("ask.effort", effort)]);
+        assert_eq!(carry(&flags(&[]).effective, None), Carried::default(), "the fleet's own holds");
+        let thorough = carry(&chosen("thorough").effective, Some(&RunsWith::new())).limits;
+        assert_eq!(Value::Object(thorough.clone())["reflection"], json!("full"));
+        // A fleet that is up with another.
+        let held = flags(&[]).settings.limits;
+        assert_eq!(held.with(&thorough), Ok(RunLimits::default()));
+        let fleet = runs_with(&chosen("quick").effective);
+        assert_eq!(carry(&chosen("quick").effective, Some(&fleet)), Carried::default());
+        assert!(carry(&flags(&[]).effective, Some(&fleet)).limits.is_empty());
     }
 
     #[test]

@@ -74,11 +74,14 @@ impl OfflineModel {
     #[must_use]
     pub fn next(&self, offer: &TaskOffered, steps: &[Step]) -> OfflineMove {
         match &offer.work {
+            Work::Plan { replan: Some(brief), .. } if brief.asked_for => planner::next(offer),
             Work::Plan { replan: Some(brief), .. } => replanner::anew(offer, brief),
             Work::Plan { draft: Some(plan), lessons, .. } => replanner::improve(plan, lessons, &offer.limits),
             Work::Plan { .. } => planner::next(offer),
             // Rules cannot judge who is right: a side stands by its claim, and nobody else has one.
             Work::Execute { .. } if matches!(offer.task, TaskId::Settle(_)) => no_judge(),
+            // Rules cost no calls: what can be split is.
+            Work::Execute { may_plan: true, .. } if planner::splits(offer) => OfflineMove::plan(),
             Work::Execute { task, inputs, .. } => match (by_blueprint::report(task, steps), &task.role) {
                 (Some(report), _) => by_blueprint::submit(report),
                 (None, Role::Researcher | Role::Specialist(_)) => researcher::next(offer, task, steps),
@@ -111,6 +114,14 @@ impl OfflineMove {
     /// A tool call.
     fn call(thought: Thought, tool: &str, arguments: Value) -> Self {
         Self { thought, action: Action { name: tool.to_owned(), arguments } }
+    }
+
+    /// The end of a task that is to be split.
+    fn plan() -> Self {
+        let reason = "it is more than one question, or is to be looked up by somebody else";
+        let arguments = serde_json::json!({"ending": "plan", "reason": reason});
+        let thought = thought(reason.to_owned(), "", "Ask for a plan.");
+        Self { thought, action: Action { name: Action::SUBMIT.to_owned(), arguments } }
     }
 
     /// The end of the task.

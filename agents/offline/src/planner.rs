@@ -33,14 +33,25 @@ fn compute_goal(expressions: &[String]) -> String {
     format!("Compute: {}", expressions.join("; "))
 }
 
+/// Whether the goal is more than one task as it is planned here.
+pub(super) fn splits(offer: &TaskOffered) -> bool {
+    let expressions = expressions(&offer.goal);
+    let subquestions = questions(&offer.goal, &expressions);
+    tasks_of(offer, &subquestions, &expressions).len() > 1
+}
+
+fn tasks_of(offer: &TaskOffered, subquestions: &[String], expressions: &[String]) -> Vec<TaskDraft> {
+    if offer.corpus.is_some() {
+        with_documents(subquestions, expressions, &offer.limits)
+    } else {
+        without_documents(&offer.goal, subquestions, expressions)
+    }
+}
+
 pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
     let expressions = expressions(&offer.goal);
     let subquestions = questions(&offer.goal, &expressions);
-    let mut tasks = if offer.corpus.is_some() {
-        with_documents(&subquestions, &expressions, &offer.limits)
-    } else {
-        without_documents(&offer.goal, &subquestions, &expressions)
-    };
+    let mut tasks = tasks_of(offer, &subquestions, &expressions);
     if let Work::Plan { specialists, .. } = &offer.work {
         give_to_named(&mut tasks, specialists);
     }

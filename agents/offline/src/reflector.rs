@@ -38,6 +38,7 @@ pub(super) fn next(
         on_tools: on_tools(steps),
         uncovered,
         refine,
+        operations: Vec::new(),
     };
     OfflineMove::submit(
         thought(

@@ -261,6 +261,7 @@ mod tests {
                 unsure.into_iter().chain(lease_known.then(|| found(&lease, 95))).collect();
             let statuses = statuses(&plan, &results, &outage);
             let brief = ReplanBrief {
+                asked_for: false,
                 plan: plan.clone(),
                 progress: String::new(),
                 reasons: vec![format!("{outage} {} failed: gone", plan.tasks[&outage].name)],

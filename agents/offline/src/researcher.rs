@@ -207,6 +207,7 @@ fn submit(asked: &SearchQuery, answer: &FoundAnswer, observed: &Observed) -> Off
         advice: (!unanswered.is_empty()).then(|| Advice {
             refine: !asked.widened,
             reason: format!("not covered by what was found: {}", unanswered.join("; ")),
+            plan: None,
             suggestions: Vec::new(),
         }),
         findings,

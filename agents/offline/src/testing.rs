@@ -35,6 +35,8 @@ pub(super) fn offer(goal: &str) -> TaskOffered {
             draft: None,
             replan: None,
             answers: Vec::new(),
+            refused_plan: None,
+            held_to: None,
         },
         goal: goal.to_owned(),
         role_name: String::new(),
@@ -271,7 +273,9 @@ pub(super) fn execute(task: PlanTask, inputs: Vec<LeafRef>) -> Work {
         progress: String::new(),
         lessons: Vec::new(),
         failed_before: None,
+        earlier: None,
         left_out: Vec::new(),
+        may_plan: false,
         member: None,
     }
 }
@@ -358,6 +362,7 @@ fn reflect(
         steps: steps.iter().map(digest).collect(),
         progress: String::new(),
         brief: false,
+        refine: None,
     };
     match product(&OfflineModel.next(&TaskOffered { work, ..base.clone() }, &[]).action) {
         Product::Reflection(reflection) => reflection,
@@ -372,6 +377,7 @@ fn refine(
     ran: &[(LeafRef, Vec<Step>)],
 ) -> bool {
     let work = Work::Refine {
+        held_to: None,
         plan: plan.clone(),
         progress: String::new(),
         reasons: Vec::new(),

@@ -12,6 +12,7 @@ use super::consult::{ConsultQuestion, reasons_alike};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::loop_detection::{refused, spinning};
+use super::mend;
 use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
 use super::prose::taken_as_text;
@@ -267,15 +268,24 @@ fn action_of(parsed: &ParsedAction, toolset: &Toolset) -> (Action, Option<String
 /// A submission without a thought is taken: writing a whole result anew for want of a remark is waste.
 fn decide_on_submission(
     history: &History,
-    chosen: ChosenAction,
+    mut chosen: ChosenAction,
     asked: u32,
     case: &StepContext<'_>,
 ) -> NextStep {
-    match case.rules.submission(case.offer, &chosen.action.arguments) {
+    let read = mend::whole(history, &chosen.action.arguments, case).and_then(|whole| {
+        if let Some(whole) = whole {
+            chosen.action.arguments = whole;
+        }
+        case.rules.submission(case.offer, &chosen.action.arguments)
+    });
+    match read {
         Ok(submission) if case.has_model && sounds_declined(&submission) => {
             NextStep::Consult { chosen, question: ConsultQuestion::Declined }
         }
-        Ok(submission) => verified(history, chosen, submission, case),
+        Ok(submission) => match mend::told(history, &mut chosen, &submission, case) {
+            Some(observation) => NextStep::Refuse { chosen, observation },
+            None => verified(history, chosen, submission, case),
+        },
         Err(faults) if asked < case.limits.max_asks => again(ask_again(&faults, case.repeated_schema())),
         Err(faults) => conclude(unusable(asked, &faults.join("; "))),
     }

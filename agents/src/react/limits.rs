@@ -1,6 +1,6 @@
 //! Limits of one task, and what the loop does at them (W5).
 
-use muster_shared::flow::{TaskOffered, Work};
+use muster_shared::flow::{ModelVerification, TaskOffered, Work};
 use muster_shared::settings;
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,19 @@ pub enum Verification {
     Full,
 }
 
+impl Verification {
+    /// The same where the run says of which results a model is asked; how thoroughly is the agent's own.
+    const fn of_run(self, wanted: ModelVerification) -> Self {
+        match (wanted, self) {
+            (ModelVerification::Own, own) => own,
+            (ModelVerification::Off, _) => Self::Off,
+            (ModelVerification::Critical, _) => Self::Critical,
+            (ModelVerification::All, Self::Full) => Self::Full,
+            (ModelVerification::All, Self::Off | Self::Critical | Self::Brief) => Self::Brief,
+        }
+    }
+}
+
 impl StepLimits {
     /// Whether only the first call of an answer was done, and each needed a thought: as steps were taken before there could
     /// be several calls in one. Records of that time are decided upon anew as they were.
@@ -83,6 +96,7 @@ impl StepLimits {
         let budget = offer.budget.steps.into_iter().chain(calls).min();
         let budget = budget.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
         Self {
+            verification: self.verification.of_run(offer.limits.verification),
             max_steps: usual.min(budget).max(1),
             max_asks: self.max_asks.max(1),
             max_spins: self.max_spins.max(1),
@@ -101,5 +115,24 @@ fn of_leaf(work: &Work) -> Option<u32> {
         | Work::Refine { .. }
         | Work::Write { .. }
         | Work::DraftReview { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_says_of_which_results_a_model_is_asked() {
+        use ModelVerification as Run;
+        use Verification::{Brief, Critical, Full, Off};
+        for (run, wanted) in [
+            (Run::Own, [Off, Critical, Brief, Full]),
+            (Run::Off, [Off, Off, Off, Off]),
+            (Run::Critical, [Critical, Critical, Critical, Critical]),
+            (Run::All, [Brief, Brief, Brief, Full]),
+        ] {
+            assert_eq!([Off, Critical, Brief, Full].map(|own| own.of_run(run)), wanted, "{run:?}");
+        }
     }
 }

@@ -14,6 +14,7 @@ pub mod interrupt;
 pub mod journal;
 pub mod limits;
 mod loop_detection;
+mod mend;
 pub mod mailbox;
 pub mod model;
 mod opening;

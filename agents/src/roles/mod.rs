@@ -11,6 +11,8 @@ use serde_json::Value;
 mod claims;
 mod document;
 mod draft_reviewer;
+mod held;
+pub(crate) mod patch;
 mod planner;
 mod refiner;
 mod reflector;
@@ -23,6 +25,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use document::{Document, Faults};
+pub(crate) use held::problems;
 pub use specialist::{SPECIALIST, data_by_rule, promising, refusal, rules_of};
 pub(crate) use worker::{FEW_TOOLS, TRIGGERS};
 

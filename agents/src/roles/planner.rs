@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::document::MAX_ITEMS;
+use super::patch;
 use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
 
 pub(super) static RULES: RoleRules = RoleRules {
@@ -41,6 +42,10 @@ fn schema(offer: &TaskOffered) -> Value {
         },
         "required": ["goal", "tasks"]
     });
+    if let Work::Plan { held_to: Some(_), .. } = &offer.work {
+        schema["required"] = json!([]);
+        schema["properties"]["patch"] = patch::schema();
+    }
     if may_ask(offer) {
         schema["required"] = json!(["goal"]);
         schema["properties"]["questions"] = json!({

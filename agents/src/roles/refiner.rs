@@ -1,6 +1,6 @@
 //! The refiner: changes the plan while it runs.
 
-use muster_shared::flow::{Product, RefineOperation, TaskDraft, TaskOffered, Work};
+use muster_shared::flow::{BlueprintBrief, Product, RefineOperation, TaskDraft, TaskOffered, Work};
 use muster_shared::ids::TaskIndex;
 use serde_json::{Value, json};
 
@@ -27,28 +27,28 @@ fn schema(offer: &TaskOffered) -> Value {
         | Work::Write { .. }
         | Work::DraftReview { .. } => (&[][..], &[][..]),
     };
+    let mut operations = operations_schema(roles, blueprints);
+    operations["minItems"] = json!(1);
+    json!({"type": "object", "properties": {"operations": operations}, "required": ["operations"]})
+}
+
+/// The schema of a list of operations.
+pub(super) fn operations_schema(roles: &[String], blueprints: &[BlueprintBrief]) -> Value {
     let tasks = json!({"type": "array", "items": planner::task_schema(roles, blueprints, 1)});
     json!({
-        "type": "object",
-        "properties": {
-            "operations": {
-                "type": "array",
-                "minItems": 1,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "operation": {"type": "string", "enum": ["split", "add", "delete", "exit"]},
-                        "task": {"type": "string", "description": "split, delete: the index of the task"},
-                        "into": tasks,
-                        "after": {"type": "string", "description": "add: the index after which the tasks come"},
-                        "tasks": tasks,
-                        "reason": {"type": "string", "description": "delete, exit: why"}
-                    },
-                    "required": ["operation"]
-                }
-            }
-        },
-        "required": ["operations"]
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "operation": {"type": "string", "enum": ["split", "add", "delete", "exit"]},
+                "task": {"type": "string", "description": "split, delete: the index of the task"},
+                "into": tasks,
+                "after": {"type": "string", "description": "add: the index after which the tasks come"},
+                "tasks": tasks,
+                "reason": {"type": "string", "description": "delete, exit: why"}
+            },
+            "required": ["operation"]
+        }
     })
 }
 
@@ -57,8 +57,12 @@ fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submis
     if operations.is_empty() {
         faults.add("`operations` is missing or empty: use exit to leave the plan as it is");
     }
-    let operations = operations.iter().filter_map(|operation| read_operation(operation, faults)).collect();
-    Submission::done(Product::Refinement(operations))
+    Submission::done(Product::Refinement(read_all(&operations, faults)))
+}
+
+/// The operations of a list.
+pub(super) fn read_all(operations: &[Document<'_>], faults: &mut Faults) -> Vec<RefineOperation> {
+    operations.iter().filter_map(|operation| read_operation(operation, faults)).collect()
 }
 
 fn read_operation(document: &Document<'_>, faults: &mut Faults) -> Option<RefineOperation> {

@@ -1,9 +1,9 @@
 //! The reflector: draws lessons from a leaf that ended.
 
-use muster_shared::flow::{Product, Reflection, TaskOffered, ToolNote};
+use muster_shared::flow::{Product, Reflection, TaskOffered, ToolNote, Work};
 use serde_json::{Value, json};
 
-use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission};
+use super::{Document, Faults, RoleRules, SINGLE_ANSWER_STEPS, Submission, refiner};
 
 pub(super) static RULES: RoleRules = RoleRules {
     name: "reflector",
@@ -17,7 +17,17 @@ pub(super) static RULES: RoleRules = RoleRules {
     specialist: None,
 };
 
-fn schema(_: &TaskOffered) -> Value {
+fn schema(offer: &TaskOffered) -> Value {
+    let mut schema = schema_of_reflection();
+    if let Work::Reflect { refine: Some(brief), .. } = &offer.work {
+        let mut operations = refiner::operations_schema(&brief.roles, &brief.blueprints);
+        operations["description"] = json!("with `refine`: the change itself, where you know it");
+        schema["properties"]["operations"] = operations;
+    }
+    schema
+}
+
+fn schema_of_reflection() -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     json!({
         "type": "object",
@@ -39,7 +49,10 @@ fn schema(_: &TaskOffered) -> Value {
     })
 }
 
-fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let may_change = matches!(&offer.work, Work::Reflect { refine: Some(_), .. });
+    let operations = if may_change { document.documents("operations", faults) } else { Vec::new() };
+    let operations = refiner::read_all(&operations, faults);
     let notes = document.documents("on_tools", faults);
     let notes = notes.iter().map(|note| ToolNote { tool: note.text("tool"), note: note.text("note") });
     let reflection = Reflection {
@@ -48,6 +61,7 @@ fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submis
         on_plan: document.texts("on_plan"),
         uncovered: document.texts("uncovered"),
         refine: Some(document.text("refine")).filter(|why| !is_a_no(why)),
+        operations,
     };
     Submission::done(Product::Reflection(reflection))
 }

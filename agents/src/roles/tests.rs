@@ -21,6 +21,8 @@ fn offer_of(kind: &str) -> TaskOffered {
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
+                refused_plan: None,
+                held_to: None,
             },
         ),
         "reflect" => (
@@ -34,6 +36,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 steps: Vec::new(),
                 progress: String::new(),
                 brief: false,
+                refine: None,
             },
         ),
         "refine" => (
@@ -45,6 +48,7 @@ fn offer_of(kind: &str) -> TaskOffered {
                 reflections: Vec::new(),
                 results: Vec::new(),
                 operations_left: 4,
+                held_to: None,
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
@@ -199,4 +203,23 @@ fn tools_follow_role_and_settings() {
     assert!(researcher.may_use("corpus.read", None) && !researcher.may_use("workspace.write", None));
     let allowed = ["calculator".to_owned()];
     assert!(worker.may_use("calculator", Some(&allowed)) && !worker.may_use("corpus.read", Some(&allowed)));
+}
+
+#[test]
+fn who_began_with_the_whole_goal_may_ask_for_a_plan() {
+    let wish = json!({"ending": "plan", "reason": "two parts", "findings": [{"text": "A costs 3."}]});
+    let told = submitted("leaf", &wish).unwrap_err().join("; ");
+    assert!(told.contains("\"plan\"; it must be one of done, done_partial"), "{told}");
+    let mut offer = offer_of("leaf");
+    if let Work::Execute { may_plan, .. } = &mut offer.work {
+        *may_plan = true;
+    }
+    let rules = rules_for(&offer.work);
+    let endings = rules.submit_schema(&offer)["properties"]["ending"]["enum"].clone();
+    assert!(endings.as_array().unwrap().contains(&json!("plan")), "{endings}");
+    let Submission { ending, product, .. } = rules.submission(&offer, &wish).unwrap();
+    let Some(Product::Result(result)) = product else { panic!("{product:?}") };
+    assert_eq!((ending, result.advice.unwrap().plan.as_deref()), (Ending::DonePartial, Some("two parts")));
+    assert!(result.conclusion.starts_with("Nothing is known yet") && result.findings.len() == 1);
+    assert!(rules.submission(&offer, &json!({"ending": "plan"})).is_err());
 }

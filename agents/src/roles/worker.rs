@@ -41,7 +41,38 @@ const ENDINGS: [(&str, Ending); 6] = [
 pub(crate) const TRIGGERS: [&str; 5] =
     ["ambiguity", "business_decision", "security_risk", "conflicting_constraints", "missing_information"];
 
+/// How an agent ends that began with the whole goal and finds that it has to be planned.
+const PLAN: &str = "plan";
+
+/// Whether the agent may say that what is left of the goal has to be planned.
+fn may_plan(offer: &TaskOffered) -> bool {
+    match &offer.work {
+        Work::Execute { may_plan, .. } => *may_plan,
+        Work::Plan { .. }
+        | Work::Reflect { .. }
+        | Work::Refine { .. }
+        | Work::Write { .. }
+        | Work::DraftReview { .. } => false,
+    }
+}
+
 pub(super) fn schema(offer: &TaskOffered) -> Value {
+    let mut schema = schema_of_result(offer);
+    if may_plan(offer) {
+        let ending = &mut schema["properties"]["ending"];
+        let words = ENDINGS.map(|(word, _)| word).into_iter().chain([PLAN]);
+        ending["enum"] = words.collect::<Vec<_>>().into();
+        let told = ending["description"].as_str().unwrap_or_default();
+        ending["description"] = format!(
+            "{told}; plan: the work is to be split among several agents (`reason` says why, `conclusion` and `findings` \
+             what is known so far)"
+        )
+        .into();
+    }
+    schema
+}
+
+fn schema_of_result(offer: &TaskOffered) -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     let mut schema = json!({
         "type": "object",
@@ -110,7 +141,10 @@ fn has_milestones(offer: &TaskOffered) -> bool {
     matches!(&offer.work, Work::Execute { task, .. } if !task.milestones.is_empty())
 }
 
-pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+pub(super) fn read(offer: &TaskOffered, document: &Document<'_>, faults: &mut Faults) -> Submission {
+    if may_plan(offer) && document.text("ending").trim().eq_ignore_ascii_case(PLAN) {
+        return read_wish_for_plan(document, faults);
+    }
     let ending = read_ending(document, faults);
     let reason = reason_of(ending, document);
     let result = read_result(document, faults);
@@ -127,6 +161,21 @@ pub(super) fn read(_: &TaskOffered, document: &Document<'_>, faults: &mut Faults
         faults.add("`reason` is empty: say why the task ends so");
     }
     Submission { ending, reason, product: (!empty).then_some(Product::Result(result)) }
+}
+
+/// What was found so far is the result, and the reason goes to the planner.
+fn read_wish_for_plan(document: &Document<'_>, faults: &mut Faults) -> Submission {
+    let (reason, mut result) = (document.text("reason"), read_result(document, faults));
+    let reason = if reason.is_empty() { result.conclusion.clone() } else { reason };
+    if reason.is_empty() {
+        faults.add("`reason` is empty: say why the work is to be split");
+    }
+    if result.conclusion.is_empty() {
+        result.conclusion = format!("{}; the work is to be split: {reason}", TaskResult::NOTHING_YET);
+    }
+    let advice = result.advice.take().unwrap_or_default();
+    result.advice = Some(Advice { plan: Some(reason.clone()), refine: false, ..advice });
+    Submission { ending: Ending::DonePartial, reason, product: Some(Product::Result(result)) }
 }
 
 /// Why it ends so; what an escalation was triggered by stands before it.
@@ -169,6 +218,7 @@ fn read_result(document: &Document<'_>, faults: &mut Faults) -> TaskResult {
             refine: advice.flag("refine"),
             reason: advice.text("reason"),
             suggestions: advice.texts("suggestions"),
+            plan: None,
         }),
         claims: claims::read(document),
         data: read_data(document, faults),

@@ -149,6 +149,8 @@ pub(crate) fn offer(run: RunId, task: &str, queue: Queue) -> TaskOffered {
             draft: None,
             replan: None,
             answers: Vec::new(),
+            refused_plan: None,
+            held_to: None,
         },
         goal: "find out".into(),
         role_name: String::new(),

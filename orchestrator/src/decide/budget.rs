@@ -182,7 +182,8 @@ fn to_reflect_on(run: &RunState) -> u64 {
     let level = run.limits.reflection;
     let may = |index: &&TaskIndex| match run.planned(index) {
         Some(TaskState { outcome: Some(outcome), .. }) => level.reflects_on(outcome),
-        Some(_) | None => level != ReflectionLevel::None,
+        // What is reflected on only if it has to be keeps nothing from those that have to be done.
+        Some(_) | None => level != ReflectionLevel::None && !level.needs_others(),
     };
     let open = leaves.filter(|index| survey::is_unoffered(run, &TaskId::Reflect((*index).clone())));
     let open = open.filter(may);

@@ -39,6 +39,7 @@ mod review;
 mod schedule;
 mod settle;
 mod silence;
+mod single;
 mod stuck;
 mod survey;
 mod track_record;

@@ -216,7 +216,9 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
     review::after_leaf(decision, index, result);
     replan::after_result(decision, index, result);
     conflicts::after_leaf(decision, index);
-    if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine) {
+    let is_alone = decision.open().and_then(RunState::only_task).is_some();
+    // An agent that began with the whole goal asks for a plan where it needs one.
+    if let Some(advice) = result.advice.as_ref().filter(|advice| advice.refine && !is_alone) {
         want_refinement(decision, index, &advice.reason);
     }
 }
@@ -224,8 +226,10 @@ pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex
 fn reflected(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, seq: Seq, reflection: Reflection) {
     completed(decision, TaskId::Reflect(index.clone()), seq);
     let wish = reflection.refine.clone();
+    let operations = reflection.operations.clone();
     decision.emit(Reflected { task: index.clone(), reflection });
-    if let Some(reason) = wish {
+    let Some(reason) = wish else { return };
+    if operations.is_empty() || !refine::brought(decision, index, &reason, &operations) {
         want_refinement(decision, index, &reason);
     }
 }

@@ -3,6 +3,7 @@
 
 use muster_shared::flow::{
     About, Ending, FailureKind, Goal, Plan, PlanDraft, Planning, Question, ReviewPolicy, RunLimits,
+    Specialty, Writing,
 };
 use muster_shared::ids::{Role, Seq, TaskId};
 use muster_shared::plan::{self, PlanProblem, Values, complexity, tools};
@@ -23,6 +24,8 @@ const MOST_QUESTIONS: usize = 3;
 
 /// What a new run begins with: a plan that the person brought, a single task where no plan is needed, or nothing yet.
 pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
+    let is_sparing = |run: &RunState| run.limits.planning == Planning::Sparing;
+    let specialists = if decision.open().is_some_and(is_sparing) { decision.specialists() } else { &[] };
     let Some(run) = decision.open().filter(|run| run.event_version >= REPLANS_SINCE) else { return };
     if run.goal.blueprint.is_some() {
         return;
@@ -31,9 +34,10 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     match &goal.plan {
         Some(brought) => take_over(decision, brought),
         None => {
-            if let Some(reason) = needs_no_plan(run, decision.reader()) {
+            let role = whoever_does(&goal, &run.limits);
+            if let Some(reason) = needs_no_plan(run, decision.reader(), specialists) {
                 decision.emit(PlanningSkipped { reason });
-                let plan = complexity::single_task(&goal, whoever_does(&goal));
+                let plan = complexity::single_task(&goal, role);
                 decision.emit(PlanAdopted { plan, repairs: Vec::new() });
                 review::begin(decision, &[]);
             }
@@ -41,22 +45,27 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     }
 }
 
-fn needs_no_plan(run: &RunState, reader: &Reader<'_>) -> Option<String> {
+fn needs_no_plan(run: &RunState, reader: &Reader<'_>, specialists: &[Specialty]) -> Option<String> {
     match run.limits.planning {
         // Whoever wants to see the plan wants one to be made.
-        Planning::Auto if run.limits.people.review == ReviewPolicy::Ask => None,
+        Planning::Auto | Planning::Sparing if run.limits.people.review == ReviewPolicy::Ask => None,
         Planning::Auto => {
             let words = reader.small_goal(&run.goal)?;
             Some(format!("the goal is small: one question of {words} words"))
         }
         Planning::Always => None,
+        Planning::Sparing => match reader.separable(&run.goal, specialists) {
+            Some(_) => None,
+            None => Some("one agent begins with it: nothing says that it has to be split".to_owned()),
+        },
         Planning::Never => Some("no plan is wanted: one task does the whole".to_owned()),
     }
 }
 
-/// Who does a goal without a plan.
-const fn whoever_does(goal: &Goal) -> Role {
-    if goal.corpus.is_some() { Role::Researcher } else { Role::Worker }
+/// Who does a goal without a plan. One whose result is the report has to be able to do all that is to be done.
+fn whoever_does(goal: &Goal, limits: &RunLimits) -> Role {
+    let reads_only = goal.corpus.is_some() && limits.writer == Writing::Always;
+    if reads_only { Role::Researcher } else { Role::Worker }
 }
 
 /// A plan that the person brought is carried out as it is, or not at all.
@@ -124,7 +133,7 @@ fn or_single(run: &RunState, plan: Plan, mut repairs: Vec<String>) -> (Plan, Vec
         return (plan, repairs);
     }
     repairs.push("the plan held nothing that could be done: one task does the whole".to_owned());
-    (complexity::single_task(&run.goal, whoever_does(&run.goal)), repairs)
+    (complexity::single_task(&run.goal, whoever_does(&run.goal, &run.limits)), repairs)
 }
 
 /// The planner wants to know what the goal means (P8). People are asked once, if that is wanted; the planner goes on
@@ -139,7 +148,13 @@ fn ask_about_goal(decision: &mut DecisionBuilder<'_>, seq: Seq, wanted: &[String
     }
     let Some(generation) = run.tasks.get(&TaskId::Plan).map(|task| task.generation) else { return };
     let reason = "what the goal means is asked first".to_owned();
-    decision.emit(TaskRetried { task: TaskId::Plan, generation, outcome: Some(seq), reason });
+    decision.emit(TaskRetried {
+        task: TaskId::Plan,
+        generation,
+        outcome: Some(seq),
+        reason,
+        keeps_steps: false,
+    });
     for text in wanted.iter().take(MOST_QUESTIONS) {
         questions::ask(decision, About::Goal, Question::new(text.clone()));
     }

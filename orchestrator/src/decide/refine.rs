@@ -1,9 +1,10 @@
 //! What follows from a refiner's operations: each is done or refused with its reason.
 
-use muster_shared::flow::{RefineOperation, RefusedOperation, TaskDraft};
-use muster_shared::ids::{Seq, TaskId};
+use muster_shared::flow::RefineOperation;
+use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::{self, tools};
-use muster_shared::run::event::PlanRefined;
+use muster_shared::run::event::{PlanRefined, RefinementWanted};
+use muster_shared::run::{FEW_CALLS_SINCE, Phase, RunState};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -17,57 +18,71 @@ pub(super) fn refined(
     operations: &[RefineOperation],
 ) {
     completed(decision, TaskId::Refine(number), seq);
+    if let Some(made) = carried_out(decision, operations) {
+        change(decision, number, made, None);
+    }
+}
+
+/// Changes the plan as a reflection says itself, if nothing of it has to be refused: no refiner is asked. Tells whether it
+/// was changed so. Where others ask for a change as well, the refiner hears of all of them.
+pub(super) fn brought(
+    decision: &mut DecisionBuilder<'_>,
+    index: &TaskIndex,
+    reason: &str,
+    operations: &[RefineOperation],
+) -> bool {
+    let is_free = |run: &&RunState| {
+        run.event_version >= FEW_CALLS_SINCE
+            && run.phase == Phase::Executing
+            && !run.planning.is_replanning()
+            && survey::open_refinement(run).is_none()
+    };
+    let Some(run) = decision.open().filter(is_free) else { return false };
+    let number = survey::next_refinement(run);
+    if number > run.limits.max_refinements {
+        return false;
+    }
+    let Some(made) = carried_out(decision, operations).filter(|made| made.refused.is_empty()) else {
+        return false;
+    };
+    if made.changes.is_empty() {
+        return false;
+    }
+    decision.emit(RefinementWanted { number, reason: format!("{index}: {reason}") });
+    change(decision, number, made, Some(index.clone()));
+    true
+}
+
+/// What becomes of the plan by these operations.
+fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation]) -> Option<plan::Refined> {
     let roles = survey::leaf_roles(decision.capacity());
     let specialists = decision.specialists();
     let known = tools::known(specialists);
-    let mut operations = operations.to_vec();
-    for operation in &mut operations {
-        plan::matching::give(tasks_in(operation), &roles, specialists);
-    }
-    let Some(run) = decision.open() else { return };
-    let Some(before) = run.plan.clone() else { return };
+    let run = decision.open()?;
+    let before = run.plan.as_ref()?;
     let limits = survey::limits_of_plans(run);
-    let (sound, unusable) = apart(operations, survey::nameable(run, &known, decision.reader()));
     let values = survey::values(run);
-    let plan::Refined { plan, changes, mut refused } =
-        plan::refine(&before, &survey::statuses_to_refine(run), &sound, &limits, &roles, values.as_ref());
-    refused.extend(unusable);
+    let rules = plan::RefineRules {
+        limits: &limits,
+        roles: &roles,
+        specialists,
+        named: survey::nameable(run, &known, decision.reader()),
+        values: values.as_ref(),
+    };
+    Some(plan::refine_by(before, &survey::statuses_to_refine(run), operations, &rules))
+}
+
+fn change(
+    decision: &mut DecisionBuilder<'_>,
+    number: u32,
+    made: plan::Refined,
+    by: Option<TaskIndex>,
+) {
+    let Some(before) = decision.open().and_then(|run| run.plan.clone()) else { return };
+    let plan::Refined { plan, changes, refused } = made;
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {
         control::interrupt(decision, &TaskId::Leaf(leaf.clone()), "the task is split");
     }
-    decision.emit(PlanRefined { number, changes, refused, plan });
+    decision.emit(PlanRefined { number, changes, refused, plan, by });
     control::catch_up(decision, &before);
-}
-
-/// The tasks that an operation brings, to be given to whoever can do them.
-fn tasks_in(operation: &mut RefineOperation) -> &mut [TaskDraft] {
-    match operation {
-        RefineOperation::Split { into, .. } => into,
-        RefineOperation::Add { tasks, .. } => tasks,
-        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &mut [],
-    }
-}
-
-/// The operations, without those whose tasks name tools that nobody has.
-fn apart(
-    operations: Vec<RefineOperation>,
-    known: tools::Nameable<'_>,
-) -> (Vec<RefineOperation>, Vec<RefusedOperation>) {
-    let (mut sound, mut refused) = (Vec::new(), Vec::new());
-    for operation in operations {
-        match tasks_of(&operation).iter().find_map(|task| tools::problem(task, known)) {
-            Some(reason) => refused.push(RefusedOperation { operation, reason }),
-            None => sound.push(operation),
-        }
-    }
-    (sound, refused)
-}
-
-/// The tasks that an operation brings.
-fn tasks_of(operation: &RefineOperation) -> &[TaskDraft] {
-    match operation {
-        RefineOperation::Split { into, .. } => into,
-        RefineOperation::Add { tasks, .. } => tasks,
-        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &[],
-    }
 }

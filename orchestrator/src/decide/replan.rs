@@ -2,12 +2,16 @@
 //! task; on low confidence. Nothing new is begun until the planner has answered; what is in hand is brought to its end
 //! first, so that its result counts. When the plans that a run may have are used up, it fails and says what was tried.
 
-use muster_shared::flow::{Ending, PlanDraft, PlanTask, Planning, Report, TaskResult};
+use muster_shared::flow::{
+    Ending, LeafRef, Plan, PlanDraft, PlanTask, Planning, ReplanBrief, Report, TaskResult,
+};
 use muster_shared::ids::{Seq, TaskId, TaskIndex};
 use muster_shared::plan::replan::{Rigour, first_new, replan};
 use muster_shared::plan::tools;
 use muster_shared::run::event::{ReplanWanted, Replanned, RunFailed, RunGivenUp};
-use muster_shared::run::{FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, failed_plan};
+use muster_shared::run::{
+    FEW_CALLS_SINCE, FailedPlan, Phase, REPAIRS_SINCE, REPLANS_SINCE, RunState, failed_plan,
+};
 
 use super::builder::DecisionBuilder;
 use super::outcome::completed;
@@ -112,9 +116,25 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
     is_on(run) && trigger(run, planned, failures, in_a_row).is_some()
 }
 
-/// A leaf ended well, and may not be sure of what it found.
+/// Whether whoever does this task may say that what is left of the goal has to be planned: it began with the whole of it,
+/// and nobody has said so before.
+pub(super) fn may_be_asked_for(run: &RunState, index: &TaskIndex) -> bool {
+    let is_only = |plan: &Plan| plan.leaves().all(|(leaf, _)| leaf == index);
+    run.event_version >= FEW_CALLS_SINCE
+        && run.limits.planning == Planning::Sparing
+        && is_on(run)
+        && run.planning.replans.is_empty()
+        && !run.planning.is_replanning()
+        && run.plan.as_ref().is_some_and(is_only)
+}
+
+/// A leaf ended well, and may not be sure of what it found; or it asks for a plan.
 pub(super) fn after_result(decision: &mut DecisionBuilder<'_>, index: &TaskIndex, result: &TaskResult) {
     let Some(run) = decision.open().filter(|run| is_on(run) && !is_used_up(run)) else { return };
+    let asked_for = result.advice.as_ref().and_then(|advice| advice.plan.clone());
+    if let Some(reason) = asked_for.filter(|_| may_be_asked_for(run, index)) {
+        return want(decision, format!("{index}: {reason}"));
+    }
     let least = run.limits.replan_below_confidence;
     // Nothing is said by a finding that says 0.
     let known = result.findings.iter().map(|finding| finding.confidence).filter(|percent| *percent > 0);
@@ -162,9 +182,11 @@ pub(super) fn propose(decision: &mut DecisionBuilder<'_>, seq: Seq, proposal: &P
 }
 
 /// What the planner is told.
-pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<muster_shared::flow::ReplanBrief> {
+pub(super) fn brief(run: &RunState, reader: &Reader<'_>) -> Option<ReplanBrief> {
     let plan = run.plan.as_ref().filter(|_| run.planning.is_replanning())?;
-    Some(muster_shared::flow::ReplanBrief {
+    let asks = |leaf: &LeafRef| leaf.result.advice.as_ref().is_some_and(|advice| advice.plan.is_some());
+    Some(ReplanBrief {
+        asked_for: run.planning.replans.is_empty() && survey::results(run).iter().any(asks),
         first: first_new(plan),
         plan: plan.clone(),
         progress: work::progress_tree(run),

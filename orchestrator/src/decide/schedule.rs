@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_shared::flow::{CorpusRef, Placement, RunLimits, TaskOffered, TaskStatus};
+use muster_shared::flow::{CorpusRef, Placement, ReflectionLevel, RunLimits, TaskOffered, TaskStatus};
 use muster_shared::ids::{Attempt, Generation, Queue, Role, TaskId, TaskIndex};
 use muster_shared::run::{PEERS_SINCE, Phase, REPAIRS_SINCE, RunState, TEAMS_SINCE, TOOLS_SINCE, TaskState};
 use muster_shared::time::Millis;
@@ -204,6 +204,7 @@ fn make_offer(
     let specialists = match task {
         TaskId::Plan => decision.specialists(),
         TaskId::Refine(_) if run.event_version >= TOOLS_SINCE => decision.specialists(),
+        TaskId::Reflect(_) if run.limits.reflection == ReflectionLevel::WhenNeeded => decision.specialists(),
         TaskId::Leaf(_)
         | TaskId::Reflect(_)
         | TaskId::Refine(_)

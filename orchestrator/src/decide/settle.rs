@@ -2,11 +2,11 @@
 
 use muster_shared::ids::TaskId;
 use muster_shared::plan::order;
-use muster_shared::run::event::{RunFailed, TaskBlocked, WritingBegan};
+use muster_shared::run::event::{RunFailed, TaskBlocked};
 use muster_shared::run::{Phase, RunState};
 
 use super::builder::DecisionBuilder;
-use super::{blueprint, budget, conflicts, groups, replan, response, schedule, survey};
+use super::{blueprint, budget, conflicts, groups, replan, response, schedule, single, survey};
 
 /// Goes over to writing when nothing is in work and nothing is due; fails the run when there is nothing to write.
 pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
@@ -39,7 +39,7 @@ pub(super) fn settle(decision: &mut DecisionBuilder<'_>) {
             None => decision.emit(RunFailed { reason }),
         }
     } else {
-        decision.emit(WritingBegan {});
+        single::write(decision);
         budget::stop_if_stuck(decision);
     }
 }

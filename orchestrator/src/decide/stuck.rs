@@ -28,7 +28,7 @@ pub(super) fn ask(
     let Some(generation) = run.tasks.get(task).map(|state| state.generation) else { return false };
     let question = Question { reason: reason.to_owned(), ..Question::new(text) };
     let reason = reason.to_owned();
-    decision.emit(TaskRetried { task: task.clone(), generation, outcome, reason });
+    decision.emit(TaskRetried { task: task.clone(), generation, outcome, reason, keeps_steps: false });
     let wait = Wait::Answer(question.clone());
     decision.emit(TaskWaits { task: task.clone(), generation, step: 0, wait });
     questions::ask(decision, about, question);

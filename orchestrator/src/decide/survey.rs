@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft, TaskResult,
     TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
-    GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
+    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
 };
 
 use super::{budget, conflicts};
@@ -151,9 +151,12 @@ pub(super) fn values(run: &RunState) -> Option<Values> {
 /// The leaves that ended with an outcome and wait for somebody to reflect on them, in order, as far as the run wants
 /// reflections. Of what was left out there is nothing to learn but the reason, which is known.
 pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
-    let wanted = |state: &TaskState| {
-        state.outcome.as_ref().is_some_and(|outcome| run.limits.reflection.reflects_on(outcome))
-    };
+    let level = run.limits.reflection;
+    if level.needs_others() && leaves(run).all(|(_, _, state)| state.status.is_ended()) {
+        return Vec::new();
+    }
+    let wanted =
+        |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && wanted(state));
     let indices =
         ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
@@ -164,18 +167,20 @@ pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
 pub(super) fn next_refinement(run: &RunState) -> u32 {
     match run.refining.wanted.last_key_value() {
         None => 1,
-        Some((number, _)) if is_untouched(run, *number) => *number,
+        Some((number, _)) if is_untouched(run, *number) && !run.refining.by_reflection.contains(number) => {
+            *number
+        }
         Some((number, _)) => number + 1,
     }
 }
 
 /// A refinement that is wanted and has not ended, if there is one.
 pub(super) fn open_refinement(run: &RunState) -> Option<u32> {
-    let mut open =
-        run.refining.wanted.keys().filter(|number| {
-            run.tasks.get(&TaskId::Refine(**number)).is_none_or(|task| !task.status.is_ended())
-        });
-    open.next().copied()
+    let is_open = |number: &&u32| {
+        !run.refining.by_reflection.contains(number)
+            && run.tasks.get(&TaskId::Refine(**number)).is_none_or(|task| !task.status.is_ended())
+    };
+    run.refining.wanted.keys().find(is_open).copied()
 }
 
 fn is_untouched(run: &RunState, number: u32) -> bool {
@@ -210,7 +215,7 @@ pub(super) fn results(run: &RunState) -> Vec<LeafRef> {
 
 /// Whether any leaf gave something.
 pub(super) fn has_results(run: &RunState) -> bool {
-    leaves(run).any(|(_, _, state)| result(state).is_some())
+    leaves(run).any(|(_, _, state)| result(state).is_some_and(|result| !result.is_only_a_wish()))
 }
 
 /// What these leaves gave, in order.
@@ -285,6 +290,22 @@ pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
     (!unchecked.is_empty()).then(|| {
         format!("Not verified, because the model that was asked gave no verdict: {}.", unchecked.join("; "))
     })
+}
+
+/// What is said in a report of changes of the plan that were wanted and could not be made; nothing when all could, or a
+/// later one was made.
+pub(super) fn refused_note(run: &RunState) -> Option<String> {
+    if run.event_version < FEW_CALLS_SINCE {
+        return None;
+    }
+    let (changes, refused) = run.refining.done.last()?;
+    if !changes.is_empty() || refused.is_empty() {
+        return None;
+    }
+    let reason = |no: &RefusedOperation| format!("{}: {}", no.operation.in_words(), no.reason);
+    let refused: Vec<String> = refused.iter().map(reason).collect();
+    let wanted = run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
+    Some(format!("A change of the plan was wanted ({wanted}) and could not be made ({}).", refused.join("; ")))
 }
 
 /// What was left out by decision, one line each.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use muster_shared::contract::fields_named;
-use muster_shared::flow::{PlanTask, ReflectionLevel, Revision, Specialty, Work, specialist};
+use muster_shared::flow::{
+    HeldTo, LeafRef, PlanDraft, PlanTask, Product, RefineBrief, ReflectionLevel, Revision, Specialty, Work, specialist,
+};
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};
-use muster_shared::run::{RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
+use muster_shared::run::{FEW_CALLS_SINCE, RunState, SUMMARIES_SINCE, TOOLS_SINCE, TaskState};
 
 use super::place::Substance;
 use super::reading::Reader;
@@ -32,7 +34,7 @@ pub(super) fn work(
     match task {
         TaskId::Plan => Some(planning(run, reader, capacity, specialists)),
         TaskId::Leaf(index) => execute(run, index, reader),
-        TaskId::Reflect(index) => reflect(run, index),
+        TaskId::Reflect(index) => reflect(run, index, capacity, specialists),
         TaskId::Refine(number) => refine(run, *number, capacity, specialists),
         TaskId::Settle(number) => settle(run, *number),
         TaskId::Write => Some(write(run, reader)),
@@ -57,7 +59,32 @@ fn planning(
         draft: run.planning.first_draft().cloned().map(Box::new),
         replan: replan::brief(run, reader).map(Box::new),
         answers: survey::answers_about_goal(run),
+        refused_plan: refused_plan(run).map(Box::new),
+        held_to: held_to(run).map(Box::new),
     }
+}
+
+/// The plan that was refused last, where it is known and nothing else was asked for since.
+fn refused_plan(run: &RunState) -> Option<PlanDraft> {
+    if run.event_version < FEW_CALLS_SINCE || refused(run).is_empty() {
+        return None;
+    }
+    match run.tasks.get(&TaskId::Plan)?.outcome.as_ref()?.product.as_ref()? {
+        Product::Plan(draft) => Some(draft.clone()),
+        Product::Result(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::Report(_)
+        | Product::DraftReview(_) => None,
+    }
+}
+
+/// What a plan, or a change of one, is held against besides what an offer names.
+fn held_to(run: &RunState) -> Option<HeldTo> {
+    (run.event_version >= FEW_CALLS_SINCE).then(|| HeldTo {
+        statuses: survey::statuses_to_refine(run),
+        context: run.peers.context.keys().cloned().collect(),
+    })
 }
 
 /// The tools that a task of the plan may name.
@@ -74,6 +101,7 @@ fn refused(run: &RunState) -> Vec<String> {
 fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Work> {
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
+    let earlier = run.planned(index).and_then(|state| state.earlier.clone());
     // A member does its task: it is told what whoever does that alone is told.
     let index = &index.planned();
     Some(Work::Execute {
@@ -83,7 +111,9 @@ fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Wor
         progress: progress_tree(run),
         lessons: lessons(run, reader),
         failed_before,
+        earlier,
         left_out: survey::left_out(run, index),
+        may_plan: member.is_none() && replan::may_be_asked_for(run, index),
         member,
     })
 }
@@ -141,7 +171,32 @@ pub(super) fn lessons(run: &RunState, reader: &Reader<'_>) -> Vec<String> {
     lessons.split_off(surplus)
 }
 
-fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
+/// What whoever reflects is told to change the plan by, where no refiner is to be asked yet and there may be a change.
+fn refine_brief(
+    run: &RunState,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Option<RefineBrief> {
+    let may_bring = run.limits.reflection == ReflectionLevel::WhenNeeded
+        && !run.planning.is_replanning()
+        && survey::open_refinement(run).is_none()
+        && survey::next_refinement(run) <= run.limits.max_refinements;
+    Some(RefineBrief {
+        held_to: held_to(run).filter(|_| may_bring)?,
+        plan: run.plan.clone()?,
+        operations_left: run.limits.max_refine_operations,
+        roles: survey::leaf_roles(capacity).iter().map(Role::to_string).collect(),
+        tools: nameable_tools(run, specialists),
+        blueprints: survey::blueprints(run).to_vec(),
+    })
+}
+
+fn reflect(
+    run: &RunState,
+    index: &TaskIndex,
+    capacity: &BTreeMap<Queue, u32>,
+    specialists: &[Specialty],
+) -> Option<Work> {
     let task: PlanTask = run.plan.as_ref()?.tasks.get(index)?.clone();
     let TaskState { outcome, .. } = run.planned(index)?;
     let outcome = outcome.as_ref()?;
@@ -154,6 +209,7 @@ fn reflect(run: &RunState, index: &TaskIndex) -> Option<Work> {
         steps: outcome.steps.clone(),
         progress: progress_tree(run),
         brief: run.limits.reflection == ReflectionLevel::Brief,
+        refine: refine_brief(run, capacity, specialists).map(Box::new),
     })
 }
 
@@ -184,6 +240,7 @@ fn refine(
         specialists: if knows_roles { specialists.to_vec() } else { Vec::new() },
         tools: nameable_tools(run, specialists),
         blueprints: survey::blueprints(run).to_vec(),
+        held_to: held_to(run).map(Box::new),
     })
 }
 
@@ -202,13 +259,20 @@ fn settle(run: &RunState, number: u32) -> Option<Work> {
         progress: progress_tree(run),
         lessons: Vec::new(),
         failed_before: state.and_then(|state| state.reasons.last().cloned()),
+        earlier: None,
         left_out: Vec::new(),
+        may_plan: false,
     })
+}
+
+/// What tasks gave, without those that found nothing and only asked for a plan.
+fn results_to_report(run: &RunState) -> Vec<LeafRef> {
+    survey::results(run).into_iter().filter(|leaf| !leaf.result.is_only_a_wish()).collect()
 }
 
 fn write(run: &RunState, reader: &Reader<'_>) -> Work {
     Work::Write {
-        results: survey::results(run),
+        results: results_to_report(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
         stale: survey::stale(run),
@@ -226,7 +290,7 @@ fn revision(run: &RunState) -> Option<Revision> {
 fn draft_review(run: &RunState, reader: &Reader<'_>) -> Option<Work> {
     Some(Work::DraftReview {
         draft: run.drafts.kept.clone()?,
-        results: survey::results(run),
+        results: results_to_report(run),
         failed: survey::not_superseded(run),
         uncovered: survey::uncovered(run),
         conflicts: conflicts::brief(run, reader),

@@ -277,6 +277,7 @@ async fn admit(
     let mut goal = Box::new(goal.clone());
     goal.deadline_ms = within_longest(goal.deadline_ms);
     let event_version = context.ownership.sessions().common_version(EVENT_VERSION);
+    let limits = limits.as_of(event_version);
     let lessons = match event_version >= LESSONS_SINCE {
         true => {
             let mut lessons = context.lessons.recall(&goal.text, context.settings.lessons).await;

@@ -115,6 +115,9 @@ pub enum Planning {
     Always,
     /// Never: one task does the whole.
     Never,
+    /// Only for a goal that is large, has parts which can be done apart, or needs who can do what others cannot. Any other
+    /// begins as one task, whose agent may say that it has to be planned.
+    Sparing,
 }
 
 impl Planning {

@@ -18,6 +18,7 @@ use super::people::People;
 use super::plan::PlanTask;
 use super::reflection::ReflectionLevel;
 use super::response::Responses;
+use crate::run::FEW_CALLS_SINCE;
 use crate::setting::clamp;
 use crate::settings;
 
@@ -95,7 +96,8 @@ settings! {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub refine_once: bool = false => flag(),
         // M2.
-        /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure or when-spinning.
+        /// Which leaves are reflected on, and how thoroughly: none, brief, full, after-failure, when-spinning or
+        /// when-needed.
         #[serde(skip_serializing_if = "ReflectionLevel::is_full")]
         pub reflection: ReflectionLevel = ReflectionLevel::Full => words::<ReflectionLevel>(),
         // R12.
@@ -150,9 +152,19 @@ settings! {
         /// What is done when something goes wrong.
         #[serde(skip_serializing_if = "Responses::is_usual")]
         pub responses: Responses = Responses::USUAL => group(Responses::SETTINGS),
-        /// Whether a planner is asked: auto (unless the goal is small), always, or never.
+        /// Whether a planner is asked: auto (unless the goal is small), always, never, or sparing (a goal begins as one
+        /// task unless it is large, has separable parts or needs specialists; its agent may ask for a plan).
         #[serde(skip_serializing_if = "Planning::is_auto")]
         pub planning: Planning = Planning::Auto => words::<Planning>(),
+        // O10.
+        /// Who writes the report: a writer (always), or nobody where one task gave it all (unless-single).
+        #[serde(skip_serializing_if = "Writing::is_always")]
+        pub writer: Writing = Writing::Always => words::<Writing>(),
+        // W8.
+        /// Which results a model is asked about before they count, beside the rules that always look: as the agents' own
+        /// settings say (own), off, critical (tasks that the plan calls critical), or all.
+        #[serde(skip_serializing_if = "ModelVerification::is_own")]
+        pub verification: ModelVerification = ModelVerification::Own => words::<ModelVerification>(),
         // P6.
         /// Whether a plan is improved from lessons of earlier runs before it is carried out.
         #[serde(skip_serializing_if = "is_true")]
@@ -231,6 +243,46 @@ impl Granularity {
     }
 }
 
+/// Who writes the report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Writing {
+    /// A writer, from what all tasks gave.
+    #[default]
+    Always,
+    /// A writer, unless the plan is one task alone: what that gave is the report.
+    UnlessSingle,
+}
+
+impl Writing {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_always(&self) -> bool {
+        matches!(self, Self::Always)
+    }
+}
+
+/// Which results a model is asked about before they count (W8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelVerification {
+    /// As the settings of whoever does the task have it.
+    #[default]
+    Own,
+    /// None.
+    Off,
+    /// Those of tasks that the plan calls critical.
+    Critical,
+    /// Those of every leaf, and the report.
+    All,
+}
+
+impl ModelVerification {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    const fn is_own(&self) -> bool {
+        matches!(self, Self::Own)
+    }
+}
+
 /// What becomes of results that were made from a result that has changed since (R12).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -289,6 +341,19 @@ impl RunLimits {
         Self { budget, task_budget, ..bounded.unwrap_or(self) }
     }
 
+    /// These limits without what runs of older versions of events do not know, as near as it can be had there.
+    #[must_use]
+    pub fn as_of(self, event_version: u32) -> Self {
+        if event_version >= FEW_CALLS_SINCE {
+            return self;
+        }
+        let planning = if self.planning == Planning::Sparing { Planning::Auto } else { self.planning };
+        let when_needed = self.reflection == ReflectionLevel::WhenNeeded;
+        let reflection = if when_needed { ReflectionLevel::AfterFailure } else { self.reflection };
+        let (writer, verification) = (Writing::Always, ModelVerification::Own);
+        Self { planning, reflection, writer, verification, ..self }
+    }
+
     /// These limits as they hold for plans that planners make, with tasks as large as they are to be.
     #[must_use]
     pub fn for_planners(&self) -> Self {
@@ -324,6 +389,22 @@ impl RunLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn older_versions_are_told_what_they_know() {
+        let new = RunLimits {
+            planning: Planning::Sparing,
+            reflection: ReflectionLevel::WhenNeeded,
+            writer: Writing::UnlessSingle,
+            verification: ModelVerification::Off,
+            iterate_plans: false,
+            ..RunLimits::default()
+        };
+        assert_eq!(new.clone().as_of(FEW_CALLS_SINCE), new);
+        let reflection = ReflectionLevel::AfterFailure;
+        let old = RunLimits { reflection, iterate_plans: false, ..RunLimits::default() };
+        assert_eq!(new.as_of(FEW_CALLS_SINCE - 1), old);
+    }
 
     #[test]
     fn what_lies_outside_is_brought_within_and_budgets_stay() {

@@ -50,7 +50,7 @@ pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict
 pub use goal::{CorpusRef, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use lesson::RunLessons;
-pub use limits::{Granularity, RunLimits, WhenStale};
+pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};
 pub use note::{Check, Fault, Note, SpinLevel, Unchecked, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
@@ -75,6 +75,8 @@ pub use step::{
     Action, FurtherAction, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef,
     Thought,
 };
-pub use task::{ConflictBrief, LeafRef, ReplanBrief, TaskOffered, TaskStatus, Work};
+pub use task::{
+    ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work,
+};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};

@@ -178,6 +178,19 @@ impl TaskResult {
     pub const MAX_DATA_BYTES: usize = 64 * 1024;
     /// Most bytes of `body`.
     pub const MAX_BODY_BYTES: usize = 256 * 1024;
+    /// How the conclusion begins of whoever asks for a plan before anything was found.
+    pub const NOTHING_YET: &str = "Nothing is known yet";
+
+    /// Whether it gives nothing but the wish that the goal be planned.
+    #[must_use]
+    pub fn is_only_a_wish(&self) -> bool {
+        self.advice.as_ref().is_some_and(|advice| advice.plan.is_some())
+            && self.conclusion.starts_with(Self::NOTHING_YET)
+            && self.findings.is_empty()
+            && self.body.is_empty()
+            && self.claims.is_empty()
+            && self.data.is_none()
+    }
 }
 
 /// A statement and where it comes from.
@@ -220,6 +233,9 @@ pub struct Advice {
     pub reason: String,
     /// For later tasks.
     pub suggestions: Vec<String>,
+    /// Why what is left of the goal should be planned, where one agent began with the whole of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// One step in brief.

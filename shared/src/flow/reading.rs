@@ -65,6 +65,8 @@ pub enum ReadingRule {
     Tool,
     /// How many telling words results share with what is asked.
     SharedWords,
+    /// Why a goal is planned at once instead of being begun as one task.
+    Separable,
     /// One that this version does not know.
     #[serde(other)]
     Unknown,

@@ -39,6 +39,19 @@ pub enum RefineOperation {
     },
 }
 
+impl RefineOperation {
+    /// `split 1-2`, `add after 3`, `delete 4`, `exit`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Split { task, .. } => format!("split {task}"),
+            Self::Add { after, .. } => format!("add after {after}"),
+            Self::Delete { task, .. } => format!("delete {task}"),
+            Self::Exit { .. } => "exit".to_owned(),
+        }
+    }
+}
+
 /// An operation that was refused, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RefusedOperation {

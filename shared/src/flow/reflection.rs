@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{Ending, Outcome, StepDigest};
+use super::outcome::{Ending, Outcome, StepDigest, TaskResult};
+use super::refinement::RefineOperation;
 use super::step::ObservationStatus;
 
 /// Posterior knowledge of a task.
@@ -20,6 +21,9 @@ pub struct Reflection {
     /// Why the plan should be refined; absent when it should not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refine: Option<String>,
+    /// The change itself, where whoever reflects knows it: no refiner is asked when it can be carried out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<RefineOperation>,
 }
 
 /// What a task says of one tool.
@@ -46,7 +50,13 @@ pub enum ReflectionLevel {
     AfterFailure,
     /// Those whose agent went in circles.
     WhenSpinning,
+    /// Those that were not wholly done, that went in circles or that came out otherwise than was to be expected, as long
+    /// as something is still to be done that may learn from it.
+    WhenNeeded,
 }
+
+/// Below this, in percent, a result is not sure of what it found.
+const UNSURE_BELOW: u8 = 50;
 
 impl ReflectionLevel {
     /// Whether a leaf that ended like this is reflected on.
@@ -57,6 +67,21 @@ impl ReflectionLevel {
             Self::Brief | Self::Full => true,
             Self::AfterFailure => outcome.ending != Ending::Done,
             Self::WhenSpinning => loop_detected(&outcome.steps),
+            Self::WhenNeeded => {
+                outcome.ending != Ending::Done
+                    || loop_detected(&outcome.steps)
+                    || outcome.result().is_some_and(is_surprising)
+            }
+        }
+    }
+
+    /// Whether it asks for reflections only while leaves are left that may learn from them: none on the last, nor on an
+    /// only one.
+    #[must_use]
+    pub const fn needs_others(self) -> bool {
+        match self {
+            Self::None | Self::Brief | Self::Full | Self::AfterFailure | Self::WhenSpinning => false,
+            Self::WhenNeeded => true,
         }
     }
 
@@ -64,6 +89,12 @@ impl ReflectionLevel {
     pub(super) const fn is_full(&self) -> bool {
         matches!(self, Self::Full)
     }
+}
+
+/// Whether a result leaves something open, or is sure of nothing that it found. A confidence of 0 says nothing.
+fn is_surprising(result: &TaskResult) -> bool {
+    let known = result.findings.iter().map(|finding| finding.confidence).filter(|percent| *percent > 0);
+    !result.unanswered.is_empty() || known.max().is_some_and(|best| best < UNSURE_BELOW)
 }
 
 /// Whether an agent did the same again, or tried again and again what it may not do.
@@ -76,7 +107,7 @@ fn loop_detected(steps: &[StepDigest]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Usage;
+    use crate::flow::{Finding, Product, Usage};
 
     fn ended(ending: Ending, actions: &[(&str, ObservationStatus)]) -> Outcome {
         let digest = |(number, (action, status)): (u32, &(&str, ObservationStatus))| StepDigest {
@@ -99,7 +130,7 @@ mod tests {
     #[test]
     fn a_level_says_what_is_reflected_on() {
         use ObservationStatus::{Refused, Success};
-        use ReflectionLevel::{AfterFailure, Brief, Full, None, WhenSpinning};
+        use ReflectionLevel::{AfterFailure, Brief, Full, None, WhenNeeded, WhenSpinning};
         let good =
             ended(Ending::Done, &[("search a", Success), ("search b", Refused), ("search a", Success)]);
         let part = ended(Ending::DonePartial, &[]);
@@ -111,9 +142,34 @@ mod tests {
             (Full, [true; 4]),
             (AfterFailure, [false, true, false, true]),
             (WhenSpinning, [false, false, true, true]),
+            (WhenNeeded, [false, true, true, true]),
         ] {
             let found = [&good, &part, &circles, &refused].map(|outcome| level.reflects_on(outcome));
             assert_eq!(found, wanted, "{level:?}");
         }
+    }
+
+    #[test]
+    fn a_surprise_is_what_is_left_open_or_unsure() {
+        let given = |unanswered: &[&str], confidences: &[u8]| {
+            let finding = |percent: &u8| Finding { confidence: *percent, ..Finding::default() };
+            let result = TaskResult {
+                unanswered: unanswered.iter().map(|text| (*text).to_owned()).collect(),
+                findings: confidences.iter().map(finding).collect(),
+                ..TaskResult::default()
+            };
+            Outcome { product: Some(Product::Result(result)), ..ended(Ending::Done, &[]) }
+        };
+        for (outcome, wanted) in [
+            (given(&[], &[]), false),
+            (given(&[], &[0, 0]), false),
+            (given(&[], &[20, 90]), false),
+            (given(&[], &[20, 49]), true),
+            (given(&["how much"], &[90]), true),
+        ] {
+            assert_eq!(ReflectionLevel::WhenNeeded.reflects_on(&outcome), wanted, "{outcome:?}");
+            assert!(!ReflectionLevel::WhenSpinning.reflects_on(&outcome));
+        }
+        assert!(ReflectionLevel::WhenNeeded.needs_others() && !ReflectionLevel::Full.needs_others());
     }
 }

@@ -1,5 +1,7 @@
 //! Tasks: what is offered to agents, and the states they pass through.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::blueprints::BlueprintBrief;
@@ -12,7 +14,7 @@ use super::group::Membership;
 use super::limits::RunLimits;
 use super::outcome::{Ending, StepDigest, TaskResult};
 use super::peer::Information;
-use super::plan::{Plan, PlanTask};
+use super::plan::{Plan, PlanDraft, PlanTask};
 use super::query::TaskQuery;
 use super::reflection::Reflection;
 use super::report::Report;
@@ -204,6 +206,12 @@ pub enum Work {
         /// What people answered to the planner's questions: question and answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         answers: Vec<(String, String)>,
+        /// The plan that was refused last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused_plan: Option<Box<PlanDraft>>,
+        /// What else the plan is held against.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_to: Option<Box<HeldTo>>,
     },
     /// Do a leaf.
     Execute {
@@ -221,9 +229,15 @@ pub enum Work {
         /// How an earlier generation of this task failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_before: Option<String>,
+        /// What this task gave before it was opened again, to be checked rather than found anew.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        earlier: Option<Box<TaskResult>>,
         /// Tasks it depends on that gave nothing: index, name, and why. It goes on without them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left_out: Vec<(TaskIndex, String, String)>,
+        /// Whether its agent may say that what is left of the goal has to be planned.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_plan: bool,
         /// The committee or group that it is done in, by whoever is a member.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<Box<Membership>>,
@@ -248,6 +262,9 @@ pub enum Work {
         /// Whether a sentence or two will do.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         brief: bool,
+        /// What a change of plan is held against, where one may be brought with the reflection.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refine: Option<Box<RefineBrief>>,
     },
     /// Change the plan.
     Refine {
@@ -275,6 +292,9 @@ pub enum Work {
         /// The blueprints that a new task may be done by.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         blueprints: Vec<BlueprintBrief>,
+        /// What else the operations are held against.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held_to: Option<Box<HeldTo>>,
     },
     /// Write the report.
     Write {
@@ -315,6 +335,37 @@ pub enum Work {
     },
 }
 
+/// What a plan, or a change of one, is held against besides the limits, roles and tools that an offer names: whoever
+/// makes it can look by the same rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct HeldTo {
+    /// How far the tasks of the plan are, as a change of it sees them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<TaskIndex, TaskStatus>,
+    /// The keys of the shared context that have a value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
+}
+
+/// What whoever reflects is told of the plan, to change it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RefineBrief {
+    /// The plan as it stands.
+    pub plan: Plan,
+    /// Operations that may be used.
+    pub operations_left: u32,
+    /// Roles that new tasks may be given to.
+    pub roles: Vec<String>,
+    /// The tools that a new task may be narrowed to.
+    pub tools: Vec<String>,
+    /// The blueprints that a new task may be done by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blueprints: Vec<BlueprintBrief>,
+    /// What else the operations are held against.
+    pub held_to: HeldTo,
+}
+
 /// What a writer is told of results that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ConflictBrief {
@@ -346,6 +397,9 @@ pub struct ReplanBrief {
     pub first: TaskIndex,
     /// How many more times a plan may be made after this.
     pub left: u32,
+    /// Whether nothing failed: one agent began with the whole goal, and asks for a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_for: bool,
 }
 
 /// A leaf and what it gave.

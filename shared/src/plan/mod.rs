@@ -24,7 +24,7 @@ pub(crate) use draft::normal;
 pub use draft::{as_draft, as_given, goal_with_indices};
 pub use nearest::unknown_task;
 pub use progress::{Mark, ProgressLine};
-pub use refine::{Refined, refine};
+pub use refine::{RefineRules, Refined, refine, refine_by};
 pub use repair::{repair, repair_knowing};
 pub use replan::{Replanned, Rigour, replan};
 pub use values::Values;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::check::{self, PlanProblem, check_plan};
 use super::draft::{self, Names};
-use super::order;
-use super::reference;
+use super::tools::{self, Nameable};
 use super::values::Values;
-use crate::flow::{Plan, RefineOperation, RefusedOperation, RunLimits, TaskDraft, TaskStatus};
+use super::{matching, order, reference};
+use crate::flow::{Plan, RefineOperation, RefusedOperation, RunLimits, Specialty, TaskDraft, TaskStatus};
 use crate::ids::{Role, TaskIndex};
 use crate::run::Statuses;
 
@@ -61,6 +61,64 @@ pub fn refine(
         exited |= matches!(operation, RefineOperation::Exit { .. });
     }
     Refined { plan: chain.plan, changes, refused }
+}
+
+/// What the operations of a refinement are held against.
+#[derive(Debug, Clone, Copy)]
+pub struct RefineRules<'a> {
+    /// Limits of plans.
+    pub limits: &'a RunLimits,
+    /// Roles that leaves may be given to.
+    pub roles: &'a [Role],
+    /// What those of them are for that users defined.
+    pub specialists: &'a [Specialty],
+    /// Tools and blueprints that tasks may name.
+    pub named: Nameable<'a>,
+    /// What goals may use of the shared context, where that is checked.
+    pub values: Option<&'a Values>,
+}
+
+/// [`refine`], with new tasks given to whoever can do them, and without what names tools that nobody has: the whole of what
+/// becomes of a refiner's operations.
+#[must_use]
+pub fn refine_by(
+    plan: &Plan,
+    statuses: &Statuses,
+    operations: &[RefineOperation],
+    rules: &RefineRules<'_>,
+) -> Refined {
+    let mut operations = operations.to_vec();
+    for operation in &mut operations {
+        matching::give(tasks_in(operation), rules.roles, rules.specialists);
+    }
+    let (mut sound, mut unusable) = (Vec::new(), Vec::new());
+    for operation in operations {
+        match tasks_of(&operation).iter().find_map(|task| tools::problem(task, rules.named)) {
+            Some(reason) => unusable.push(RefusedOperation { operation, reason }),
+            None => sound.push(operation),
+        }
+    }
+    let mut refined = refine(plan, statuses, &sound, rules.limits, rules.roles, rules.values);
+    refined.refused.extend(unusable);
+    refined
+}
+
+/// The tasks that an operation brings, to be given to whoever can do them.
+fn tasks_in(operation: &mut RefineOperation) -> &mut [TaskDraft] {
+    match operation {
+        RefineOperation::Split { into, .. } => into,
+        RefineOperation::Add { tasks, .. } => tasks,
+        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &mut [],
+    }
+}
+
+/// The tasks that an operation brings.
+fn tasks_of(operation: &RefineOperation) -> &[TaskDraft] {
+    match operation {
+        RefineOperation::Split { into, .. } => into,
+        RefineOperation::Add { tasks, .. } => tasks,
+        RefineOperation::Delete { .. } | RefineOperation::Exit { .. } => &[],
+    }
 }
 
 struct Chain<'a> {

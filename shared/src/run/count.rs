@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::questions::QuestionEnd;
 use super::state::RunState;
 use super::task_state::TaskState;
-use super::{REPAIRS_SINCE, RunStatus};
+use super::{FEW_CALLS_SINCE, REPAIRS_SINCE, RunStatus};
 use crate::blueprint::StepOutcome;
 use crate::flow::{About, Ending, Plan, TaskStatus};
-use crate::ids::{TaskId, TaskIndex};
+use crate::ids::TaskIndex;
 
 /// What became of a task of the plan.
 #[derive(
@@ -252,26 +252,18 @@ fn is_replaced(run: &RunState, index: &TaskIndex) -> bool {
         || run.planning.expansion.values().any(|outcome| is_fallen_back_from(run, outcome, index))
 }
 
-/// Whether the plan was changed for the sake of what this task left open.
+/// Whether the plan was changed, or made anew, for the sake of what this task left open.
 fn was_gone_on_with(run: &RunState, index: &TaskIndex) -> bool {
-    let done = run.tasks.iter().filter_map(|(task, state)| match task {
-        TaskId::Refine(number) if state.status == TaskStatus::Completed => Some(*number),
-        TaskId::Refine(_)
-        | TaskId::Plan
-        | TaskId::Leaf(_)
-        | TaskId::Reflect(_)
-        | TaskId::Settle(_)
-        | TaskId::Write
-        | TaskId::DraftReview(_) => None,
-    });
-    let changed = done.zip(&run.refining.done).filter(|(_, (changes, _))| !changes.is_empty());
     let asked_by = format!("{index}: ");
-    changed.into_iter().any(|(number, _)| {
-        run.refining
-            .wanted
-            .get(&number)
-            .is_some_and(|reasons| reasons.iter().any(|why| why.starts_with(&asked_by)))
-    })
+    let asks = |why: &String| why.starts_with(&asked_by);
+    if run.event_version >= FEW_CALLS_SINCE
+        && run.planning.replans.iter().any(|replan| replan.failed.reasons.iter().any(asks))
+    {
+        return true;
+    }
+    let wanted = run.refining.wanted.iter().filter(|(_, reasons)| reasons.iter().any(asks));
+    let mut made = wanted.filter_map(|(number, _)| run.refinement(*number));
+    made.any(|(changes, _)| !changes.is_empty())
 }
 
 /// Whether a leaf is of a step whose failure block gave what it was to give.

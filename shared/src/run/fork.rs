@@ -1,6 +1,6 @@
 //! What a run begins with that was forked from another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,9 @@ pub struct Inherited {
     pub wanted: BTreeMap<u32, Vec<String>>,
     /// Changes of plan.
     pub refinements: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// Those of them that came with a reflection.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub by_reflection: BTreeSet<u32>,
     /// Tasks that members had done, and what came of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub groups: BTreeMap<TaskIndex, Group>,
@@ -181,6 +184,7 @@ impl Inherited {
             reflections: run.reflections().map(|(index, one)| (index.clone(), one.clone())).collect(),
             wanted: run.refining.wanted.clone(),
             refinements: run.refining.done.clone(),
+            by_reflection: run.refining.by_reflection.clone(),
             groups: run.groups.clone(),
             lessons: run.planning.lessons.clone(),
             stale: run
@@ -220,7 +224,11 @@ impl Inherited {
                 task.stale = Some(reason);
             }
         }
-        run.refining = Refining { wanted: inherited.wanted, done: inherited.refinements };
+        run.refining = Refining {
+            wanted: inherited.wanted,
+            done: inherited.refinements,
+            by_reflection: inherited.by_reflection,
+        };
         run.groups = inherited.groups;
         run.conflicts = Conflicts { found: inherited.conflicts, settling: inherited.settling };
         run.peers = inherited.peers;

@@ -1,6 +1,6 @@
 //! Changes of a run's plan in the light of what was learnt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,4 +16,7 @@ pub struct Refining {
     /// What was changed by each, and what was refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub done: Vec<(Vec<String>, Vec<RefusedOperation>)>,
+    /// Those that came with a reflection: no refiner is asked for them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub by_reflection: BTreeSet<u32>,
 }

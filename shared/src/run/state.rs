@@ -1,6 +1,6 @@
 //! The state of a run: what folding its record gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -19,7 +19,11 @@ use super::refining::Refining;
 use super::responses::ResponseHistory;
 use super::spending::Spending;
 use super::task_state::TaskState;
-use crate::flow::{Auction, Goal, Plan, Reflection, Report, RunLimits, TaskStatus, Usage};
+use super::FEW_CALLS_SINCE;
+use crate::flow::{
+    Auction, DraftReviewPolicy, Goal, Plan, RefusedOperation, Reflection, Report, RunLimits, TaskStatus, Usage,
+    Writing,
+};
 use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;
 use crate::track_record::Tally;
@@ -245,6 +249,37 @@ impl RunState {
     #[must_use]
     pub fn reflection(&self, index: &TaskIndex) -> Option<&Reflection> {
         self.planned(index)?.reflection.as_deref()
+    }
+
+    /// What became of a refinement: what was changed, and what was refused; nothing when it was not carried out.
+    #[must_use]
+    pub fn refinement(&self, number: u32) -> Option<&(Vec<String>, Vec<RefusedOperation>)> {
+        let completed = self.tasks.iter().filter(|(_, found)| found.status == TaskStatus::Completed);
+        let by_refiners = completed.filter_map(|(task, _)| match task {
+            TaskId::Refine(number) => Some(*number),
+            TaskId::Plan
+            | TaskId::Leaf(_)
+            | TaskId::Reflect(_)
+            | TaskId::Settle(_)
+            | TaskId::Write
+            | TaskId::DraftReview(_) => None,
+        });
+        // One that failed leaves nothing behind.
+        let done: BTreeSet<u32> = by_refiners.chain(self.refining.by_reflection.iter().copied()).collect();
+        self.refining.done.get(done.into_iter().position(|done| done == number)?)
+    }
+
+    /// The only task of the plan, where what it gives is to be the report. A blueprint says itself what its report has to
+    /// have, and whoever reviews drafts wants one to be written.
+    #[must_use]
+    pub fn only_task(&self) -> Option<&TaskIndex> {
+        let by_rule = self.event_version >= FEW_CALLS_SINCE
+            && self.limits.writer == Writing::UnlessSingle
+            && self.limits.draft_review == DraftReviewPolicy::Off
+            && self.goal.blueprint.is_none();
+        let mut leaves = self.plan.as_ref().filter(|_| by_rule)?.leaves();
+        let first = leaves.next().map(|(index, _)| index);
+        first.filter(|_| leaves.next().is_none())
     }
 
     /// The newest auction of a task.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::responses::Answers;
-use crate::flow::{Answered, Auction, Outcome, Reflection, RunLimits, TaskStatus, Wait};
+use crate::flow::{TaskResult, Answered, Auction, Outcome, Reflection, RunLimits, TaskStatus, Wait};
 use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, TaskIndex};
 use crate::time::Millis;
 
@@ -35,6 +35,9 @@ pub struct TaskState {
     pub deaths: Vec<Death>,
     /// How it ended; kept of the newest generation that ended.
     pub outcome: Option<Arc<Outcome>>,
+    /// What it gave before it was opened again, for whoever does it anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Box<TaskResult>>,
     /// Why its earlier generations failed, or why it was skipped, blocked or aborted.
     pub reasons: Vec<String>,
     /// How many generations failed since it was planned or reopened.
@@ -215,6 +218,7 @@ impl TaskState {
             last_step: 0,
             deaths: Vec::new(),
             outcome: None,
+            earlier: None,
             reasons: Vec::new(),
             failures: 0,
             continues: None,

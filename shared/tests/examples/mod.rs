@@ -838,6 +838,7 @@ fn reflection() -> Reflection {
         on_plan: vec!["too broad".to_owned()],
         on_tools: vec![ToolNote { tool: "search".to_owned(), note: "needs short queries".to_owned() }],
         uncovered: vec!["the depth limit".to_owned()],
+        operations: Vec::new(),
         refine: Some("one subquestion is open".to_owned()),
     }
 }
@@ -868,6 +869,7 @@ fn result() -> TaskResult {
         advice: Some(Advice {
             refine: true,
             reason: "one more question".to_owned(),
+            plan: None,
             suggestions: vec!["read docs/b.md".to_owned()],
         }),
         claims: Vec::new(),
@@ -991,6 +993,8 @@ fn works() -> Vec<(&'static str, Work)> {
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
+                refused_plan: None,
+                held_to: None,
             },
         ),
         (
@@ -1002,7 +1006,9 @@ fn works() -> Vec<(&'static str, Work)> {
                 progress: progress(),
                 lessons: vec!["short queries".to_owned()],
                 failed_before: Some("no model".to_owned()),
+                earlier: None,
                 left_out: Vec::new(),
+                may_plan: false,
                 member: None,
             },
         ),
@@ -1017,6 +1023,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 steps: outcome(Product::Result(result())).steps,
                 progress: progress(),
                 brief: false,
+                refine: None,
             },
         ),
         (
@@ -1028,6 +1035,7 @@ fn works() -> Vec<(&'static str, Work)> {
                 reflections: vec![(index("1-1"), reflection())],
                 results: vec![leaf()],
                 operations_left: 4,
+                held_to: None,
                 roles: Vec::new(),
                 specialists: Vec::new(),
                 tools: Vec::new(),
@@ -1168,7 +1176,13 @@ fn unreadable() -> Decided {
         after: Some(Seq(40)),
         offers: 0,
         continues: false,
-        events: vec![RunEvent::TaskRetried(TaskRetried { task, generation, outcome: Some(Seq(41)), reason })],
+        events: vec![RunEvent::TaskRetried(TaskRetried {
+            task,
+            generation,
+            outcome: Some(Seq(41)),
+            reason,
+            keeps_steps: false,
+        })],
         ..decided()
     }
 }
@@ -1279,6 +1293,7 @@ fn origin() -> Origin {
 
 fn inherited() -> Inherited {
     Inherited {
+        by_reflection: Default::default(),
         phase: Phase::Executing,
         plan: Some(plan()),
         expansion: BTreeMap::new(),
@@ -1326,6 +1341,7 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         }),
         RunEvent::TaskCompleted(TaskCompleted { task: leaf.clone(), generation, outcome: Seq(41) }),
         RunEvent::TaskRetried(TaskRetried {
+            keeps_steps: false,
             task: leaf.clone(),
             generation,
             outcome: None,
@@ -1342,8 +1358,14 @@ fn run_events(secret: String) -> Vec<RunEvent> {
         RunEvent::TaskSkipped(TaskSkipped { task: index("1-2"), reason: reason(), by_person: false }),
         RunEvent::Reflected(Reflected { task: index("1-2"), reflection: reflection() }),
         RunEvent::RefinementWanted(RefinementWanted { number: 1, reason: reason() }),
-        RunEvent::PlanRefined(PlanRefined { number: 1, changes: vec![reason()], refused, plan: plan() }),
-        RunEvent::WritingBegan(WritingBegan {}),
+        RunEvent::PlanRefined(PlanRefined {
+            number: 1,
+            changes: vec![reason()],
+            refused,
+            plan: plan(),
+            by: None,
+        }),
+        RunEvent::WritingBegan(WritingBegan { from: None }),
         RunEvent::RunCompleted(RunCompleted { report: report() }),
         RunEvent::RunFailed(RunFailed { reason: reason() }),
         RunEvent::RunAborted(RunAborted { why: StopReason::DeadlinePassed, reason: reason(), report: None }),

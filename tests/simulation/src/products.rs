@@ -142,18 +142,30 @@ fn product(seed: u64, offer: &TaskOffered, random: &mut Random) -> Product {
             teams::use_values(seed, offer, &mut plan);
             Product::Plan(plan)
         }
+        Work::Execute { may_plan: true, .. } if random.chance(500) => Product::Result(TaskResult {
+            conclusion: TaskResult::NOTHING_YET.into(),
+            advice: Some(Advice { plan: Some("it falls into parts".into()), ..Advice::default() }),
+            ..TaskResult::default()
+        }),
         Work::Execute { .. } => {
             let verdict = teams::verdict(seed, offer).map(|verdict| vec![verdict]);
             let claims = verdict.unwrap_or_else(|| teams::claims(seed, offer));
             Product::Result(TaskResult { claims, ..result(random) })
         }
-        Work::Reflect { .. } => Product::Reflection(Reflection {
-            summary: "so it went".into(),
-            on_plan: if random.chance(300) { vec!["look twice".into()] } else { Vec::new() },
-            uncovered: if random.chance(200) { vec!["a subquestion".into()] } else { Vec::new() },
-            refine: random.chance(150).then(|| "there is more".to_owned()),
-            ..Reflection::default()
-        }),
+        Work::Reflect { refine, .. } => {
+            let mut reflection = Reflection {
+                summary: "so it went".into(),
+                on_plan: if random.chance(300) { vec!["look twice".into()] } else { Vec::new() },
+                uncovered: if random.chance(200) { vec!["a subquestion".into()] } else { Vec::new() },
+                refine: random.chance(150).then(|| "there is more".to_owned()),
+                ..Reflection::default()
+            };
+            if let Some(brief) = refine.as_ref().filter(|_| random.chance(500)) {
+                reflection.refine = Some("there is more".to_owned());
+                reflection.operations = operations(&brief.plan, random);
+            }
+            Product::Reflection(reflection)
+        }
         Work::Refine { plan, .. } => Product::Refinement(operations(plan, random)),
         Work::Write { .. } => Product::Report(Report {
             title: format!("Seed {seed}"),
@@ -178,7 +190,8 @@ fn result(random: &mut Random) -> TaskResult {
     let advice = random.chance(100).then(|| Advice {
         refine: true,
         reason: "it is not enough".into(),
-        suggestions: Vec::new(),
+        plan: None,
+            suggestions: Vec::new(),
     });
     let finding =
         Finding { text: "it is so".into(), subquestion: "a subquestion".into(), ..Finding::default() };

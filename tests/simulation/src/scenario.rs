@@ -1,7 +1,8 @@
 //! What a seed sets up: which processes there are, what is asked of them, and under which limits.
 
 use muster_shared::flow::{
-    Budget, Chair, Committees, DraftReviewPolicy, Goal, OnTimeout, People, ReviewPolicy, RunLimits,
+    Budget, Chair, Committees, DraftReviewPolicy, Goal, ModelVerification, OnTimeout, People, Planning,
+    ReflectionLevel, ReviewPolicy, RunLimits, Writing,
 };
 use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, Input, Request, RequestAction};
@@ -67,7 +68,8 @@ impl Scenario {
         }
         let forks =
             if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
-        Self { forks, places, runs, commands, is_told, limits: limits(seed, random) }
+        let limits = sparing(seed, limits(seed, random));
+        Self { forks, places, runs, commands, is_told, limits }
     }
 
     /// A new process for a place.
@@ -140,6 +142,21 @@ const fn workers(random: &mut Random) -> u64 {
 
 fn agent_name(role: &Role, place: usize, life: u32) -> AgentId {
     AgentId::new(&role.to_string(), u32::try_from(place).unwrap_or(0) << 16 | life)
+}
+
+/// Some fleets do little for a goal that does not need more: it begins as one task, and what that gives may be the report.
+fn sparing(seed: u64, limits: RunLimits) -> RunLimits {
+    if !Random::of(seed, "effort").chance(350) {
+        return limits;
+    }
+    RunLimits {
+        planning: Planning::Sparing,
+        reflection: ReflectionLevel::WhenNeeded,
+        writer: Writing::UnlessSingle,
+        verification: ModelVerification::Off,
+        iterate_plans: false,
+        ..limits
+    }
 }
 
 fn limits(seed: u64, random: &mut Random) -> RunLimits {

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 /// Time for a fleet to come up on a busy machine.
 const UP_LIMIT: Duration = Duration::from_secs(60);
 
+/// How much is done for a goal that says nothing of it.
+pub const EFFORT: &str = "MUSTER_ASK_EFFORT";
+
 /// Variables that would let the outside reach into a test.
 const FOREIGN: [&str; 14] = [
     "OPENAI_API_KEY",
@@ -43,7 +46,9 @@ impl Folder {
     /// # Errors
     /// When no temporary folder can be made.
     pub fn new(program: &str) -> io::Result<Self> {
-        Ok(Self { folder: TempDir::new()?, program: program.into(), variables: Vec::new() })
+        // Most of what is tested and measured is the full sequence; `with` another effort where it is something else.
+        let variables = vec![(EFFORT.to_owned(), "thorough".to_owned())];
+        Ok(Self { folder: TempDir::new()?, program: program.into(), variables })
     }
 
     /// Sets an environment variable for everything started here.

@@ -45,6 +45,8 @@ fn a_single_answer_makes_two_entries() {
                 draft: None,
                 replan: None,
                 answers: Vec::new(),
+                refused_plan: None,
+                held_to: None,
             },
         );
         let outcome = ground.done(ground.chat_kit(Role::Planner, &model), &plan).await;

@@ -1,9 +1,9 @@
 //! Offers of every kind of work in which every text from outside is hostile.
 
 use muster_shared::flow::{
-    BlueprintBrief, Citation, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, LeafRef, Membership,
-    ObservationStatus, Plan, PlanTask, Reflection, Report, Revision, Specialty, StepDigest, TaskOffered,
-    TaskResult, Temperament, View, Work,
+    BlueprintBrief, Citation, DraftRemark, DraftReview, DraftVerdict, Ending, Finding, HeldTo, LeafRef,
+    Membership, ObservationStatus, Plan, PlanDraft, PlanTask, RefineBrief, Reflection, Report, Revision,
+    Specialty, StepDigest, TaskOffered, TaskResult, Temperament, View, Work,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 
@@ -93,6 +93,8 @@ fn planning() -> Work {
         draft: None,
         replan: None,
         answers: Vec::new(),
+        refused_plan: Some(Box::new(PlanDraft { goal: hostile(), tasks: Vec::new(), questions: vec![hostile()] })),
+        held_to: None,
     }
 }
 
@@ -104,6 +106,8 @@ fn a_leaf() -> Work {
         progress: hostile(),
         lessons: vec![hostile()],
         failed_before: Some(hostile()),
+        earlier: Some(Box::new(result())),
+        may_plan: true,
         left_out: vec![("1-1".parse().unwrap(), "A part".to_owned(), hostile())],
         member: Some(Box::new(Membership {
             members: 3,
@@ -132,6 +136,14 @@ fn reflecting() -> Work {
         steps: vec![digest.clone(), StepDigest { status: None, ..digest }],
         progress: hostile(),
         brief: false,
+        refine: Some(Box::new(RefineBrief {
+            plan: Plan::default(),
+            operations_left: 4,
+            roles: vec!["worker".to_owned()],
+            tools: vec![hostile()],
+            blueprints: vec![blueprint()],
+            held_to: HeldTo::default(),
+        })),
     }
 }
 
@@ -146,6 +158,7 @@ fn refining() -> Work {
         reflections: vec![(TaskIndex::top(1), reflection)],
         results: vec![input()],
         operations_left: 4,
+        held_to: None,
         roles: vec!["worker".into()],
         specialists: Vec::new(),
         tools: vec![hostile()],

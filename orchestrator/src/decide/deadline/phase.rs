@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
-use muster_shared::run::event::{TaskAborted, WritingBegan};
+use muster_shared::run::event::TaskAborted;
 use muster_shared::run::{Phase, RunState, StopReason};
 use muster_shared::time::Millis;
 
 use super::super::builder::DecisionBuilder;
 use super::super::effect::Effect;
-use super::super::{conflicts, control, groups, questions, survey};
+use super::super::{conflicts, control, groups, questions, single, survey};
 use super::{GRACE, in_words};
 
 /// The most that is kept for writing, in percent: without time for anything else there is nothing to write.
@@ -121,7 +121,7 @@ fn conclude(decision: &mut DecisionBuilder<'_>) {
         decision.emit(TaskAborted { task: TaskId::Leaf(task), reason: OVER.to_owned() });
     }
     questions::withdraw_all(decision, OVER);
-    decision.emit(WritingBegan {});
+    single::write(decision);
 }
 
 /// What is in a queue or in an agent's hands. A parent only reflects its leaves.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::conflict::{Near, Side, Tolerance, Wording};
-use muster_shared::flow::{Claim, ClaimValue, Goal, Question, ReadingRule, TaskResult, View};
+use muster_shared::flow::{Claim, ClaimValue, Goal, Question, ReadingRule, Specialty, TaskResult, View};
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
 use muster_shared::run::ConflictState;
@@ -13,6 +13,13 @@ use muster_shared::run::ConflictState;
 pub enum ReadingQuestion<'a> {
     /// Is the goal small enough to be done without a plan, and of how many words is it?
     SmallGoal(&'a Goal),
+    /// Why is the goal to be planned at once instead of being begun as one task?
+    Separable {
+        /// The goal.
+        goal: &'a Goal,
+        /// Who is there that users defined.
+        specialists: &'a [Specialty],
+    },
     /// Which parts of the goal does none of these texts speak of?
     Uncovered {
         /// The goal.
@@ -159,6 +166,7 @@ impl ReadingQuestion<'_> {
     pub const fn rule(&self) -> ReadingRule {
         match self {
             Self::SmallGoal(_) => ReadingRule::SmallGoal,
+            Self::Separable { .. } => ReadingRule::Separable,
             Self::Uncovered { .. } => ReadingRule::Uncovered,
             Self::Unanswered { .. } => ReadingRule::Unanswered,
             Self::FirstPart { .. } => ReadingRule::FirstPart,
@@ -185,7 +193,7 @@ impl ReadingQuestion<'_> {
     pub fn digest(&self) -> u32 {
         let mut digest = Digest::default();
         match self {
-            Self::SmallGoal(goal) => digest.add(&goal.text),
+            Self::SmallGoal(goal) | Self::Separable { goal, .. } => digest.add(&goal.text),
             Self::Uncovered { goal, .. } | Self::Unanswered { goal, .. } | Self::FirstPart { goal } => {
                 digest.add(goal);
             }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use muster_shared::conflict::{Near, Says, Side, Tolerance, Wording};
 use muster_shared::flow::verdict::Verdict;
 use muster_shared::flow::{
-    Claim, ClaimValue, Contradiction, Goal, Question, Reading, ReadingRule, Said, TaskResult, TextPart, View,
+    Claim, ClaimValue, Contradiction, Goal, Question, Reading, ReadingRule, Said, Specialty, TaskResult,
+    TextPart, View,
 };
 use muster_shared::ids::TaskIndex;
 use muster_shared::plan::coverage::Contribution;
@@ -82,6 +83,14 @@ impl<'a> Reader<'a> {
     /// Of how many words the goal is, where it is small enough to be done without a plan.
     pub(in crate::decide) fn small_goal(&self, goal: &Goal) -> Option<u32> {
         number(self.ask(&ReadingQuestion::SmallGoal(goal)).as_ref())
+    }
+
+    /// Why the goal is planned at once; nothing when it begins as one task.
+    pub(in crate::decide) fn separable(&self, goal: &Goal, specialists: &[Specialty]) -> Option<String> {
+        match self.ask(&ReadingQuestion::Separable { goal, specialists }) {
+            Some(Said::Word(reason)) => Some(reason),
+            Some(_) | None => None,
+        }
     }
 
     /// The parts of the goal that none of the texts speaks of.

@@ -25,6 +25,7 @@ impl ReadText for ByRules {
         use ReadingQuestion as Ask;
         match *question {
             Ask::SmallGoal(goal) => complexity::small(goal).map(|words| Said::Number(place(words))),
+            Ask::Separable { goal, specialists } => complexity::separable(goal, specialists).map(Said::Word),
             Ask::Uncovered { goal, texts } => parts(goal, &coverage::uncovered(goal, texts.iter().copied())),
             Ask::Unanswered { goal, told, contributions } => {
                 parts(goal, &coverage::unanswered(goal, told, contributions))

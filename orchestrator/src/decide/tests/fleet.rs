@@ -386,7 +386,7 @@ pub(super) fn result(conclusion: &str) -> Outcome {
 }
 
 pub(super) fn advising(conclusion: &str, reason: &str) -> Outcome {
-    let advice = Advice { refine: true, reason: reason.into(), suggestions: Vec::new() };
+    let advice = Advice { refine: true, reason: reason.into(), suggestions: Vec::new(), plan: None };
     let result = TaskResult { conclusion: conclusion.into(), advice: Some(advice), ..TaskResult::default() };
     done(Product::Result(result))
 }

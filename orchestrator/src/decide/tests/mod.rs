@@ -11,6 +11,7 @@ mod control;
 mod deadlines;
 mod deadlock;
 mod draft_review;
+mod effort;
 mod fleet;
 mod groups;
 mod learning;

@@ -34,6 +34,7 @@ fn opposite(rule: ReadingRule) -> Option<Said> {
         | ReadingRule::SameValue
         | ReadingRule::OtherValue
         | ReadingRule::Article => Some(Said::Yes),
+        ReadingRule::Separable => Some(Said::Word("it has parts".into())),
         ReadingRule::Tool => Some(Said::Word("calculator".into())),
         ReadingRule::Dissent => Some(Said::Numbers(vec![0])),
         ReadingRule::Camps => Some(Said::Groups(vec![vec![0], vec![1]])),
@@ -83,6 +84,13 @@ fn a_goal_is_small(text: &str) -> Fleet {
     fleet
 }
 
+fn a_goal_is_separable(text: &str) -> Fleet {
+    let mut fleet = Fleet::new();
+    let limits = RunLimits { planning: Planning::Sparing, ..RunLimits::default() };
+    fleet.begin_as_it_is(Goal::new(text), limits);
+    fleet
+}
+
 fn readings(record: &[Entry]) -> Vec<&Reading> {
     let decided = record.iter().filter_map(|entry| match &entry.event {
         RecordEvent::Decided(decided) => decided.readings.as_ref(),
@@ -106,6 +114,8 @@ fn without_readings(record: &[Entry]) -> Vec<Entry> {
 fn a_replay_goes_by_what_rules_said_and_not_by_what_they_would_say_now() {
     let cases = [
         ("a conflict", a_conflict_is_found_and_settled(), Some(ReadingRule::Contradictions)),
+        ("a goal in parts", a_goal_is_separable("Who? When? How?"), Some(ReadingRule::Separable)),
+        ("a goal in one", a_goal_is_separable("Compare the two."), None),
         ("a yes", a_reply_is_understood("looks good to me"), Some(ReadingRule::Verdict)),
         ("no clear answer", a_reply_is_understood("hm"), None),
         ("a wish", a_reply_is_understood("leave out the second"), Some(ReadingRule::Verdict)),

@@ -65,7 +65,9 @@ fn a_goal_becomes_a_run_and_its_plan_is_asked_for() {
             blueprints: Vec::new(),
             draft: None,
             replan: None,
-            answers: Vec::new()
+            answers: Vec::new(),
+            refused_plan: None,
+            held_to: Some(Box::default()),
         }
     );
     assert_eq!(offer.deadline, Millis(fleet.now.0 + fleet.run().limits.task_deadline_ms));

@@ -6,7 +6,7 @@ use super::Evidence;
 use super::payload::{Payload, Words};
 use crate::flow::{TaskStatus, Usage};
 use crate::ids::{Generation, Seq, TaskId, TaskIndex};
-use crate::run::REPAIRS_SINCE;
+use crate::run::{FEW_CALLS_SINCE, REPAIRS_SINCE};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::back_to_executing;
 use crate::run::apply::task::{
@@ -58,6 +58,9 @@ pub struct TaskRetried {
     pub outcome: Option<Seq>,
     /// Why.
     pub reason: String,
+    /// Whether the next try goes on from the steps of this one: nothing is wrong with what was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_steps: bool,
 }
 
 impl Payload for TaskRetried {
@@ -74,7 +77,9 @@ impl Payload for TaskRetried {
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
         let (task, generation, to) = (&self.task, self.generation, TaskStatus::Created);
         let end = GenerationEnd { task, generation, to, outcome: self.outcome, now };
+        let first = run.tasks.get(task).and_then(|state| state.continues).or(Some(generation));
         let found = end_generation(run, Self::NAME, &end)?;
+        found.continues = first.filter(|_| self.keeps_steps);
         found.failures = found.failures.saturating_add(1);
         found.reasons.push(self.reason.clone());
         Ok(())
@@ -262,9 +267,13 @@ impl Payload for TaskReopened {
 
     /// What was being written is no longer what is to be written.
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {
+        let keeps_result = run.event_version >= FEW_CALLS_SINCE;
         let found = executable(run, &self.task, Self::NAME)?;
         if !found.status.was_begun() {
             return Err(illegal(&self.task, found.status, TaskStatus::Created));
+        }
+        if let Some(result) = found.outcome.as_ref().filter(|_| keeps_result).and_then(|it| it.result()) {
+            found.earlier = Some(Box::new(result.clone()));
         }
         found.begin_anew();
         found.forget_answers();

@@ -83,6 +83,17 @@ pub struct PlanRefined {
     pub refused: Vec<RefusedOperation>,
     /// The plan as it stands now.
     pub plan: Plan,
+    /// The task whose reflection brought the change, where no refiner was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<TaskIndex>,
+}
+
+impl PlanRefined {
+    /// Whether something was to be changed, and nothing was.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.changes.is_empty() && !self.refused.is_empty()
+    }
 }
 
 impl Payload for PlanRefined {
@@ -94,12 +105,17 @@ impl Payload for PlanRefined {
 
     fn text(&self, words: Words<'_>) -> String {
         let refused: Vec<String> = self.refused.iter().map(|no| no.reason.clone()).collect();
-        format!("plan changed{}{}", words.lines("+ ", &self.changes), words.lines("refused: ", &refused))
+        let what = if self.is_refused() { "change of plan refused" } else { "plan changed" };
+        let by = self.by.as_ref().map(|task| format!(" by the reflection on {task}")).unwrap_or_default();
+        format!("{what}{by}{}{}", words.lines("+ ", &self.changes), words.lines("refused: ", &refused))
     }
 
     fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
         require(run, &[Phase::Executing], Self::NAME)?;
         change_plan(run, &self.plan)?;
+        if self.by.is_some() {
+            run.refining.by_reflection.insert(self.number);
+        }
         run.refining.done.push((self.changes.clone(), self.refused.clone()));
         Ok(())
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::payload::{Payload, Words};
 use crate::flow::{DraftReview, Outcome, Product, Report, TaskStatus};
-use crate::ids::TaskId;
+use crate::ids::{TaskId, TaskIndex};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::{close_review, enter, require};
 use crate::run::apply::task::illegal;
@@ -15,7 +15,11 @@ use crate::time::Millis;
 
 /// The report is being written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct WritingBegan {}
+pub struct WritingBegan {
+    /// The only task of the plan, where what it gave is the report and no writer is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<TaskIndex>,
+}
 
 impl Payload for WritingBegan {
     const NAME: &'static str = "writing_began";
@@ -25,7 +29,10 @@ impl Payload for WritingBegan {
     }
 
     fn text(&self, _: Words<'_>) -> String {
-        "the report is being written".to_owned()
+        match &self.from {
+            Some(task) => format!("what {task} gave is the report"),
+            None => "the report is being written".to_owned(),
+        }
     }
 
     fn fold(&self, run: &mut RunState, now: Millis) -> Result<(), ApplyError> {

@@ -1,0 +1,85 @@
+//! The report of a run whose plan is one task: what that gave, put together by rule. There is nothing to bring together, so
+//! that no writer is asked.
+
+use muster_shared::flow::{Finding, Outcome, Report, TaskResult};
+use muster_shared::run::RunState;
+use muster_shared::run::event::WritingBegan;
+use muster_shared::text::first_line;
+
+use super::builder::DecisionBuilder;
+use super::{report, survey};
+
+/// Longest title, in characters.
+const TITLE: usize = 100;
+
+/// Longest data that stands in the report, in bytes. Of what is longer `muster show` has all.
+const DATA_SHOWN: usize = 4_096;
+
+/// Goes over to the report: it is written by a writer, or delivered at once where one task gave it all.
+pub(super) fn write(decision: &mut DecisionBuilder<'_>) {
+    let made = decision.open().and_then(made);
+    let from = made.as_ref().and_then(|_| decision.open().and_then(RunState::only_task).cloned());
+    decision.emit(WritingBegan { from });
+    if let Some(made) = made {
+        report::deliver(decision, made, None);
+    }
+}
+
+/// What the only task gave, as a report.
+fn made(run: &RunState) -> Option<Report> {
+    let only = run.planned(run.only_task()?)?;
+    let (outcome, result) = (only.outcome.as_deref()?, survey::result(only)?);
+    Some(Report {
+        title: first_line(run.goal.text.trim(), TITLE),
+        body: body(result),
+        unanswered: result.unanswered.clone(),
+        offline: is_offline(outcome),
+        partial: false,
+        artifacts: Vec::new(),
+    })
+}
+
+/// Whether it came about without a call to a model.
+const fn is_offline(outcome: &Outcome) -> bool {
+    outcome.usage.model_calls == 0 && outcome.usage.wasted_calls == 0
+}
+
+/// The document that was asked for, else the conclusion and what it rests on; then what stays open.
+fn body(result: &TaskResult) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if result.body.trim().is_empty() {
+        parts.push(result.conclusion.trim().to_owned());
+        let told = |finding: &&Finding| {
+            !finding.citations.is_empty() || !result.conclusion.contains(finding.text.trim())
+        };
+        parts.push(listed(result.findings.iter().filter(told).map(in_words)));
+    } else {
+        parts.push(result.body.trim().to_owned());
+    }
+    if !result.unanswered.is_empty() {
+        let open = listed(result.unanswered.iter().map(|open| open.trim().to_owned()));
+        parts.push(format!("## Not answered\n\n{open}"));
+    }
+    if let Some(data) = &result.data {
+        let whole = format!("{data:#}");
+        let shown = if whole.len() <= DATA_SHOWN {
+            whole.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+        } else {
+            format!("{} bytes: see the task's result.", whole.len())
+        };
+        parts.push(format!("## Data\n\n{shown}"));
+    }
+    parts.retain(|part| !part.is_empty());
+    format!("{}\n", parts.join("\n\n"))
+}
+
+fn listed(lines: impl Iterator<Item = String>) -> String {
+    lines.filter(|line| !line.is_empty()).map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// `It is so (notes.md:12)`.
+fn in_words(finding: &Finding) -> String {
+    let places: Vec<String> = finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
+    let text = finding.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if places.is_empty() { text } else { format!("{text} ({})", places.join(", ")) }
+}

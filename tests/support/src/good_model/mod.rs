@@ -9,6 +9,7 @@ mod answers;
 mod facts;
 mod fault;
 mod leaf;
+pub mod measure;
 mod request;
 mod result;
 mod tools;

@@ -17,7 +17,7 @@ Examples:
   muster eval                                   # lists the suites that come with Muster
   muster eval offline
   muster eval basics --model openai/gpt-4.1-mini --repeat 3
-  muster eval basics --compare one=planning=never --compare many=planning=always
+  muster eval basics --compare one=planning=never many=planning=always
   muster eval my-suite.toml --last --json")]
 pub(crate) struct EvalArgs {
     /// Suite: a TOML file, or the name of one that comes with Muster; lists these when absent.
@@ -32,8 +32,8 @@ pub(crate) struct EvalArgs {
     /// How often each goal is run.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) repeat: u32,
-    /// Setting to compare: a name and settings, or model, effort, planning, deadline, draft-review; give it twice or more.
-    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = Setting::read)]
+    /// Setting to compare: a name and settings, or model, effort, planning, deadline, draft-review; give two or more.
+    #[arg(long, value_name = "NAME=KEY=VALUE,…", num_args = 1.., value_parser = Setting::read)]
     pub(crate) compare: Vec<Setting>,
     /// Compare with earlier results in this file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

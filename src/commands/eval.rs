@@ -53,10 +53,16 @@ pub(super) async fn eval(app: &App, args: &EvalArgs) -> Result<Exit, Failure> {
         for goal in &goals {
             for setting in &settings {
                 let trial = Trial { app, found: &found, goal, setting, repeat, model: args.model.as_deref() };
+                let mut running = std::pin::pin!(trial.run());
                 let row = tokio::select! {
-                    row = trial.run() => row?,
+                    row = &mut running => row?,
                     () = stop.wait() => {
                         stopped = true;
+                        // It was told as well, and cancels its run before it ends; a second signal leaves it to that.
+                        tokio::select! {
+                            _ = &mut running => {}
+                            () = stop.wait() => {}
+                        }
                         break 'all;
                     }
                 };

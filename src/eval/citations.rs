@@ -69,9 +69,28 @@ pub(crate) fn fault(citation: &Citation, documents: &Documents) -> Option<String
     if let Some(quote) = quoted {
         return Some(format!("{quote:?} does not stand there"));
     }
+    if let Some(number) =
+        numbers(statement).into_iter().find(|number| !plain(&there).split(' ').any(|word| word == number))
+    {
+        return Some(format!("{number} does not stand there"));
+    }
     let said = words(statement, path);
     let shared = said.intersection(&words(&there, "")).count();
     (shared < SHARED.min(said.len())).then(|| format!("the line says: {}", document[line - 1].trim()))
+}
+
+/// The numbers of a statement that cites a single place: they are to stand there. Its number in a list is none of them.
+fn numbers(statement: &str) -> Vec<String> {
+    if places(statement).len() != 1 {
+        return Vec::new();
+    }
+    let text = statement.trim_start_matches(|c: char| c.is_ascii_digit() || " -*#.)".contains(c));
+    let words = text.split_whitespace().filter(|word| places(word).is_empty());
+    let parts: Vec<String> = words.map(plain).collect();
+    let all = parts.iter().flat_map(|word| word.split(' '));
+    all.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.parse::<f64>().is_ok())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What stands between quotation marks, if it is long enough to be a quote.
@@ -152,6 +171,7 @@ mod tests {
             ("A loop ends after five hops (`b.md:3`).", "no such document"),
             ("A loop ends after five hops (`a.md:9998`).", "has 12 lines"),
             ("A loop ends after five hops (`a.md:12`).", "the line says: Birds"),
+            ("2. A loop ends after 6 hops (`a.md:3`).", "6 does not stand there"),
             ("It says “ends after six hops” (`a.md:3`).", "does not stand there"),
         ] {
             let said = faults(report);

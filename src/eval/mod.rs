@@ -1,4 +1,5 @@
-//! Suites of goals with checks: read, judged, counted. Pure but for reading files that a suite names.
+//! Suites of goals with checks: read, judged, counted. Pure, but that the documents of shipped suites are
+//! written to a folder.
 
 pub(crate) mod check;
 pub(crate) mod citations;

@@ -4,8 +4,11 @@ use std::io;
 use std::path::Path;
 
 /// The suites: name and text.
-pub(crate) const SUITES: [(&str, &str); 2] =
-    [("basics", include_str!("suites/basics.toml")), ("offline", include_str!("suites/offline.toml"))];
+pub(crate) const SUITES: [(&str, &str); 3] = [
+    ("basics", include_str!("suites/basics.toml")),
+    ("documents", include_str!("suites/documents.toml")),
+    ("offline", include_str!("suites/offline.toml")),
+];
 
 /// Their documents, by the path that suites name them by.
 const DOCUMENTS: [(&str, &str); 4] = [

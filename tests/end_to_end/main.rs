@@ -21,6 +21,7 @@ mod documents;
 mod domains;
 mod draft_review;
 mod eval;
+mod files;
 mod foreign;
 mod groups;
 mod help;

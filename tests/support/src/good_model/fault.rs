@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::answers::{Answer, Call};
 use super::request::{Role, Seen};
+use super::result::plain;
 
 /// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,16 +49,28 @@ impl Mistake {
         Self::Stopped,
     ];
 
+    /// Whether it is one of what is cited.
+    pub(super) const fn is_of_citation(self) -> bool {
+        matches!(self, Self::LineTooHigh | Self::WrongLine | Self::WrongFile | Self::QuoteNumber)
+    }
+
     /// Whether an answer can have it.
     pub(super) fn fits(self, seen: &Seen, answer: &Answer) -> bool {
         let is_leaf = seen.role() == Role::Leaf;
         let citation = || answer.submitted().and_then(|result| result.pointer("/findings/0/citations/0"));
+        let quotes = || {
+            let findings = answer.submitted().and_then(|result| result.get("findings")?.as_array());
+            let quotes = findings
+                .into_iter()
+                .flatten()
+                .filter_map(|finding| finding.pointer("/citations/0/quote")?.as_str());
+            quotes.collect::<Vec<_>>()
+        };
         match self {
             Self::LineTooHigh | Self::WrongLine => is_leaf && citation().is_some(),
             Self::WrongFile => is_leaf && citation().is_some() && seen.documents().len() > 1,
             Self::QuoteNumber => {
-                let quote = citation().and_then(|citation| citation.get("quote")?.as_str());
-                is_leaf && quote.is_some_and(|quote| quote.contains(|c: char| c.is_ascii_digit()))
+                is_leaf && quotes().iter().any(|quote| quote.contains(|c: char| c.is_ascii_digit()))
             }
             Self::NoThought => answer.calls.iter().any(|call| call.takes_thought),
             Self::Prose | Self::Stopped => !answer.calls.is_empty(),
@@ -73,25 +86,19 @@ impl Mistake {
     }
 }
 
-/// The answer with the mistake in it.
-pub(super) fn spoilt(mistake: Mistake, seen: &Seen, mut answer: Answer) -> Answer {
+/// The answer with the mistake in it; of several places, `at` says which.
+pub(super) fn spoilt(mistake: Mistake, at: usize, seen: &Seen, mut answer: Answer) -> Answer {
     match mistake {
-        Mistake::LineTooHigh => cite(&mut answer, |citation| citation["line"] = json!(9998)),
-        Mistake::WrongLine => cite(&mut answer, |citation| {
+        Mistake::LineTooHigh => cite(&mut answer, at, |citation| citation["line"] = json!(9998)),
+        Mistake::WrongLine => cite(&mut answer, at, |citation| {
             let line = citation.get("line").and_then(Value::as_u64).unwrap_or(1);
             citation["line"] = json!(if line > 9 { line - 7 } else { line + 7 });
         }),
-        Mistake::WrongFile => cite(&mut answer, |citation| {
+        Mistake::WrongFile => cite(&mut answer, at, |citation| {
             let others = seen.documents().into_iter().find(|path| citation["path"] != json!(path));
             citation["path"] = json!(others);
         }),
-        Mistake::QuoteNumber => cite(&mut answer, |citation| {
-            let quote = citation.get("quote").and_then(Value::as_str).unwrap_or_default();
-            let digit = |c: char| {
-                c.to_digit(10).and_then(|digit| char::from_digit((digit + 1) % 10, 10)).unwrap_or(c)
-            };
-            citation["quote"] = json!(quote.chars().map(digit).collect::<String>());
-        }),
+        Mistake::QuoteNumber => misquote(&mut answer, at),
         Mistake::NoThought => answer.thought.clear(),
         Mistake::Prose => {
             let calls: Vec<String> =
@@ -128,10 +135,11 @@ pub(super) fn spoilt(mistake: Mistake, seen: &Seen, mut answer: Answer) -> Answe
     answer
 }
 
-/// Changes the first citation of a result, in the findings and wherever the result names it.
-fn cite(answer: &mut Answer, change: impl Fn(&mut Value)) {
+/// Changes a citation of a result, in the findings and wherever the result names it.
+fn cite(answer: &mut Answer, at: usize, change: impl Fn(&mut Value)) {
     let Some(result) = answer.submitted_mut() else { return };
-    let Some(citation) = result.pointer_mut("/findings/0/citations/0") else { return };
+    let of = result.get("findings").and_then(Value::as_array).map_or(1, Vec::len).max(1);
+    let Some(citation) = result.pointer_mut(&format!("/findings/{}/citations/0", at % of)) else { return };
     let before = place(citation);
     change(citation);
     let after = place(citation);
@@ -144,6 +152,27 @@ fn cite(answer: &mut Answer, change: impl Fn(&mut Value)) {
             result[name] = json!(text);
         }
     }
+}
+
+/// Changes the numbers of a statement, with its quote and wherever the result says it.
+fn misquote(answer: &mut Answer, at: usize) {
+    let Some(result) = answer.submitted_mut() else { return };
+    let quotes: Vec<String> = result
+        .get("findings")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|finding| finding.pointer("/citations/0/quote")?.as_str().map(plain))
+        .filter(|quote| quote.contains(|c: char| c.is_ascii_digit()))
+        .collect();
+    let Some(quote) = quotes.get(at % quotes.len().max(1)) else { return };
+    let digit =
+        |c: char| c.to_digit(10).and_then(|digit| char::from_digit((digit + 1) % 10, 10)).unwrap_or(c);
+    let changed: String = quote.chars().map(digit).collect();
+    // As they stand within a JSON text.
+    let [quote, changed] =
+        [json!(quote), json!(changed)].map(|text| text.to_string().trim_matches('"').to_owned());
+    *result = serde_json::from_str(&result.to_string().replace(&quote, &changed)).unwrap_or_default();
 }
 
 fn place(citation: &Value) -> String {

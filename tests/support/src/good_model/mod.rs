@@ -85,7 +85,7 @@ impl GoodModel {
             Role::Aside => answers::aside(&seen),
         };
         let answer = match self.mistake(&seen, &answer) {
-            Some(mistake) => fault::spoilt(mistake, &seen, answer),
+            Some((mistake, at)) => fault::spoilt(mistake, at, &seen, answer),
             None => answer,
         };
         let written = answer.bytes();
@@ -93,8 +93,8 @@ impl GoodModel {
         reply.with_usage(tokens(request.body.to_string().len()), tokens(written), 0)
     }
 
-    /// The mistake that this answer has, if it is to have one and can.
-    fn mistake(&self, seen: &Seen, answer: &answers::Answer) -> Option<Mistake> {
+    /// The mistake that this answer has, if it is to have one and can, and a number for where.
+    fn mistake(&self, seen: &Seen, answer: &answers::Answer) -> Option<(Mistake, usize)> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let about = seen.about();
         let known = told.conversations.entry(about.clone()).or_default();
@@ -107,15 +107,20 @@ impl GoodModel {
             return None;
         }
         let conversation = format!("{about} {nth}");
-        let possible: Vec<Mistake> = Mistake::ALL
+        let mut possible: Vec<Mistake> = Mistake::ALL
             .into_iter()
             .filter(|mistake| mistake.fits(seen, answer))
             .filter(|mistake| !told.once.contains(&(conversation.clone(), *mistake)))
             .collect();
-        let chosen = *possible.get(usize::try_from(dice.throw(possible.len().max(1) as u64)).ok()?)?;
+        // What is cited is what models get wrong most often, where they cite at all.
+        if possible.iter().any(|mistake| mistake.is_of_citation()) && dice.throw(3) > 0 {
+            possible.retain(|mistake| mistake.is_of_citation());
+        }
+        let which = dice.throw(possible.len().max(1) as u64);
+        let chosen = *possible.get(usize::try_from(which).ok()?)?;
         told.once.insert((conversation, chosen));
         *told.made.entry(chosen).or_default() += 1;
-        Some(chosen)
+        Some((chosen, usize::try_from(dice.throw(1_000)).unwrap_or(0)))
     }
 }
 

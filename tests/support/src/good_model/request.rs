@@ -137,7 +137,7 @@ impl Seen {
         paths.extend(
             self.fences
                 .iter()
-                .filter(|fence| fence.kind.contains("document") || fence.kind.contains("file"))
+                .filter(|fence| ["document", "file", "corpus"].iter().any(|word| fence.kind.contains(word)))
                 .flat_map(|fence| listed(&fence.text)),
         );
         paths.sort();
@@ -189,19 +189,19 @@ fn listed(text: &str) -> Vec<String> {
 fn observed(request: &CapturedRequest) -> Vec<Observed> {
     let calls: Vec<_> = request.messages.iter().flat_map(|message| &message.calls).collect();
     let answers = request.messages.iter().filter(|message| message.role == "tool");
-    let mut used = 0;
+    let mut open: Vec<_> = calls.iter().map(Some).collect();
     let mut found = Vec::new();
     for answer in answers {
         let id = answer.answers.as_deref().unwrap_or_default();
-        // Where ids are names, calls and answers come in the same order.
-        let Some(at) = calls.iter().enumerate().skip(used).find(|(_, call)| call.id == id).map(|(at, _)| at)
+        // Where ids are names, the first call that is not answered yet is meant.
+        let Some(call) =
+            open.iter_mut().find(|call| call.is_some_and(|call| call.id == id)).and_then(Option::take)
         else {
             continue;
         };
-        used = at + 1;
         let inside: Vec<String> = fences(&answer.text).into_iter().map(|fence| fence.text).collect();
         let text = if inside.is_empty() { answer.text.clone() } else { inside.join("\n") };
-        found.push(Observed { tool: calls[at].name.clone(), arguments: calls[at].arguments.clone(), text });
+        found.push(Observed { tool: call.name.clone(), arguments: call.arguments.clone(), text });
     }
     found
 }

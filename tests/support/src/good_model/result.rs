@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answers::Answer;
+use super::answers::{self, Answer};
 use super::facts::{self, Line};
 use super::request::Seen;
 use super::words::{self, Asked, Sum};
@@ -56,8 +56,7 @@ impl Gathered {
         let concluded: Vec<String> = seen.all("result").filter_map(conclusion).collect();
         let looks_up = seen.has_documents() && sums.is_empty() && concluded.is_empty();
         let lines = if looks_up { seen.lines() } else { Vec::new() };
-        let refused: Vec<&str> =
-            seen.observed.iter().filter(|one| one.tool == "submit").map(|one| one.text.as_str()).collect();
+        let refused = refused(seen);
         let cells = if looks_up { cells(seen, &asked, &lines, &refused) } else { Vec::new() };
         let wanted = seen.fence("goal").filter(|_| !concluded.is_empty()).unwrap_or(task);
         let known = seen.documents();
@@ -237,14 +236,25 @@ fn computed(seen: &Seen, sum: Sum) -> Computed {
     Computed { sum, value }
 }
 
-/// What is asked, each of every document where it is asked so, with the lines that answer it. A line that was refused as
-/// a citation is not named again.
-fn cells(seen: &Seen, asked: &Asked, lines: &[Line], refused: &[&str]) -> Vec<Cell> {
-    let usable: Vec<Line> = lines
-        .iter()
-        .filter(|line| !refused.iter().any(|told| told.contains(&format!("{}:{} ", line.path, line.number))))
-        .cloned()
-        .collect();
+/// Places that a result cited and that its refusal names: they are not named again.
+fn refused(seen: &Seen) -> Vec<String> {
+    let submitted = seen.observed.iter().filter(|one| one.tool == "submit");
+    let named = submitted.flat_map(|one| {
+        let written = one.arguments.to_string();
+        answers::cited(&one.text).into_iter().filter(move |place| {
+            let (path, line) = place.rsplit_once(':').unwrap_or_default();
+            written.contains(path)
+                && (written.contains(&format!("\"line\":{line},"))
+                    || written.contains(&format!("\"line\":{line}}}")))
+        })
+    });
+    named.collect()
+}
+
+/// What is asked, each of every document where it is asked so, with the lines that answer it.
+fn cells(seen: &Seen, asked: &Asked, lines: &[Line], refused: &[String]) -> Vec<Cell> {
+    let is_usable = |line: &&Line| !refused.contains(&format!("{}:{}", line.path, line.number));
+    let usable: Vec<Line> = lines.iter().filter(is_usable).cloned().collect();
     let paths: Vec<Option<String>> = match seen.documents() {
         documents if asked.of_each && !documents.is_empty() => documents.into_iter().map(Some).collect(),
         _ => vec![None],

@@ -162,10 +162,10 @@ fn a_citation_is_spoilt_wherever_the_result_names_it() {
     for (mistake, wanted) in [(Mistake::LineTooHigh, "kestrel.md:9998`"), (Mistake::WrongFile, "twin.md:12`")]
     {
         assert!(mistake.fits(&read, &good));
-        let bad = fault::spoilt(mistake, &read, good.clone());
+        let bad = fault::spoilt(mistake, 0, &read, good.clone());
         assert!(bad.submitted().unwrap()["body"].as_str().unwrap().contains(wanted), "{mistake:?}");
     }
-    let bad = fault::spoilt(Mistake::QuoteNumber, &read, good);
+    let bad = fault::spoilt(Mistake::QuoteNumber, 0, &read, good);
     assert_eq!(
         bad.submitted().unwrap()["findings"][0]["citations"][0]["quote"],
         "A loop ends after 36 iterations."

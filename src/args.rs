@@ -5,6 +5,7 @@ mod about;
 mod bench;
 mod blueprint;
 mod dead;
+mod eval;
 mod fleet;
 mod look;
 mod models;
@@ -26,6 +27,7 @@ pub(crate) use blueprint::{
     BlueprintAction, BlueprintArgs, BlueprintListArgs, BlueprintNameArgs, BlueprintSaveArgs,
 };
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
+pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use look::{
     ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
@@ -45,7 +47,8 @@ Exit codes:
   3  the bus cannot be reached or used, or the fleet is gone
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
-  6  completed in part: a task failed, was skipped or was done in part; the report says which";
+  6  completed in part: a task failed, was skipped or was done in part; the report says which
+  7  done, but a check of an eval did not pass, or a file was not copied over one that exists";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,6 +127,8 @@ pub(crate) enum Command {
     Dead(DeadArgs),
     /// Manage blueprints: plan templates with parameters.
     Blueprint(BlueprintArgs),
+    /// Run a suite of goals and check what comes of them.
+    Eval(EvalArgs),
     /// Run an agent.
     Agent(AgentArgs),
     /// Check that an agent keeps the protocol.

@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     Refused,
     /// The run ended with a report, and a task of it failed, was left out or was done in part.
     InPart,
+    /// All was done, and a check of an eval did not pass, or a file was not copied over another.
+    Unmet,
 }
 
 impl Exit {
@@ -36,11 +38,12 @@ impl Exit {
             Self::Stopped => 4,
             Self::Refused => 5,
             Self::InPart => 6,
+            Self::Unmet => 7,
         }
     }
 
     /// All of them, by number.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Completed,
         Self::Failed,
         Self::Usage,
@@ -48,6 +51,7 @@ impl Exit {
         Self::Stopped,
         Self::Refused,
         Self::InPart,
+        Self::Unmet,
     ];
 
     /// The end that a number stands for; one that is not known counts as a failure.
@@ -144,7 +148,7 @@ mod tests {
 
         let manual = include_str!("../docs/running.md");
         let help = crate::args::Cli::command().render_long_help().to_string();
-        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 7]);
         for exit in Exit::ALL {
             let code = exit.code();
             assert_eq!(Exit::of(code), exit);

@@ -5,6 +5,7 @@ mod app;
 mod args;
 mod commands;
 mod conform;
+mod eval;
 mod exit;
 mod fleet;
 mod logging;

@@ -1,7 +1,7 @@
 //! The figures of a fleet, measured on real processes, each with the ratio to its bare counterpart in the same run.
 //!
 //! `cargo bench --bench figures [-- NAME…]` with names from: up, delegation, idle, matching, auction, crowd, workload,
-//! documents, takeover, census, scale. Without a name all but the last. `-- series` measures those of `make figures`
+//! documents, takeover, census, eval, scale. Without a name all but the last. `-- series` measures those of `make figures`
 //! and compares them with the kept ones; `--keep` keeps them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, clippy::panic)]
 
@@ -11,6 +11,7 @@ mod census;
 mod crowd;
 mod delegation;
 mod documents;
+mod eval;
 mod idle;
 mod matching;
 mod print;
@@ -28,7 +29,7 @@ use muster_support::figures::Figure;
 /// A measurement by name.
 type Measurement = (&'static str, fn() -> Vec<Figure>);
 
-const ALL: [Measurement; 10] = [
+const ALL: [Measurement; 11] = [
     ("up", up::measure),
     ("delegation", delegation::measure),
     ("idle", idle::measure),
@@ -39,6 +40,7 @@ const ALL: [Measurement; 10] = [
     ("documents", documents::measure),
     ("takeover", takeover::measure),
     ("census", census::measure),
+    ("eval", eval::measure),
 ];
 
 fn main() -> ExitCode {

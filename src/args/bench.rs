@@ -47,6 +47,27 @@ pub(crate) enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Run a suite of goals against a scripted model that answers in good faith, with mistakes by a seed.
+    Eval {
+        /// Suite: a TOML file, or the name of one that comes with Muster.
+        #[arg(default_value = "basics")]
+        suite: String,
+        /// Share of the answers that have a mistake, in percent.
+        #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+        mistakes: u8,
+        /// Seed of the mistakes.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How often each goal is run.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        repeat: u32,
+        /// Setting to compare, as for `muster eval`; repeatable.
+        #[arg(long, value_name = "NAME=KEY=VALUE,…")]
+        compare: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure the recovery time after killing an agent, an orchestrator and the server.
     Recovery {
         /// Number of processes to kill of each of the three kinds.

@@ -58,6 +58,12 @@ pub(crate) struct RunArgs {
     /// File for the report; default: standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Folder for the files that the tasks wrote; default: beside the report, those that were asked for.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace files that exist when files of the run are copied.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Model for all roles of this run, such as openai/gpt-4.1-mini, ollama/llama3.2 or offline.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,

@@ -89,7 +89,7 @@ async fn copy(
 }
 
 /// Writes one file below a folder. A link on the way that leads out of it is not followed.
-fn write(folder: &Path, target: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+pub(super) fn write(folder: &Path, target: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
     let cannot = |error: &std::io::Error| {
         Failure::failed(format!("cannot write {}: {error}", target.display()))
             .help("choose another folder with -o")

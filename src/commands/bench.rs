@@ -1,23 +1,28 @@
 //! `muster bench`: torments a fleet of its own, in a folder of its own, and measures what comes of it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_bus::server::find_binary;
 use muster_support::chaos::{ChaosResult, Ordeal, Progress, Servers, Spread, Targets};
+use muster_support::good_model::Temper;
+use muster_support::good_model::measure::{self, Measure, Measured};
 use muster_support::growth;
 
 use crate::app::App;
 use crate::args::{Bench, BenchArgs, BenchServers};
+use crate::eval::{Row, summaries};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::render::ordeal;
+use crate::render::{eval as eval_text, ordeal};
 use crate::signals::StopSignals;
 
 /// Measures.
 pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> {
-    match args.what {
-        Bench::Chaos { runs, shapes, first, keep, at_once, servers, seed, json } => {
+    match &args.what {
+        &Bench::Chaos { runs, shapes, first, keep, at_once, servers, seed, json } => {
             let first = usize::try_from(first).unwrap_or(usize::MAX);
             let servers = match servers {
                 BenchServers::One => Servers::One,
@@ -37,9 +42,51 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
             }
             Ok(if verdict.is_good() { Exit::Completed } else { Exit::Failed })
         }
-        Bench::Steps { steps, json } => many_steps(app, steps, json).await,
-        Bench::Recovery { kills, json } => recovery(app, kills, json).await,
+        &Bench::Steps { steps, json } => many_steps(app, steps, json).await,
+        &Bench::Recovery { kills, json } => recovery(app, kills, json).await,
+        Bench::Eval { suite, mistakes, seed, repeat, compare, json } => {
+            let temper = Temper { mistakes: *mistakes, seed: *seed };
+            let mut arguments = vec!["--repeat".to_owned(), repeat.to_string()];
+            arguments.extend(compare.iter().flat_map(|one| ["--compare".to_owned(), one.clone()]));
+            let (program, server) = programs(app)?;
+            let measure = Measure { program, server: Some(server), suite: found(suite), arguments, temper };
+            eval(measure, *json).await
+        }
     }
+}
+
+/// A suite's file is named from where we are; the fleet has a folder of its own.
+fn found(suite: &str) -> String {
+    let file = Path::new(suite);
+    let is_file = file.is_file();
+    std::path::absolute(file)
+        .ok()
+        .filter(|_| is_file)
+        .map_or_else(|| suite.to_owned(), |file| file.display().to_string())
+}
+
+/// A suite asked of the scripted model that answers in good faith.
+async fn eval(measure: Measure, json: bool) -> Result<Exit, Failure> {
+    let failed = |error: String| Failure::failed(format!("the suite cannot be measured: {error}"));
+    let work = move || measure::measure(&measure);
+    let measured = tokio::task::spawn_blocking(work).await.map_err(|error| failed(error.to_string()))?;
+    let Measured { status, results, made, violations } =
+        measured.map_err(|error| failed(error.to_string()))?;
+    let made: BTreeMap<String, usize> =
+        made.iter().map(|(kind, times)| (format!("{kind:?}"), *times)).collect();
+    if json {
+        output::json(&serde_json::json!({ "results": results, "mistakes": made, "violations": violations }))?;
+    } else {
+        let rows: Vec<Row> =
+            serde_json::from_value(results["rows"].clone()).map_err(|error| failed(error.to_string()))?;
+        output::line(&eval_text::results(&summaries(&rows), &rows))?;
+        if !made.is_empty() {
+            let told: Vec<String> = made.iter().map(|(kind, times)| format!("{kind} {times}")).collect();
+            output::line(&format!("\nmistakes of the model: {}", told.join(", ")))?;
+        }
+        violations.iter().for_each(|violation| output::note(violation));
+    }
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(Exit::Failed, Exit::of))
 }
 
 async fn recovery(app: &App, kills: u32, json: bool) -> Result<Exit, Failure> {

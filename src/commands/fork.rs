@@ -26,7 +26,8 @@ pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
         let run = begin(&bus, &args).await?;
         return tell(&args, run);
     }
-    let wanted = Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet };
+    let wanted =
+        Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet, ..Wanted::default() };
     run::wait_for(app, &wanted, async |bus, _, _| begin(bus, &args).await).await
 }
 

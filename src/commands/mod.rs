@@ -11,6 +11,7 @@ mod context;
 mod dead;
 mod doctor;
 mod down;
+mod eval;
 mod fork;
 mod graph;
 mod integrity;
@@ -77,6 +78,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Steer(command) => steer::steer(&app, &command).await?,
         Command::Dead(args) => dead::dead(&app, &args.action).await?,
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
+        Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await?,
         Command::Agent(args) => Box::pin(agent::agent(&app, args)).await?,
         Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
         #[cfg(feature = "bench")]
@@ -124,6 +126,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Config(_)
         | Command::Models(_)
         | Command::Conform(_)
+        | Command::Eval(_)
         | Command::Schema(_)
         | Command::Completions { .. }
         | Command::Man { .. } => Speaker::Command,

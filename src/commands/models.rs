@@ -38,6 +38,13 @@ pub(super) fn check(app: &App, model: &str) -> Result<(), Failure> {
     }
 }
 
+/// Whether a goal is worked on without a language model, as far as it can be told here: by this model, else by the one
+/// of the settings.
+pub(super) fn is_offline(app: &App, model: Option<&str>) -> bool {
+    let spec = model.or(app.settings().agent.model.as_deref());
+    resolve(app, spec).is_ok_and(|target| target.provider == ModelProvider::Offline)
+}
+
 /// The lines of `muster doctor` about models: one for each that some role asks.
 pub(super) async fn checks(app: &App) -> Vec<Check> {
     let mut by_model: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();

@@ -2,6 +2,8 @@
 
 mod deliver;
 mod documents;
+mod estimate;
+mod files;
 mod filled;
 mod fleet;
 mod lacking;
@@ -40,7 +42,13 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
     let mut goal = goal(app, &args)?;
     documents::check(&args.docs)?;
     settings::settle(app, &mut goal)?;
-    let wanted = Wanted { output: args.output.clone(), json: args.json, quiet: args.quiet };
+    let wanted = Wanted {
+        output: args.output.clone(),
+        out: args.out.clone(),
+        force: args.force,
+        json: args.json,
+        quiet: args.quiet,
+    };
     // Known before anything is sent: asking again with it never makes a second run.
     let run = RunId::from_uuid(args.run_id.unwrap_or_else(Uuid::now_v7));
     let begin = async |bus: &Bus, screen: &Screen, stop: &mut StopSignals| {
@@ -54,6 +62,9 @@ pub(super) async fn run(app: &App, args: RunArgs) -> Result<Exit, Failure> {
         if let Some(earlier) = &args.follow {
             follow(bus, earlier, &mut goal).await?;
         }
+        if !screen.is_quiet() && !super::models::is_offline(app, goal.model.as_deref()) {
+            screen.estimate(&estimate::estimate(bus, &goal).await.in_words());
+        }
         submit(bus, run, goal).await
     };
     wait_for(app, &wanted, begin).await
@@ -66,6 +77,7 @@ pub(super) async fn wait_for(
     begin: impl AsyncFnOnce(&Bus, &Screen, &mut StopSignals) -> Result<RunId, Failure>,
 ) -> Result<Exit, Failure> {
     deliver::check(wanted.output.as_deref())?;
+    files::check(wanted.out.as_deref())?;
     let screen = Screen::new(app.paint_notes(), wanted.quiet || wanted.json);
     let mut stop = StopSignals::listen()?;
     let mut fleet = tokio::select! {
@@ -108,7 +120,11 @@ async fn ask(
         }
     };
     screen.end();
-    deliver::deliver(app, wanted, screen, &watched)
+    let files = match &watched {
+        Watched::Ended(state) => files::bring(&bus, wanted, state).await,
+        Watched::Left { .. } | Watched::Moved(_) => files::Files::default(),
+    };
+    deliver::deliver(app, wanted, screen, &watched, &files)
 }
 
 /// The goal as it was asked, checked before anything is started for it.

@@ -115,7 +115,8 @@ pub(crate) fn spent(budget: &Budget, usage: &Usage) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn dollars(micros: u64) -> String {
+/// An amount of money: `$0.0123`.
+pub(crate) fn dollars(micros: u64) -> String {
     format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 

@@ -5,7 +5,9 @@ pub(crate) mod blueprints;
 pub(crate) mod checks;
 pub(crate) mod conflicts;
 pub(crate) mod dead;
+pub(crate) mod doing;
 pub(crate) mod drafts;
+pub(crate) mod eval;
 pub(crate) mod figures;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

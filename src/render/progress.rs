@@ -187,6 +187,20 @@ fn plain(line: &TreeLine, width: usize) -> String {
     format!("{}{}", " ".repeat(depth * 2), figures::one_line(&format!("{mark} {text}{note}"), room))
 }
 
+/// What is being done, in a line for a log.
+pub(crate) fn still(state: &RunState, doing: &Doing) -> String {
+    let at_work = state.tasks.iter().filter(|(task, found)| {
+        progress::seen(state, task).unwrap_or(found.status) == TaskStatus::Processing
+    });
+    let told = at_work.map(|(task, _)| match doing.get(task).filter(|doing| !doing.is_empty()) {
+        Some(doing) => format!("{task} {doing}"),
+        None => task.to_string(),
+    });
+    let told: Vec<String> = told.collect();
+    let what = if told.is_empty() { "waiting for an agent".to_owned() } else { told.join("; ") };
+    figures::one_line(&format!("still at it: {what}"), 2 * DEFAULT_WIDTH)
+}
+
 /// State, time and usage in one line.
 pub(crate) fn summary(state: &RunState, now: Millis) -> String {
     let took = state.ended_at.unwrap_or(now).since(state.created_at);

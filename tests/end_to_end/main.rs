@@ -20,6 +20,8 @@ mod deaths;
 mod documents;
 mod domains;
 mod draft_review;
+mod eval;
+mod files;
 mod foreign;
 mod groups;
 mod help;

@@ -6,6 +6,7 @@ use muster_shared::flow::Report;
 use muster_shared::run::{RunState, RunStatus, StopReason, count, is_completed_in_part, shortfalls};
 use serde_json::json;
 
+use super::files::Files;
 use super::screen::Screen;
 use super::watch::Watched;
 use crate::app::{App, now};
@@ -14,10 +15,14 @@ use crate::output;
 use crate::render::{figures, markdown, progress, runs, safe};
 
 /// In what form the end of a run is wanted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     /// A file for the report, instead of standard output.
     pub(crate) output: Option<PathBuf>,
+    /// A folder for the files of the run, instead of the report's.
+    pub(crate) out: Option<PathBuf>,
+    /// Whether they may replace others.
+    pub(crate) force: bool,
     /// One JSON object instead of text.
     pub(crate) json: bool,
     /// No progress.
@@ -45,6 +50,7 @@ pub(super) fn deliver(
     wanted: &Wanted,
     screen: &Screen,
     watched: &Watched,
+    files: &Files,
 ) -> Result<Exit, Failure> {
     let state = match watched {
         Watched::Ended(state) => state,
@@ -71,11 +77,17 @@ pub(super) fn deliver(
             .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))?;
     }
     if wanted.json {
-        output::json(&summary(state))?;
+        output::json(&summary(state, wanted, files))?;
     } else {
         tell(app, wanted, screen, state)?;
+        if !wanted.quiet || files.is_kept() {
+            files.tell(state.id);
+        }
     }
-    Ok(exit(state))
+    Ok(match exit(state) {
+        Exit::Completed if files.is_kept() => Exit::Unmet,
+        exit => exit,
+    })
 }
 
 fn exit(state: &RunState) -> Exit {
@@ -100,6 +112,9 @@ fn tell(app: &App, wanted: &Wanted, screen: &Screen, state: &RunState) -> Result
     } else if !wanted.quiet && !screen.is_live() {
         // The tree on a terminal ends with this line already.
         output::note(&progress::summary(state, now()));
+    }
+    if let Some(estimate) = screen.estimated() {
+        output::note(&format!("used: {}; estimated: {estimate}", figures::usage(&state.used())));
     }
     if is_completed_in_part(state) {
         let counted = count(state).map(|count| count.in_words()).unwrap_or_default();
@@ -138,8 +153,8 @@ pub(in crate::commands) fn write(file: &Path, text: &str, what: &str) -> Result<
     std::fs::rename(&next, file).map_err(cannot)
 }
 
-fn summary(state: &RunState) -> serde_json::Value {
-    json!({
+fn summary(state: &RunState, wanted: &Wanted, files: &Files) -> serde_json::Value {
+    let mut summary = json!({
         "run": state.id,
         "status": state.status,
         "complete": super::super::runs::is_complete(state),
@@ -151,5 +166,9 @@ fn summary(state: &RunState) -> serde_json::Value {
         "usage": state.used(),
         "created_at": state.created_at,
         "ended_at": state.ended_at,
-    })
+    });
+    if wanted.out.is_some() || wanted.output.is_some() {
+        summary["files"] = files.json();
+    }
+    summary
 }

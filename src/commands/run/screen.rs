@@ -2,10 +2,14 @@
 
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
+use muster_shared::flow::Step;
+use muster_shared::ids::TaskId;
 use muster_shared::run::RunState;
 use muster_shared::time::Millis;
 
+use crate::render::doing;
 use crate::render::figures;
 use crate::render::live::Frame;
 use crate::render::paint::Paint;
@@ -19,11 +23,13 @@ pub(crate) struct Screen {
     paint: Paint,
     /// What the run lacks, below its tree.
     waits: RefCell<Vec<String>>,
+    /// What it was expected to use.
+    estimate: RefCell<Option<String>>,
 }
 
 enum ScreenKind {
     Quiet,
-    Plain(RefCell<Told>),
+    Plain(RefCell<Lines>),
     Terminal(RefCell<Live>),
 }
 
@@ -35,9 +41,9 @@ impl Screen {
         } else if std::io::stderr().is_terminal() {
             ScreenKind::Terminal(RefCell::new(Live::default()))
         } else {
-            ScreenKind::Plain(RefCell::new(Told::default()))
+            ScreenKind::Plain(RefCell::default())
         };
-        Self { kind, paint, waits: RefCell::default() }
+        Self { kind, paint, waits: RefCell::default(), estimate: RefCell::default() }
     }
 
     /// Whether a tree is redrawn in place.
@@ -49,9 +55,10 @@ impl Screen {
     pub(super) fn show(&self, state: &RunState, doing: &Doing, now: Millis) {
         match &self.kind {
             ScreenKind::Quiet => {}
-            ScreenKind::Plain(told) => {
-                for line in told.borrow_mut().changes(state) {
-                    output::note(&format!("{:>7}  {line}", figures::span(now.since(state.created_at))));
+            ScreenKind::Plain(lines) => {
+                let mut lines = lines.borrow_mut();
+                for line in lines.told.changes(state) {
+                    lines.say(state, now, &line);
                 }
             }
             ScreenKind::Terminal(live) => {
@@ -65,6 +72,39 @@ impl Screen {
                 live.borrow_mut().put("", tree, columns, rows);
             }
         }
+    }
+
+    /// Tells a step that was taken, where no tree shows what is being done.
+    pub(super) fn step(&self, state: &RunState, task: &TaskId, step: &Step, now: Millis) {
+        if let ScreenKind::Plain(lines) = &self.kind {
+            lines.borrow_mut().say(state, now, &doing::step(task, step));
+        }
+    }
+
+    /// Tells what is being done, where nothing was told for a while and no tree shows it.
+    pub(super) fn still(&self, state: &RunState, doing: &Doing, now: Millis) {
+        if let ScreenKind::Plain(lines) = &self.kind {
+            let mut lines = lines.borrow_mut();
+            if lines.last.is_none_or(|last| last.elapsed() >= SILENCE) {
+                lines.say(state, now, &progress::still(state, doing));
+            }
+        }
+    }
+
+    /// Says what the run is expected to use, and keeps it for its end.
+    pub(super) fn estimate(&self, text: &str) {
+        self.say(&format!("estimated: {text}"));
+        self.estimate.replace(Some(text.to_owned()));
+    }
+
+    /// What the run was expected to use, where that was said.
+    pub(super) fn estimated(&self) -> Option<String> {
+        self.estimate.borrow().clone()
+    }
+
+    /// Whether nothing is shown.
+    pub(super) const fn is_quiet(&self) -> bool {
+        matches!(self.kind, ScreenKind::Quiet)
     }
 
     /// Shows what is being done before there is a run. On a terminal, the next one takes its place.
@@ -104,6 +144,23 @@ impl Screen {
         if let ScreenKind::Terminal(live) = &self.kind {
             live.borrow_mut().end();
         }
+    }
+}
+
+/// Longest time in which nothing is told.
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
+
+/// Lines for a log: what changed, and when something was told last.
+#[derive(Default)]
+struct Lines {
+    told: Told,
+    last: Option<Instant>,
+}
+
+impl Lines {
+    fn say(&mut self, state: &RunState, now: Millis, line: &str) {
+        self.last = Some(Instant::now());
+        output::note(&format!("{:>7}  {line}", figures::span(now.since(state.created_at))));
     }
 }
 

@@ -9,7 +9,9 @@ use muster_bus::{Bus, RecordFilter, Unreadable};
 use muster_shared::flow::Parent;
 use muster_shared::ids::{QuestionId, RunId, Seq};
 use muster_shared::run::event::RequestRefused;
-use muster_shared::run::{Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply};
+use muster_shared::run::{
+    AgentEvent, Entry, RecordEvent, Request, RequestAction, RunEvent, RunState, RunStatus, apply,
+};
 use muster_shared::wire::{Command, Encoding, Live, LiveKind};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
@@ -17,14 +19,14 @@ use uuid::Uuid;
 use super::fleet::RunFleet;
 use super::lacking::Lacking;
 use super::outages::Outages;
-use super::screen::Screen;
+use super::screen::{SILENCE, Screen};
 use super::typed::{self, Said, Typed};
 use super::within::Within;
 use crate::app::{App, bus_failure, now};
 use crate::exit::{Exit, Failure};
 use crate::fleet::lifeline::News;
 use crate::render::progress::Doing;
-use crate::render::{self, figures};
+use crate::render::{self, doing, figures};
 use crate::signals::StopSignals;
 
 /// How often the tree is redrawn when nothing happens: the clock in it goes on.
@@ -68,6 +70,8 @@ pub(super) async fn watch(
     let mut view = RunView::new(app, bus, run, screen);
     let mut redraw = tokio::time::interval(REDRAW);
     redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut still = tokio::time::interval(SILENCE / 6);
+    still.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             entry = record.next() => {
@@ -88,6 +92,7 @@ pub(super) async fn watch(
             line = outages.next() => screen.say(&line),
             line = typed.next() => view.answer(&line).await?,
             _ = redraw.tick(), if screen.is_live() => view.redraw(&typed),
+            _ = still.tick(), if !screen.is_live() => view.still(),
             news = fleet.news(bus) => if let Some(left) = view.hear(news, fleet.is_for_runs())? {
                 return Ok(left);
             },
@@ -167,6 +172,9 @@ impl<'a> RunView<'a> {
             self.patience = Instant::now() + left(state) + self.app.settings().ask.grace;
         }
         self.screen.show(state, &self.doing, now());
+        if let RecordEvent::Agent(key, AgentEvent::Step(step)) = &entry.event {
+            self.screen.step(state, &key.task, step, now());
+        }
         tell_questions(state, None, &mut self.told, self.screen, typed);
         tell_refusals(&entry.event, &self.sent, self.screen);
         self.within.follow(self.bus, state).await;
@@ -196,6 +204,12 @@ impl<'a> RunView<'a> {
             self.sent.extend(sent);
         }
         Ok(())
+    }
+
+    fn still(&self) {
+        if let Some(state) = &self.state {
+            self.screen.still(state, &self.doing, now());
+        }
     }
 
     fn redraw(&self, typed: &Typed) {
@@ -325,20 +339,27 @@ async fn cancel(bus: &Bus, run: RunId, screen: &Screen, stays: bool) -> Result<(
     Ok(())
 }
 
+/// What stands before a thought, and before an answer, that is being written.
+const THINKS: &str = "thinks: ";
+const WRITES: &str = "writes: ";
+
 /// Keeps what a task says it is doing.
 fn note(doing: &mut Doing, live: Live) {
     let text = match live.kind {
-        LiveKind::Status { text, .. } => figures::one_line(&text, DOING),
+        LiveKind::Status { text, .. } => figures::one_line(&doing::status(&text), DOING),
         // Streams of words: the newest of them, on the line of the task.
-        LiveKind::Thought { text } | LiveKind::Answer { text } => {
-            let before = doing.get(&live.task).cloned().unwrap_or_default();
-            tail(&figures::one_line(&format!("{before} {text}"), usize::MAX), DOING / 2)
-        }
+        LiveKind::Thought { text } => streamed(doing.get(&live.task), THINKS, &text),
+        LiveKind::Answer { text } => streamed(doing.get(&live.task), WRITES, &text),
     };
     // Anybody can name tasks here: only so many are kept.
     if doing.len() < MOST_DOING || doing.contains_key(&live.task) {
         doing.insert(live.task, text);
     }
+}
+
+fn streamed(before: Option<&String>, lead: &str, more: &str) -> String {
+    let before = before.and_then(|before| before.strip_prefix(lead)).unwrap_or_default();
+    format!("{lead}{}", tail(&figures::one_line(&format!("{before}{more}"), usize::MAX), DOING / 2))
 }
 
 fn tail(text: &str, most: usize) -> String {

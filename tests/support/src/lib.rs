@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod figures;
 pub mod fleet;
 pub mod foreign;
+pub mod good_model;
 pub mod growth;
 pub mod load;
 pub mod model_server;

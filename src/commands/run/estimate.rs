@@ -1,0 +1,153 @@
+//! What a run will use, said before it begins: by what like runs of the record used, else by its size. A range, and no
+//! promise.
+
+use std::time::Duration;
+
+use muster_bus::Bus;
+use muster_shared::flow::{Goal, Planning, Usage};
+use muster_shared::run::{RunState, RunStatus};
+
+use crate::commands::runs;
+use crate::render::figures;
+
+/// Most past runs that are read.
+const READ: usize = 12;
+/// Past runs that say enough.
+const ENOUGH: usize = 3;
+/// Longest time that is spent on it.
+const LIMIT: Duration = Duration::from_millis(500);
+/// Bytes of a goal that is small.
+const SMALL_GOAL: usize = 200;
+
+/// What a run used, or is expected to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Used {
+    calls: u64,
+    tokens: u64,
+    cost_micros: u64,
+    millis: u64,
+}
+
+/// An estimate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Estimate {
+    least: Used,
+    most: Used,
+    /// How many runs it goes by; a guess by size where none.
+    runs: usize,
+}
+
+impl Estimate {
+    /// In a line.
+    pub(super) fn in_words(&self) -> String {
+        let Self { least, most, runs } = self;
+        let range = |of: fn(&Used) -> u64, word: fn(u64) -> String| {
+            let (least, most) = (word(of(least)), word(of(most)));
+            if least == most { least } else { format!("{least} to {most}") }
+        };
+        let mut text = format!(
+            "{} model calls, {} tokens",
+            range(|used| used.calls, figures::count),
+            range(|used| used.tokens, figures::count)
+        );
+        if *runs == 0 {
+            return format!("{text} (a guess by its size: the record has too few like runs)");
+        }
+        if most.cost_micros > 0 {
+            text.push_str(&format!(", {}", range(|used| used.cost_micros, figures::dollars)));
+        }
+        format!("{text}, {} (as the last {runs} like it took)", range(|used| used.millis, figures::millis))
+    }
+}
+
+/// What a run of this goal is expected to use; nothing in time where the record cannot be read soon.
+pub(super) async fn estimate(bus: &Bus, goal: &Goal) -> Estimate {
+    let past = tokio::time::timeout(LIMIT, runs::newest(bus, READ)).await;
+    let past = past.ok().and_then(Result::ok).unwrap_or_default();
+    let like: Vec<Used> = past.runs.iter().filter(|run| is_like(run, goal)).map(used).collect();
+    by_runs(&like).unwrap_or_else(|| by_size(goal))
+}
+
+/// Whether a run that ended was of the same kind: documents or none, the same model, planned or not.
+fn is_like(run: &RunState, goal: &Goal) -> bool {
+    let small = |goal: &Goal| goal.text.len() <= SMALL_GOAL;
+    run.status == RunStatus::Completed
+        && run.used().calls() > 0
+        && run.goal.parent.is_none()
+        && run.goal.model == goal.model
+        && run.goal.planning == goal.planning
+        && run.goal.corpus.is_some() == goal.corpus.is_some()
+        && small(&run.goal) == small(goal)
+}
+
+fn used(run: &RunState) -> Used {
+    let usage: Usage = run.used();
+    let took = run.ended_at.unwrap_or(run.created_at).since(run.created_at);
+    Used {
+        calls: usage.calls(),
+        tokens: usage.tokens(),
+        cost_micros: usage.cost_micros,
+        millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn by_runs(runs: &[Used]) -> Option<Estimate> {
+    if runs.len() < ENOUGH {
+        return None;
+    }
+    let ends = |of: fn(&Used) -> u64| {
+        let values = || runs.iter().map(of);
+        (values().min().unwrap_or(0), values().max().unwrap_or(0))
+    };
+    let (calls, tokens) = (ends(|one| one.calls), ends(|one| one.tokens));
+    let (cost, millis) = (ends(|one| one.cost_micros), ends(|one| one.millis));
+    Some(Estimate {
+        least: Used { calls: calls.0, tokens: tokens.0, cost_micros: cost.0, millis: millis.0 },
+        most: Used { calls: calls.1, tokens: tokens.1, cost_micros: cost.1, millis: millis.1 },
+        runs: runs.len(),
+    })
+}
+
+/// By what is known before anything was done: whether there is a plan, and whether there are documents.
+fn by_size(goal: &Goal) -> Estimate {
+    let has_documents = goal.corpus.is_some();
+    let is_small = !has_documents && goal.text.len() <= SMALL_GOAL;
+    let is_single =
+        goal.planning == Some(Planning::Never) || (is_small && goal.planning != Some(Planning::Always));
+    let (least, most) = match (is_single, has_documents) {
+        (true, false) => (2, 8),
+        (true, true) => (3, 15),
+        (false, _) => (5, 40),
+    };
+    // What a request brings along, without and with passages of documents in it.
+    let each = if has_documents { (3_000, 6_000) } else { (2_000, 4_000) };
+    let of = |calls: u64, tokens: u64| Used { calls, tokens: calls * tokens, cost_micros: 0, millis: 0 };
+    Estimate { least: of(least, each.0), most: of(most, each.1), runs: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn like_runs_say_more_than_the_size_of_a_goal() {
+        let used = |calls, millis| Used { calls, tokens: calls * 1000, cost_micros: calls * 100, millis };
+        assert_eq!(by_runs(&[used(3, 1000), used(5, 2000)]), None, "two are not enough");
+        let estimate = by_runs(&[used(3, 9000), used(5, 2000), used(4, 3000)]).unwrap();
+        assert_eq!(
+            estimate.in_words(),
+            "3 to 5 model calls, 3.0k to 5.0k tokens, $0.0003 to $0.0005, 2.0s to 9.0s (as the last 3 like it took)"
+        );
+    }
+
+    #[test]
+    fn a_guess_says_that_it_is_one() {
+        let small = by_size(&Goal::new("What is 2 plus 2?")).in_words();
+        assert!(small.starts_with("2 to 8 model calls") && small.contains("a guess"), "{small}");
+        let long = by_size(&Goal::new("x".repeat(500)));
+        assert_eq!((long.least.calls, long.most.calls), (5, 40));
+        let single = Goal { planning: Some(Planning::Never), ..Goal::new("x".repeat(500)) };
+        assert_eq!(by_size(&single).most.calls, 8);
+    }
+}

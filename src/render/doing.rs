@@ -1,0 +1,91 @@
+//! What agents do, in plain words.
+
+use muster_agents::react::history;
+use muster_shared::flow::Step;
+use muster_shared::ids::TaskId;
+
+use super::figures;
+
+/// Longest step that is told, in columns.
+const STEP: usize = 160;
+
+/// What an agent says that it is doing, in plain words: `step 3 of 10: corpus.search moons` becomes
+/// `searches for "moons" (step 3 of 10)`.
+pub(crate) fn status(text: &str) -> String {
+    match text.split_once(": ") {
+        Some((place, action)) if place.starts_with("step ") => {
+            format!("{} ({place})", action_in_words(action))
+        }
+        Some((_, _)) | None => text.to_owned(),
+    }
+}
+
+/// A step that was taken, for a log: `1-2 searches for "moons"`.
+pub(crate) fn step(task: &TaskId, step: &Step) -> String {
+    let thought = figures::one_line(&step.thought.text, STEP / 2);
+    let said = if thought.is_empty() { String::new() } else { format!(" ({thought})") };
+    figures::one_line(
+        &format!("{} {}{said}", who(task), action_in_words(&history::in_brief(&step.action))),
+        STEP,
+    )
+}
+
+/// Whose step it is.
+fn who(task: &TaskId) -> String {
+    match task {
+        TaskId::Plan => "planning:".to_owned(),
+        TaskId::Leaf(index) => format!("task {index}:"),
+        TaskId::Reflect(index) => format!("reflection on {index}:"),
+        TaskId::Refine(_) => "change of plan:".to_owned(),
+        TaskId::Settle(_) => "settling what contradicts:".to_owned(),
+        TaskId::Write => "report:".to_owned(),
+        TaskId::DraftReview(_) => "review of the draft:".to_owned(),
+    }
+}
+
+/// An action and its main argument as a person would say it.
+fn action_in_words(action: &str) -> String {
+    let (name, about) = action.split_once(' ').unwrap_or((action, ""));
+    let name = name.replace('_', ".");
+    let last = name.rsplit('.').next().unwrap_or(&name).to_owned();
+    let of = |verb: &str, nothing: &str| {
+        if about.is_empty() { nothing.to_owned() } else { format!("{verb} {about}") }
+    };
+    match last.as_str() {
+        "search" if about.is_empty() => "searches the documents".to_owned(),
+        "search" => format!("searches for \"{about}\""),
+        "read" => of("reads", "reads"),
+        "write" => of("writes", "writes a file"),
+        "append" => of("adds to", "adds to a file"),
+        "list" => "looks which files there are".to_owned(),
+        "calculator" => of("computes", "computes"),
+        "submit" => "gives the result".to_owned(),
+        "delegate" => of("hands over:", "hands the task over"),
+        "escalate" | "info" if name.contains("request") || last == "escalate" => {
+            of("asks a person:", "asks a person")
+        }
+        "peer" => of("asks another agent:", "asks another agent"),
+        _ => action.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_told_in_plain_words() {
+        for (said, wanted) in [
+            ("step 3 of 10: corpus.search moons of Mars", "searches for \"moons of Mars\" (step 3 of 10)"),
+            ("step 1 of 4: corpus_read a.md", "reads a.md (step 1 of 4)"),
+            ("step 2 of 4: calculator 2 * 3", "computes 2 * 3 (step 2 of 4)"),
+            ("step 2 of 4: workspace.write a.csv", "writes a.csv (step 2 of 4)"),
+            ("step 4 of 4: submit", "gives the result (step 4 of 4)"),
+            ("step 4 of 4: ask_peer which moon?", "asks another agent: which moon? (step 4 of 4)"),
+            ("step 4 of 4: house.tool x", "house.tool x (step 4 of 4)"),
+            ("waits for its turn", "waits for its turn"),
+        ] {
+            assert_eq!(status(said), wanted);
+        }
+    }
+}

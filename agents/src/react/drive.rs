@@ -257,8 +257,10 @@ impl TaskSession<'_> {
                 self.remark(notes);
                 return Ok(Some(End { submission, chosen: None, clock }));
             }
-            // Both are settled before; should they come here, the next turn asks again.
-            NextStep::AskAgain { .. } | NextStep::Consult { .. } => return Ok(None),
+            // They are settled before; should they come here, the next turn asks again.
+            NextStep::AskAgain { .. } | NextStep::Consult { .. } | NextStep::LookUp { .. } => {
+                return Ok(None);
+            }
             NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
                 self.say(&chosen.action, toolbox);
                 (self.make_step(chosen, Some(observation), clock), false)

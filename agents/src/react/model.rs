@@ -153,6 +153,7 @@ impl ChatClient {
             "at_limit": asking.limits.at_limit,
             "verification": asking.limits.verification,
             "max_revisions": asking.limits.max_revisions,
+            "checks": asking.limits.checks,
         });
         let how = asking.declarations.how(asking.toolset.declaration());
         let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);

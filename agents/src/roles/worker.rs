@@ -39,7 +39,7 @@ pub(super) fn schema(_: &TaskOffered) -> Value {
             "ending": {
                 "type": "string",
                 "enum": ENDINGS.map(|(word, _)| word),
-                "description": "done; done_partial: part of it; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on; give_up"
+                "description": "done, also when what was looked for is not there; done_partial: part was not done; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on; give_up"
             },
             "reason": {"type": "string", "description": "why it ends so; needed unless done"},
             "trigger": {
@@ -183,6 +183,7 @@ fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {
         subquestion: document.text("subquestion"),
         confidence: document.percent("confidence").unwrap_or_default(),
         verified: document.flag("verified"),
+        looked_up: false,
     }
 }
 

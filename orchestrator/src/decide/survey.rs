@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::response::NOT_CHECKED;
+use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
     About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, Reply, RunLimits, TaskDraft, TaskResult,
     TaskStatus,
@@ -285,6 +285,17 @@ pub(super) fn unchecked_note(run: &RunState) -> Option<String> {
     (!unchecked.is_empty()).then(|| {
         format!("Not verified, because the model that was asked gave no verdict: {}.", unchecked.join("; "))
     })
+}
+
+/// The tasks whose cited places could not be looked up, and why. Only results of since they are say so.
+pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
+    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
+    let unknown = given.filter_map(|(index, task, state)| {
+        let why = state.outcome.as_ref()?.reason.split(NOT_LOOKED_UP).nth(1)?;
+        Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
+    });
+    let unknown: Vec<String> = unknown.collect();
+    (!unknown.is_empty()).then(|| format!("What these tasks cite was not looked up: {}.", unknown.join("; ")))
 }
 
 /// What was left out by decision, one line each.

@@ -54,7 +54,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 4;
+pub const EVENT_VERSION: u32 = 5;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -84,6 +84,9 @@ pub const REPORTS_CHECKED_SINCE: u32 = 3;
 /// The first version of events in which an entry that cannot be read counts as a failure of its task, and what is
 /// missing, failed or left out is told by rule.
 pub const REPAIRS_SINCE: u32 = 4;
+
+/// The first version of events in which whoever judges a conflict may say that both sides hold.
+pub const BOTH_HOLD_SINCE: u32 = 5;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

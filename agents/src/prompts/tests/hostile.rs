@@ -51,6 +51,7 @@ fn result() -> TaskResult {
             text: hostile(),
             citations: vec![Citation { path: "a.md".into(), line: 3, quote: hostile() }],
             verified: true,
+            looked_up: false,
             ..Finding::default()
         }],
         unanswered: vec![hostile()],

@@ -98,10 +98,11 @@ mod tests {
     fn loaded(toml: &str, flags: &[(&str, &str, &str)]) -> Loaded {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("muster.toml"), toml).unwrap();
-        let flags = flags.iter().map(|(key, value, flag)| {
-            ((*key).to_owned(), (*value).to_owned(), (*flag).to_owned())
-        });
-        load(&Inputs { folder: folder.path().to_owned(), flags: flags.collect(), ..Inputs::default() }).unwrap()
+        let flags = flags
+            .iter()
+            .map(|(key, value, flag)| ((*key).to_owned(), (*value).to_owned(), (*flag).to_owned()));
+        load(&Inputs { folder: folder.path().to_owned(), flags: flags.collect(), ..Inputs::default() })
+            .unwrap()
     }
 
     fn origin<'a>(loaded: &'a Loaded, key: &str) -> &'a str {

@@ -55,7 +55,8 @@ fn a_task_sees_the_tools_it_names_and_the_same_ones_at_each_step() {
         assert_eq!(request.body["tools"], narrowed[0].body["tools"], "byte for byte the same");
     }
     for request in of("Your task, 2:") {
-        let most_need = ["calculator", "find_tool", "request_info", "use_tool", "workspace_read", "workspace_write"];
+        let most_need =
+            ["calculator", "find_tool", "request_info", "use_tool", "workspace_read", "workspace_write"];
         assert_eq!(request.tools[..6], most_need, "what most tasks need, and a way to the others");
     }
     assert_eq!(server.violations(), Vec::<String>::new());

@@ -156,10 +156,15 @@ impl Index {
         Ok(statement.query_row([path], entry).optional()?)
     }
 
+    /// The paths of all documents.
+    pub(super) fn paths(&self) -> Result<Vec<String>, CorpusError> {
+        let mut statement = self.0.prepare_cached("SELECT path FROM files ORDER BY path")?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
     /// The path most like the one given.
     pub(super) fn nearest_path(&self, path: &str) -> Result<Option<String>, CorpusError> {
-        let mut statement = self.0.prepare_cached("SELECT path FROM files ORDER BY path")?;
-        let paths: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let paths = self.paths()?;
         Ok(muster_shared::text::nearest_name(path, paths.iter().map(String::as_str)).map(str::to_owned))
     }
 }

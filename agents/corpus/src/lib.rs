@@ -17,12 +17,14 @@ use std::{
     time::Duration,
 };
 
+use muster_shared::flow::PlaceFound;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     blob::{BlobError, BlobStore, DirBlobs, MemoryBlobs},
     build::{CorpusOptions, Opened},
     cache::{CacheLimits, prune},
+    cite::CitedPlace,
     error::CorpusError,
     manifest::{CorpusId, MANIFEST_VERSION, Manifest, ManifestFile},
     outline::in_words,
@@ -34,6 +36,7 @@ use self::{index::Index, index::find::LineSearch, pack::PackFolder};
 mod blob;
 mod build;
 mod cache;
+mod cite;
 mod decode;
 mod disk;
 mod error;
@@ -346,6 +349,21 @@ impl Corpus {
             Ok(lines(&text, file.path, from, to.min(file.lines), file.lines, find.as_deref()))
         })
         .await
+    }
+
+    /// Looks up places that somebody cites, in their order: whether what is said of them stands there. `shows`: with the
+    /// lines where it stands. At most [`MOST_PLACES`](muster_shared::flow::looked_up::MOST_PLACES) are looked up.
+    ///
+    /// # Errors
+    /// When the index or a pack cannot be read, or it takes too long.
+    pub async fn look_up(
+        &self,
+        places: Vec<CitedPlace>,
+        shows: bool,
+    ) -> Result<Vec<PlaceFound>, CorpusError> {
+        let packs = PackFolder::of(&self.0.cache);
+        let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
+        self.ask(move |index| cite::look_up(&cite::Indexed::new(index, &packs), &places[..most], shows)).await
     }
 
     /// Whether there is a document of that path.

@@ -250,6 +250,7 @@ fn finding(asked: &SearchQuery, chosen: &ChosenStatement) -> Finding {
         subquestion: asked.question.clone(),
         confidence: confidence(chosen.coverage),
         verified: false,
+        looked_up: false,
     }
 }
 

@@ -11,7 +11,7 @@ use muster_shared::secret::Redactor;
 use muster_shared::time::Millis;
 
 use super::bidder::Experience;
-use super::corpora::Corpora;
+use super::corpora::{Corpora, DocumentsOfGoal};
 use super::models::ModelClientFactory;
 use crate::definition::Definition;
 use crate::library::Library;
@@ -23,7 +23,7 @@ use crate::model::pricing::Pricing;
 use crate::prompts::Templates;
 use crate::react::declaration::DeclarationStore;
 use crate::react::prompt::{Brief, Sampling};
-use crate::react::resources::TaskResources;
+use crate::react::resources::{DocumentSource, TaskResources};
 use crate::react::states::SlotStates;
 use crate::react::toolset::{Ability, Toolset, narrowed, without};
 use crate::roles::{FEW_TOOLS, RoleRules, Rules, base_tools, rules_for, rules_of};
@@ -49,7 +49,7 @@ pub struct AgentContext {
     extra: Vec<Arc<dyn Tool>>,
     /// The rules of the agent's own role, when a user defined it.
     own: Option<Arc<RoleRules>>,
-    corpora: Corpora,
+    corpora: Arc<Corpora>,
     common: Common,
     /// The broker's time: deadlines are by its stamps.
     clock: tokio::sync::Mutex<Option<BrokerClock>>,
@@ -70,7 +70,7 @@ impl AgentContext {
         redactor: Arc<Redactor>,
         models: ModelClientFactory,
     ) -> Self {
-        let corpora = Corpora::new(settings.cache_dir.clone(), bus.store());
+        let corpora = Arc::new(Corpora::new(settings.cache_dir.clone(), bus.store()));
         let (engine, templates) = (OnceLock::new(), OnceLock::new());
         let (host, extra, own) = (host_name(), Vec::new(), None);
         let common = common(&bus, &settings);
@@ -281,6 +281,10 @@ impl AgentContext {
             pricing: Pricing::with_overrides(self.settings.prices.clone()),
             common: self.common.clone(),
             redactor: Arc::clone(&self.redactor),
+            documents: offer.corpus.clone().map(|wanted| {
+                let corpora = Arc::clone(&self.corpora);
+                Arc::new(DocumentsOfGoal { corpora, wanted }) as Arc<dyn DocumentSource>
+            }),
             declarations: Arc::clone(&self.declarations),
         })
     }

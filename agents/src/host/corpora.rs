@@ -10,6 +10,8 @@ use muster_corpus::{BlobError, BlobStore, Corpus, CorpusId};
 use muster_shared::flow::CorpusRef;
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::react::resources::DocumentSource;
+
 /// Corpora kept open; the one unused for longest is closed first.
 const KEPT: usize = 4;
 
@@ -47,6 +49,19 @@ impl Corpora {
             open.remove(0);
         }
         cell
+    }
+}
+
+/// The documents of one goal.
+pub(super) struct DocumentsOfGoal {
+    pub(super) corpora: Arc<Corpora>,
+    pub(super) wanted: CorpusRef,
+}
+
+#[async_trait]
+impl DocumentSource for DocumentsOfGoal {
+    async fn open(&self) -> Result<Corpus, String> {
+        self.corpora.get(&self.wanted).await
     }
 }
 

@@ -9,6 +9,7 @@ use muster_shared::text::{beginning, first_line};
 use serde_json::{Value, json};
 
 use super::decide::{ChosenAction, NextStep, StepContext, in_prose, submitted, tool_call};
+use super::grounds::{grounds, plainly};
 use super::history::History;
 use super::loop_detection::follow;
 use super::parse::parse_whole_document;
@@ -140,9 +141,9 @@ fn about_result(
                and name nothing that you cannot point to."
             .to_owned(),
         text: format!(
-            "{}\n\nWhat it did:\n{}\n\nIts result:\n{}\n\nCheck:\n{}\n\nName every fault; none when all holds.",
+            "{}\n\n{}\n\nIts result:\n{}\n\nCheck:\n{}\n\nName every fault; none when all holds.",
             goal(case),
-            steps(history, case),
+            grounds(history, chosen, case),
             fence(&case.offer.nonce, "result", &result),
             links.join("\n")
         ),
@@ -374,7 +375,7 @@ fn goal(case: &StepContext<'_>) -> String {
                 "" => String::new(),
                 expected => format!("\nExpected output: {expected}"),
             };
-            let text = format!("{}\n{}{expected}", task.name, task.goal);
+            let text = plainly(&format!("{}\n{}{expected}", task.name, task.goal), &case.offer.work);
             format!("The task:\n{}", fence(nonce, "task", &text))
         }
         Work::Plan { .. }

@@ -1,5 +1,6 @@
 //! What comes next in a task: `(history, answer, case) -> next step`. Pure.
 
+use muster_corpus::CitedPlace;
 use muster_shared::flow::response::{DECLINED, NO_ANSWER_USABLE};
 use muster_shared::flow::{
     Action, Ending, FurtherAction, Note, Observation, ObservationStatus, Product, RolePermission,
@@ -11,6 +12,7 @@ use serde_json::Value;
 use super::consult::{ConsultQuestion, reasons_alike};
 use super::history::History;
 pub use super::limits::StepLimits;
+use super::lookup;
 use super::loop_detection::{refused, spinning};
 use super::mend;
 use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
@@ -86,6 +88,15 @@ pub enum NextStep {
         chosen: ChosenAction,
         /// What it is asked.
         question: ConsultQuestion,
+    },
+    /// Look up what the result cites; what is found decides what becomes of the step.
+    LookUp {
+        /// What the model thought and chose.
+        chosen: ChosenAction,
+        /// The places.
+        asked: Vec<CitedPlace>,
+        /// Whether the lines there are to be shown to whoever is asked about the result.
+        shows: bool,
     },
     /// It was done in thought; this is what came of it.
     Observe {
@@ -359,7 +370,7 @@ fn decide_on_failure(
         return again(ask_again(&[failure.to_string()], schema));
     }
     match given_up_asking(answer, failure, asked, case) {
-        GivenUp::Concluded(submission) => conclude(submission),
+        GivenUp::Concluded(submission) => lookup::of_prose(history, answer.said.trim(), submission, case),
         GivenUp::InDoubt(chosen) => NextStep::Consult { chosen, question: ConsultQuestion::Declined },
     }
 }
@@ -420,7 +431,7 @@ fn given_up_asking(
 }
 
 /// Prose as the result, in a role that takes it.
-fn taken_as_it_is(prose: &str, asked: u32, case: &StepContext<'_>) -> Option<Submission> {
+pub(super) fn taken_as_it_is(prose: &str, asked: u32, case: &StepContext<'_>) -> Option<Submission> {
     let product = (case.rules.from_prose?)(case.offer, prose);
     let reason =
         format!("the model wrote plain text {asked} times instead of submitting; it was taken as it is");
@@ -434,7 +445,10 @@ pub(super) fn in_prose(history: &History, prose: &str, declined: bool, case: &St
         return declines(history, prose, asked, case);
     }
     let taken = taken_as_it_is(prose, asked, case);
-    conclude(taken.unwrap_or_else(|| unusable(asked, &ParseFailure::NoAction.to_string())))
+    match taken {
+        Some(submission) => lookup::of_prose(history, prose, submission, case),
+        None => conclude(unusable(asked, &ParseFailure::NoAction.to_string())),
+    }
 }
 
 fn unusable(asked: u32, why: &str) -> Submission {

@@ -70,6 +70,7 @@ fn word(next: &NextStep) -> &'static str {
         NextStep::CallTool { pure: false, .. } => "call lasting",
         NextStep::Refuse { .. } => "refuse",
         NextStep::Consult { .. } => "consult",
+        NextStep::LookUp { .. } => "look up",
         NextStep::Observe { .. } => "observe",
         NextStep::AskAgain { .. } => "ask again",
         NextStep::Submit { .. } => "submit",

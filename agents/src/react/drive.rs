@@ -258,8 +258,10 @@ impl TaskSession<'_> {
                 self.remark(notes);
                 return Ok(Some(End { submission, chosen: None, clock }));
             }
-            // Both are settled before; should they come here, the next turn asks again.
-            NextStep::AskAgain { .. } | NextStep::Consult { .. } => return Ok(None),
+            // They are settled before; should they come here, the next turn asks again.
+            NextStep::AskAgain { .. } | NextStep::Consult { .. } | NextStep::LookUp { .. } => {
+                return Ok(None);
+            }
             NextStep::Refuse { mut chosen, observation } | NextStep::Observe { mut chosen, observation } => {
                 self.say(&chosen.action, toolbox);
                 none_done(&mut chosen.more);

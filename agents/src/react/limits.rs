@@ -35,6 +35,9 @@ settings! {
         /// Whether the task's budget is what limits its steps. Not a setting.
         #[serde(skip)]
         pub by_budget: bool = false => internal(),
+        /// By which rules results are verified: 0 before cited places were looked up. Not a setting.
+        #[serde(skip)]
+        pub checks: u32 = 1 => internal(),
     }
 }
 

@@ -172,6 +172,7 @@ impl ChatClient {
             "verification": asking.limits.verification,
             "max_revisions": asking.limits.max_revisions,
             "calls_a_step": asking.limits.calls_a_step,
+            "checks": asking.limits.checks,
         });
         let how = asking.declarations.how(asking.toolset.declaration());
         let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);

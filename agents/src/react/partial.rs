@@ -7,6 +7,7 @@ use muster_shared::flow::{Ending, Observation, ObservationStatus, Product, TaskO
 use super::decide::{NO_THOUGHT, StepContext};
 use super::history::History;
 use super::limits::AtLimit;
+use super::lookup::as_far_as_it_stands;
 use super::verify::failed_verification;
 use crate::roles::{Submission, rules_for};
 
@@ -89,5 +90,6 @@ fn unfinished(product: Product, reason: &str) -> Product {
 /// The last result that was submitted and did not pass verification: better than none.
 fn last_submitted(history: &History, offer: &TaskOffered) -> Option<Submission> {
     let step = history.steps().iter().rev().find(|step| failed_verification(step))?;
-    rules_for(&offer.work).submission(offer, &step.action.arguments).ok()
+    let submission = rules_for(&offer.work).submission(offer, &step.action.arguments).ok()?;
+    Some(as_far_as_it_stands(history, submission, step, offer))
 }

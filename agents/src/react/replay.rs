@@ -20,6 +20,7 @@ use super::consult::{NO_ANSWER, ask, consulted, said_before};
 use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
 use super::history::History;
 use super::limits::{AtLimit, Verification};
+use super::lookup::{looked_up, note_in, note_of};
 use super::model::understand;
 use super::record::{FURTHER, PROMISED, TOOLS, naming};
 use super::toolset::{Ability, Toolset, model_name, way_to_further};
@@ -147,6 +148,7 @@ impl TaskHistory<'_> {
                 (&chosen.thought, &chosen.action, Some(observation))
             }
             NextStep::Consult { .. }
+            | NextStep::LookUp { .. }
             | NextStep::AskAgain { .. }
             | NextStep::Submit { .. }
             | NextStep::Conclude { .. } => {
@@ -162,6 +164,7 @@ impl TaskHistory<'_> {
             NextStep::Refuse { .. }
             | NextStep::Observe { .. }
             | NextStep::Consult { .. }
+            | NextStep::LookUp { .. }
             | NextStep::AskAgain { .. }
             | NextStep::Submit { .. }
             | NextStep::Conclude { .. } => step.more.iter().map(|one| &one.action).collect::<Vec<_>>(),
@@ -223,12 +226,30 @@ impl TaskHistory<'_> {
             next = Some(decide(&self.history, &answer, asked, &case));
             done.answers += 1;
         }
-        while let Some(NextStep::Consult { chosen, question }) = next {
-            let asked = ask(question, &self.history, Some(&chosen), &case);
-            let said = said_before(&step.calls, &asked).unwrap_or_else(|| Err(NO_ANSWER.to_owned()));
-            next = Some(consulted(&self.history, chosen, question, said, &case));
-            done.answers += 1;
-        }
+        let next = next.map(|mut next| {
+            loop {
+                next = match next {
+                    NextStep::Consult { chosen, question } => {
+                        let asked = ask(question, &self.history, Some(&chosen), &case);
+                        let said =
+                            said_before(&step.calls, &asked).unwrap_or_else(|| Err(NO_ANSWER.to_owned()));
+                        done.answers += 1;
+                        consulted(&self.history, chosen, question, said, &case)
+                    }
+                    NextStep::LookUp { mut chosen, asked, .. } => {
+                        let unknown = || note_of(&asked, Err("the record does not say".to_owned()));
+                        chosen.notes.push(note_in(step).cloned().unwrap_or_else(unknown));
+                        looked_up(&self.history, chosen, &case)
+                    }
+                    settled @ (NextStep::CallTool { .. }
+                    | NextStep::Refuse { .. }
+                    | NextStep::Observe { .. }
+                    | NextStep::AskAgain { .. }
+                    | NextStep::Submit { .. }
+                    | NextStep::Conclude { .. }) => return settled,
+                };
+            }
+        });
         done.steps += 1;
         Ok(next)
     }
@@ -299,6 +320,8 @@ pub(super) fn limits_of(call: &ModelCall) -> StepLimits {
         },
         max_revisions: kept("max_revisions").unwrap_or(0),
         calls_a_step: kept("calls_a_step").unwrap_or(0),
+        // Records of before cited places were looked up say nothing.
+        checks: kept("checks").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,
             Some(_) | None => AtLimit::Partial,
@@ -382,6 +405,9 @@ fn what(next: &NextStep) -> String {
                 "the model is asked apart, {question:?}: {}",
                 in_words(&chosen.thought, &chosen.action, None)
             )
+        }
+        NextStep::LookUp { chosen, .. } => {
+            format!("what it cites is looked up: {}", in_words(&chosen.thought, &chosen.action, None))
         }
         NextStep::Refuse { chosen, observation } | NextStep::Observe { chosen, observation } => {
             in_words(&chosen.thought, &chosen.action, Some(observation))

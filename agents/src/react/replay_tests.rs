@@ -102,3 +102,52 @@ fn what_was_done_by_an_offer_that_only_seemed_lost_counts() {
     // The second offer's step repeats that of the first one, which only whoever saw that refuses.
     assert_eq!(replay(&record).map(|done| done.steps), Ok(2));
 }
+
+/// What a result cites was looked up then. No document is at hand now: the note of the step decides.
+#[test]
+fn what_was_looked_up_is_decided_again_by_the_record() {
+    use muster_shared::flow::{CorpusRef, PlaceFound, Standing};
+
+    const SUBMITTED: &str = r#"{"thought": "t", "action": "submit", "arguments": {"ending": "done",
+        "conclusion": "It is 20 (a.md:3)."}}"#;
+    let submit = serde_json::from_str::<Value>(SUBMITTED).unwrap();
+    let outcome_by = |checks: Option<u32>, found: Option<PlaceFound>, conclusion: &str, ending| {
+        let parameters = checks.map_or(Value::Null, |checks| json!({"checks": checks}));
+        let mut last = summed(vec![ModelCall { parameters, ..call(SUBMITTED) }]);
+        last.thought.text = "t".into();
+        last.action = Action { name: Action::SUBMIT.into(), arguments: submit["arguments"].clone() };
+        last.observation = None;
+        if let Some(found) = found {
+            let mut offer = leaf(Role::Worker);
+            offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
+            let submission = rules_for(&offer.work).submission(&offer, &last.action.arguments).unwrap();
+            let looked = crate::react::lookup::look(&History::default(), &[], &submission, &offer);
+            let crate::react::lookup::Looked::ToAsk(asked) = looked else { panic!("nothing is cited") };
+            last.notes.push(note_of(&asked, Ok(vec![found])));
+        }
+        let result = muster_shared::flow::TaskResult { conclusion: conclusion.into(), ..Default::default() };
+        let mut outcome = Outcome::of_fault();
+        (outcome.ending, outcome.reason) = ending;
+        outcome.product = Some(Product::Result(result));
+        outcome.last_step = Some(Box::new(last));
+        let mut record = record(AgentEvent::Outcome(Arc::new(outcome)));
+        if let RecordEvent::Offered(offer) = &mut record[0].event {
+            offer.corpus = Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
+        }
+        replay(&record)
+    };
+    let done = || (Ending::Done, String::new());
+    let moved = || PlaceFound::Stands(Standing { line: Some(12), ..Standing::default() });
+    let as_before = outcome_by(None, None, "It is 20 (a.md:3).", done());
+    assert_eq!(as_before.map(|done| done.steps), Ok(1), "a record of before says nothing of it");
+    let corrected = outcome_by(Some(1), Some(moved()), "It is 20 (a.md:12).", done());
+    assert_eq!(corrected.map(|done| done.steps), Ok(1));
+    let otherwise = outcome_by(Some(1), Some(moved()), "It is 20 (a.md:3).", done());
+    assert!(otherwise.is_err(), "the note decides");
+    let reason = "verification found, and it was not mended: correctness: \"It is 20 (\": a.md:3 is cited, and a.md has 2 \
+                  lines";
+    let partial = (Ending::DonePartial, reason.to_owned());
+    let left_out =
+        outcome_by(Some(1), Some(PlaceFound::NoLine { lines: 2 }), "It is 20 *(not borne out)*.", partial);
+    assert_eq!(left_out.map(|done| done.steps), Ok(1));
+}

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use muster_shared::flow::{Budget, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
+use async_trait::async_trait;
+use muster_corpus::{CitedPlace, Corpus};
+use muster_shared::flow::{Budget, PlaceFound, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
 
 use super::decide::{StepContext, StepLimits};
@@ -16,6 +18,13 @@ use crate::model::call_admission::{CallAdmission, Common};
 use crate::model::pricing::Pricing;
 use crate::roles::Rules;
 use crate::tools::{ToolContext, ToolEngine, Uncertain};
+
+/// Where the documents of a goal are had, once they are needed.
+#[async_trait]
+pub trait DocumentSource: Send + Sync {
+    /// Opens them.
+    async fn open(&self) -> Result<Corpus, String>;
+}
 
 /// All that one task needs.
 pub struct TaskResources {
@@ -47,6 +56,8 @@ pub struct TaskResources {
     pub common: Common,
     /// Keeps secrets out.
     pub redactor: Arc<Redactor>,
+    /// The documents of the goal, for what is looked up by rule.
+    pub documents: Option<Arc<dyn DocumentSource>>,
     /// Which declarations of tools the object store holds.
     pub declarations: Arc<DeclarationStore>,
 }
@@ -62,6 +73,20 @@ impl TaskResources {
             has_model: !self.model.is_offline(),
             limits: self.limits,
         }
+    }
+
+    /// Looks up places that a result cites.
+    pub(super) async fn look_up(
+        &self,
+        asked: Vec<CitedPlace>,
+        shows: bool,
+    ) -> Result<Vec<PlaceFound>, String> {
+        let corpus = match (&self.context.corpus, &self.documents) {
+            (Some(corpus), _) => corpus.clone(),
+            (None, Some(documents)) => documents.open().await?,
+            (None, None) => return Err("there are no documents".to_owned()),
+        };
+        corpus.look_up(asked, shows).await.map_err(|error| error.to_string())
     }
 
     /// The gate that every model call of this task passes; `used` is what was used before.

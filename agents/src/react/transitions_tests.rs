@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    Action, Check, Ending, Note, ObservationStatus, RolePermissions, SpinLevel, Step, TaskOffered, Verifier,
-    Work,
+    Action, Check, CorpusRef, Ending, Note, ObservationStatus, RolePermissions, SpinLevel, Step, TaskOffered,
+    Verifier, Work,
 };
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
@@ -48,6 +48,7 @@ fn transition(next: &NextStep) -> &'static str {
             ConsultQuestion::Declined => "consult: whether it declined",
             ConsultQuestion::Goal => panic!("the goal is checked between steps"),
         },
+        NextStep::LookUp { .. } => "look up: what it cites",
         NextStep::Observe { observation, .. } => match observation.status {
             ObservationStatus::Success => "observe: done in thought",
             ObservationStatus::Error => "observe: thought gave nothing",
@@ -101,13 +102,15 @@ fn refused_for(note: &Note) -> &'static str {
         Note::Closed { .. } => "refuse: closed gate",
         Note::Verified { by: Verifier::Rules, .. } => "refuse: verified by rule",
         Note::Verified { by: Verifier::Model, .. } => "refuse: verified by the model",
-        Note::Reconsidered | Note::Declined { .. } | Note::GoalChecked { .. } | Note::NotChecked { .. } => {
-            panic!("{note:?}")
-        }
+        Note::Reconsidered
+        | Note::Declined { .. }
+        | Note::GoalChecked { .. }
+        | Note::LookedUp { .. }
+        | Note::NotChecked { .. } => panic!("{note:?}"),
     }
 }
 
-const ALL: [&str; 38] = [
+const ALL: [&str; 39] = [
     "call a pure tool",
     "call a tool with lasting effect",
     "refuse: unknown tool",
@@ -122,6 +125,7 @@ const ALL: [&str; 38] = [
     "consult: verify link by link",
     "consult: an action in thought",
     "consult: whether it declined",
+    "look up: what it cites",
     "observe: done in thought",
     "observe: thought gave nothing",
     "ask again: declined, in other words",
@@ -156,6 +160,7 @@ struct Scene {
     limits: StepLimits,
     permissions: RolePermissions,
     critical: bool,
+    documents: bool,
 }
 
 impl Scene {
@@ -165,6 +170,7 @@ impl Scene {
             limits: StepLimits { max_steps: 6, ..StepLimits::USUAL },
             permissions: RolePermissions::OPEN,
             critical: false,
+            documents: false,
         }
     }
 
@@ -173,6 +179,7 @@ impl Scene {
         if let Work::Execute { task, .. } = &mut offer.work {
             task.critical = self.critical;
         }
+        offer.corpus = self.documents.then(|| CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
         let mut history = History::default();
         self.steps.iter().for_each(|step| history.push(step.clone(), false));
         let tools =
@@ -256,7 +263,9 @@ fn table() -> Vec<NextStep> {
     let spun = Scene::new(told_so(2, &Note::Spin { level: SpinLevel::SameAction, times: 1 }));
     let full = Scene::new(searched(1..=5, Success));
     let barren = Scene::new(searched(1..=5, Error));
-    let half = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]}));
+    let half = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "the rest is TBD"}));
+    let citing = acts(Action::SUBMIT, json!({"ending": "done", "conclusion": "so it is (a.md:3)"}));
+    let with_documents = Scene { documents: true, ..start.clone() };
     let critical = Scene { critical: true, ..start.clone() };
     let link_by_link = limited(StepLimits { verification: Verification::Full, ..start.limits }, &start);
     let analyze = acts("analyze", json!({"material": "thin ice"}));
@@ -278,6 +287,7 @@ fn table() -> Vec<NextStep> {
         no_tools.answered(&search("a"), 1),
         start.answered(&half, 1),
         no_revision.answered(&half, 1),
+        with_documents.answered(&citing, 1),
         critical.answered(&ends("done"), 1),
         critical.told(&ends("done"), Ok(fault)),
         critical.told(&ends("done"), Err("no JSON".into())),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use muster_shared::expected;
-use muster_shared::flow::response::NOT_CHECKED;
+use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
     Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product,
     Report, Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
@@ -14,6 +14,7 @@ use super::consult::ConsultQuestion;
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
 use super::limits::Verification;
+use super::lookup::{self, Judged, Looked};
 use super::loop_detection::refused;
 use crate::roles::Submission;
 use muster_offline::seen_lines;
@@ -22,6 +23,8 @@ use muster_offline::seen_lines;
 const PLACEHOLDERS: [&str; 6] = ["TODO", "TBD", "FIXME", "lorem ipsum", "[insert", "<insert"];
 /// Lines after a citation's first in which its words may go on.
 const LINES_OF_A_QUOTE: u32 = 14;
+/// What stands before numbers of a report that come from no result.
+const FROM_NO_RESULT: &str = "numbers that stand in no result";
 /// Most faults of one check that are told.
 const MAX_TOLD: usize = 5;
 
@@ -35,19 +38,39 @@ pub(super) fn verified(
     if submission.product.is_none() || !submission.ending.is_success() {
         return NextStep::Submit { chosen, submission };
     }
+    let places = match places(history, &chosen, &submission, case) {
+        Looked::ToAsk(asked) => {
+            return NextStep::LookUp { chosen, asked, shows: !questions(case).is_empty() };
+        }
+        Looked::Known(places) => places,
+    };
+    let as_submitted = submission.clone();
+    let submission = lookup::corrected(submission, &places);
     let mut faults = faults_of(history, &submission, case);
+    faults.extend(places.faults());
+    let numbers = numbers(&submission, case);
+    if may_ask_about_numbers(history, case) {
+        faults.extend(fault_of_numbers(&numbers));
+    }
+    let submission = with_numbers_marked(submission, &numbers);
     let unmet = unmet(history, &submission, case);
     // Rules of citations look for slips of a model. What was expected is asked of whoever did the task.
-    let is_part = case.has_model || !unmet.is_empty();
+    let is_part = case.has_model || !unmet.is_empty() || !places.faults().is_empty();
     faults.extend(unmet);
     let holds = faults.is_empty();
     chosen.notes.push(Note::Verified { by: Verifier::Rules, faults: faults.clone() });
     if !holds {
-        return settle(history, chosen, submission, &Shortcomings { faults: &faults, is_part }, case);
+        return settle(
+            history,
+            chosen,
+            as_submitted,
+            &Shortcomings { faults: &faults, places: &places, is_part },
+            case,
+        );
     }
     match questions(case).first() {
         Some(first) => NextStep::Consult { chosen, question: ConsultQuestion::Verify(*first) },
-        None => NextStep::Submit { chosen, submission },
+        None => NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen },
     }
 }
 
@@ -65,6 +88,15 @@ pub(super) fn judged(
             return NextStep::Refuse { chosen, observation: refused(faults.join("; ")) };
         }
     };
+    let places = match places(history, &chosen, &submission, case) {
+        Looked::Known(places) => places,
+        // Looked up before the model was asked.
+        Looked::ToAsk(_) => Judged::nothing(),
+    };
+    let as_submitted = submission.clone();
+    let submission = lookup::corrected(submission, &places);
+    let unknown = numbers(&submission, case);
+    let submission = said_if_unchecked(with_numbers_marked(submission, &unknown), &chosen);
     let faults = match said {
         Ok(faults) => faults,
         // Without a verdict the result counts as one that nobody vouched for, and says so.
@@ -77,7 +109,13 @@ pub(super) fn judged(
     };
     if !faults.is_empty() {
         chosen.notes.push(Note::Verified { by: Verifier::Model, faults: faults.clone() });
-        return settle(history, chosen, submission, &Shortcomings { faults: &faults, is_part: true }, case);
+        return settle(
+            history,
+            chosen,
+            as_submitted,
+            &Shortcomings { faults: &faults, places: &places, is_part: true },
+            case,
+        );
     }
     let next = questions(case).into_iter().skip_while(|question| *question != asked).nth(1);
     if let Some(next) = next {
@@ -129,6 +167,8 @@ fn questions(case: &StepContext<'_>) -> Vec<Verify> {
 /// What does not hold of a result.
 struct Shortcomings<'a> {
     faults: &'a [Fault],
+    /// What is known of the places that it cites.
+    places: &'a Judged,
     /// Whether what is left counts as a part only.
     is_part: bool,
 }
@@ -141,10 +181,8 @@ fn settle(
     found: &Shortcomings<'_>,
     case: &StepContext<'_>,
 ) -> NextStep {
-    let Shortcomings { faults, is_part } = *found;
-    let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
-    let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
-    if case.has_model && may_revise && history.next_step() < case.limits.max_steps {
+    let Shortcomings { faults, places, is_part } = *found;
+    if may_be_mended(history, case) {
         let mut told = "Your result was verified before it counts, and does not hold yet:\n".to_owned();
         faults.iter().for_each(|fault| told.push_str(&format!("- {fault}\n")));
         told.push_str(
@@ -154,7 +192,88 @@ fn settle(
         return NextStep::Refuse { chosen, observation: refused(told) };
     }
     let submission = if is_part { as_partial(submission, faults) } else { submission };
-    NextStep::Submit { chosen, submission }
+    let submission = lookup::without_false(submission, places);
+    let unknown = numbers(&submission, case);
+    let submission = with_numbers_marked(submission, &unknown);
+    NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen }
+}
+
+/// Whether a result that does not hold is sent back.
+fn may_be_mended(history: &History, case: &StepContext<'_>) -> bool {
+    let revisions = history.steps().iter().filter(|step| failed_verification(step)).count();
+    let may_revise = revisions < usize::try_from(case.limits.max_revisions).unwrap_or(usize::MAX);
+    case.has_model && may_revise && history.next_step() < case.limits.max_steps
+}
+
+/// What is known of the places that a result cites; in records of before they were looked up, nothing.
+fn places(
+    history: &History,
+    chosen: &ChosenAction,
+    submission: &Submission,
+    case: &StepContext<'_>,
+) -> Looked {
+    if case.limits.checks == 0 {
+        return Looked::Known(Judged::nothing());
+    }
+    lookup::look(history, &chosen.notes, submission, case.offer)
+}
+
+/// Numbers of a report that come from no result. Rules take theirs from nowhere else.
+fn numbers(submission: &Submission, case: &StepContext<'_>) -> Vec<String> {
+    match &submission.product {
+        Some(Product::Report(report)) if case.limits.checks > 0 && case.has_model => {
+            lookup::not_from_results(report, case.offer)
+        }
+        Some(
+            Product::Report(_)
+            | Product::Plan(_)
+            | Product::Result(_)
+            | Product::Reflection(_)
+            | Product::Refinement(_)
+            | Product::DraftReview(_),
+        )
+        | None => Vec::new(),
+    }
+}
+
+/// Whoever wrote a report is told once of numbers that come from no result.
+fn may_ask_about_numbers(history: &History, case: &StepContext<'_>) -> bool {
+    let told = |step: &Step| {
+        step.notes.iter().any(|note| {
+            matches!(note, Note::Verified { faults, .. } if faults.iter().any(|fault| fault.why.starts_with(FROM_NO_RESULT)))
+        })
+    };
+    may_be_mended(history, case) && !history.steps().iter().any(told)
+}
+
+fn fault_of_numbers(numbers: &[String]) -> Option<Fault> {
+    let listed: Vec<String> = numbers.iter().map(|number| format!("{number:?}")).collect();
+    let why = format!(
+        "{FROM_NO_RESULT}: {}. Take the number as a result gives it, say how it follows, or leave it out",
+        listed.join("; ")
+    );
+    (!numbers.is_empty()).then_some(Fault { check: Check::Correctness, why })
+}
+
+fn with_numbers_marked(submission: Submission, numbers: &[String]) -> Submission {
+    let Submission { ending, reason, product } = submission;
+    let product = product.map(|product| match product {
+        Product::Report(report) => Product::Report(lookup::marked(report, numbers)),
+        other @ (Product::Plan(_)
+        | Product::Result(_)
+        | Product::Reflection(_)
+        | Product::Refinement(_)
+        | Product::DraftReview(_)) => other,
+    });
+    Submission { ending, reason, product }
+}
+
+/// A result whose places could not be looked up says so.
+fn said_if_unchecked(submission: Submission, chosen: &ChosenAction) -> Submission {
+    match lookup::not_looked_up(&chosen.notes) {
+        Some(why) => with_reason(submission, format!("{NOT_LOOKED_UP}: {why}")),
+        None => submission,
+    }
 }
 
 /// Whether a result was submitted in this step that did not hold.
@@ -176,8 +295,11 @@ pub(super) fn as_partial(mut submission: Submission, faults: &[Fault]) -> Submis
 }
 
 /// A result that was to be verified, and was not, says so.
-fn as_unchecked(mut submission: Submission, why: &str) -> Submission {
-    let said = format!("{NOT_CHECKED}: {why}");
+fn as_unchecked(submission: Submission, why: &str) -> Submission {
+    with_reason(submission, format!("{NOT_CHECKED}: {why}"))
+}
+
+fn with_reason(mut submission: Submission, said: String) -> Submission {
     submission.reason =
         if submission.reason.is_empty() { said } else { format!("{}; {said}", submission.reason) };
     submission
@@ -210,18 +332,22 @@ fn faults_of(history: &History, submission: &Submission, case: &StepContext<'_>)
     match (&case.offer.work, &submission.product) {
         (Work::Execute { task, inputs, .. }, Some(Product::Result(result))) => {
             let mut faults = VerifyFaults::default();
-            complete(task, submission.ending, result, case.has_model, &mut faults);
+            complete(task, submission.ending, result, case, &mut faults);
             consistent(result, &mut faults);
             let known: Vec<&Citation> =
                 inputs.iter().flat_map(|leaf| citations(&leaf.result.findings)).collect();
-            correct(history, case.offer, result, &known, &mut faults);
+            if case.limits.checks == 0 {
+                correct(history, case.offer, result, &known, &mut faults);
+            }
             constrained(&result.conclusion, &mut faults);
             faults.0
         }
         (Work::Write { results, .. }, Some(Product::Report(report))) => {
             let mut faults = VerifyFaults::default();
-            let known = results.iter().flat_map(|leaf| citations(&leaf.result.findings));
-            correct_report(report, &known.map(|citation| citation.path.as_str()).collect(), &mut faults);
+            if case.limits.checks == 0 {
+                let known = results.iter().flat_map(|leaf| citations(&leaf.result.findings));
+                correct_report(report, &known.map(|citation| citation.path.as_str()).collect(), &mut faults);
+            }
             constrained(&report.body, &mut faults);
             faults.0
         }
@@ -253,14 +379,16 @@ fn complete(
     task: &PlanTask,
     ending: Ending,
     result: &TaskResult,
-    has_model: bool,
+    case: &StepContext<'_>,
     faults: &mut VerifyFaults,
 ) {
     if result.conclusion.is_empty() {
         let why = "`conclusion` is empty: later tasks read it, so say in a few sentences what came out";
         faults.add(Check::Completeness, why.to_owned());
     }
-    if has_model && ending == Ending::Done && !result.unanswered.is_empty() {
+    let not_done = || result.unanswered.iter().any(|open| says_not_done(open));
+    let is_open = if case.limits.checks == 0 { !result.unanswered.is_empty() } else { not_done() };
+    if case.has_model && ending == Ending::Done && is_open {
         let why = format!(
             "`ending` is done, and yet unanswered is: {}. Answer it, or end with done_partial",
             result.unanswered.join("; ")
@@ -270,6 +398,30 @@ fn complete(
     if ending == Ending::Done && result.unanswered.iter().any(|open| open.trim() == task.goal.trim()) {
         faults.add(Check::Completeness, "the task itself is named as unanswered".to_owned());
     }
+}
+
+/// Whether what is unanswered was not done, rather than looked for and not found.
+fn says_not_done(open: &str) -> bool {
+    const NOT_DONE: [&str; 16] = [
+        "did not get to",
+        "didn't get to",
+        "not attempted",
+        "not yet done",
+        "was not done",
+        "were not done",
+        "ran out of",
+        "no time",
+        "not enough time",
+        "out of steps",
+        "no steps left",
+        "was skipped",
+        "were skipped",
+        "not started",
+        "still to be done",
+        "left undone",
+    ];
+    let open = open.to_lowercase();
+    NOT_DONE.iter().any(|words| open.contains(words))
 }
 
 fn consistent(result: &TaskResult, faults: &mut VerifyFaults) {
@@ -330,7 +482,7 @@ fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut VerifyFa
     }
 }
 
-/// `path.ext:12` in a text. Addresses and times are none.
+/// `path.ext:12` in a text, as it was read before places were looked up. Addresses and times are none.
 fn cited_in(text: &str) -> impl Iterator<Item = (&str, u32)> {
     let is_part = |c: char| c.is_alphanumeric() || "/._-:".contains(c);
     text.split(move |c| !is_part(c)).filter_map(|word| {

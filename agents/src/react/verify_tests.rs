@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::{CorpusRef, ObservationStatus, RolePermissions, Thought};
+use muster_corpus::CitedPlace;
+use muster_shared::flow::{CorpusRef, ObservationStatus, PlaceFound, RolePermissions, Standing, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -62,7 +63,23 @@ fn with_case<T>(
 
 fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextStep {
     let submission = case.rules.submission(case.offer, arguments).unwrap();
-    verified(history, submitting(arguments.clone()), submission, case)
+    match verified(history, submitting(arguments.clone()), submission, case) {
+        NextStep::LookUp { mut chosen, asked, .. } => {
+            chosen.notes.push(lookup::note_of(&asked, Ok(asked.iter().map(stands).collect())));
+            lookup::looked_up(history, chosen, case)
+        }
+        next => next,
+    }
+}
+
+/// What a look-up finds in the one document there is.
+fn stands(place: &CitedPlace) -> PlaceFound {
+    match (place.path.as_str(), place.line, place.quote.contains("30")) {
+        ("a.md", 3 | 4, false) => PlaceFound::Stands(Standing::default()),
+        ("a.md", 1..=9, _) => PlaceFound::Otherwise { there: "The limit is **20** levels,".into() },
+        ("a.md", _, _) => PlaceFound::NoLine { lines: 9 },
+        (_, _, _) => PlaceFound::NoFile { nearest: "a.md".into() },
+    }
 }
 
 fn good() -> Value {
@@ -79,12 +96,21 @@ fn each_rule_names_what_does_not_hold() {
     let table = [
         (good(), None),
         (json!({"ending": "done", "conclusion": "", "findings": [{"text": "t"}]}), Some(Check::Completeness)),
-        (json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]}), Some(Check::Completeness)),
+        (json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]}), None),
+        (
+            json!({"ending": "done", "conclusion": "c", "unanswered": ["b.md was not done: no steps left"]}),
+            Some(Check::Completeness),
+        ),
+        (
+            json!({"ending": "done", "conclusion": "c", "unanswered": ["What limits delegation loops?"]}),
+            Some(Check::Completeness),
+        ),
         (json!({"ending": "done_partial", "reason": "r", "conclusion": "c", "unanswered": ["why"]}), None),
         (finding(json!({"text": "t", "verified": true})), Some(Check::Consistency)),
         (cited("b.md", 1, ""), Some(Check::Correctness)),
         (cited("a.md", 3, "limit is 30 levels"), Some(Check::Correctness)),
-        (cited("a.md", 8, "was not shown"), None),
+        (cited("a.md", 8, "was not shown"), Some(Check::Correctness)),
+        (cited("a.md", 9_998, "is beyond the end"), Some(Check::Correctness)),
         (json!({"ending": "done", "conclusion": "The limit is TODO."}), Some(Check::Constraints)),
         (json!({"ending": "done", "conclusion": "A todo list was made."}), None),
     ];
@@ -94,7 +120,7 @@ fn each_rule_names_what_does_not_hold() {
             let found = match &next {
                 NextStep::Submit { .. } => None,
                 NextStep::Refuse { chosen, .. } => match chosen.notes.as_slice() {
-                    [Note::Verified { by: Verifier::Rules, faults }] => Some(faults[0].check),
+                    [.., Note::Verified { by: Verifier::Rules, faults }] => Some(faults[0].check),
                     other => panic!("{other:?}"),
                 },
                 other => panic!("{other:?}"),
@@ -106,7 +132,8 @@ fn each_rule_names_what_does_not_hold() {
 
 #[test]
 fn what_is_not_mended_counts_as_a_part_and_says_why() {
-    let bad = json!({"ending": "done", "conclusion": "c", "unanswered": ["why"]});
+    let open = "why: it was not done, no steps left";
+    let bad = json!({"ending": "done", "conclusion": "c", "unanswered": [open]});
     with_case(false, StepLimits::USUAL, true, |case| {
         let mut steps = vec![read()];
         for revision in 0..2 {
@@ -215,7 +242,7 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
         assert_eq!(asked, Check::ALL.map(|check| ConsultQuestion::Verify(Verify::One(check))));
         let NextStep::Submit { chosen, .. } = step else { panic!("{step:?}") };
         let holds = |by| Note::Verified { by, faults: Vec::new() };
-        assert_eq!(chosen.notes, [holds(Verifier::Rules), holds(Verifier::Model)]);
+        assert_eq!(chosen.notes[1..], [holds(Verifier::Rules), holds(Verifier::Model)]);
 
         let fault = json!({"faults": [{"check": "completeness", "why": "half is missing"}]});
         let refused = consulted(&history, submitting(good()), asked[0], Ok(fault), case);

@@ -80,7 +80,7 @@ fn schema_of_result(offer: &TaskOffered) -> Value {
             "ending": {
                 "type": "string",
                 "enum": ENDINGS.map(|(word, _)| word),
-                "description": "escalate: a person must decide; delegate: another role should do it; blocked: cannot go on"
+                "description": "done, also when what was looked for is not there; done_partial: part was not done; escalate: a person must decide; delegate: another role should do it; blocked: cannot go on"
             },
             "reason": {"type": "string", "description": "why it ends so; needed unless done"},
             "trigger": {"type": "string", "enum": TRIGGERS, "description": "of an escalation"},
@@ -253,6 +253,7 @@ fn read_finding(document: &Document<'_>, faults: &mut Faults) -> Finding {
         subquestion: document.text("subquestion"),
         confidence: document.percent("confidence").unwrap_or_default(),
         verified: document.flag("verified"),
+        looked_up: false,
     }
 }
 

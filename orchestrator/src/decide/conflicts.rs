@@ -4,6 +4,7 @@
 
 mod answers;
 mod ask;
+mod both;
 mod found;
 mod near;
 mod report;
@@ -137,6 +138,10 @@ fn go_on(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     };
     if let Some(over) = over {
         end(decision, id, over, Vec::new());
+        return false;
+    }
+    if let Some(why) = both::holds(run, id, decision.reader()) {
+        end(decision, id, ConflictEnd::Both(why), Vec::new());
         return false;
     }
     if let Some(verdict) = known_before(run, id, decision.reader()) {

@@ -46,6 +46,7 @@ pub(super) fn deliver(decision: &mut DecisionBuilder<'_>, mut report: Report, un
         response::partial_note,
         survey::unchecked_note,
         survey::refused_note,
+        survey::not_looked_up_note,
     ];
     for note in notes {
         if let Some(note) = decision.open().and_then(note) {

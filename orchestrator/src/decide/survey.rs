@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use muster_shared::flow::response::NOT_CHECKED;
+use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft, TaskResult,
-    TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft,
+    TaskResult, TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
-    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
+    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState,
+    VALUES_CHECKED_SINCE,
 };
 
 use super::{budget, conflicts};
@@ -155,8 +156,7 @@ pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
     if level.needs_others() && leaves(run).all(|(_, _, state)| state.status.is_ended()) {
         return Vec::new();
     }
-    let wanted =
-        |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
+    let wanted = |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && wanted(state));
     let indices =
         ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
@@ -304,8 +304,23 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
     }
     let reason = |no: &RefusedOperation| format!("{}: {}", no.operation.in_words(), no.reason);
     let refused: Vec<String> = refused.iter().map(reason).collect();
-    let wanted = run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
-    Some(format!("A change of the plan was wanted ({wanted}) and could not be made ({}).", refused.join("; ")))
+    let wanted =
+        run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
+    Some(format!(
+        "A change of the plan was wanted ({wanted}) and could not be made ({}).",
+        refused.join("; ")
+    ))
+}
+
+/// The tasks whose cited places could not be looked up, and why. Only results of since they are say so.
+pub(super) fn not_looked_up_note(run: &RunState) -> Option<String> {
+    let given = leaves(run).filter(|(_, _, state)| result(state).is_some());
+    let unknown = given.filter_map(|(index, task, state)| {
+        let why = state.outcome.as_ref()?.reason.split(NOT_LOOKED_UP).nth(1)?;
+        Some(format!("{index} {} ({})", task.name, why.trim_start_matches(':').trim()))
+    });
+    let unknown: Vec<String> = unknown.collect();
+    (!unknown.is_empty()).then(|| format!("What these tasks cite was not looked up: {}.", unknown.join("; ")))
 }
 
 /// What was left out by decision, one line each.

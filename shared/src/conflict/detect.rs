@@ -96,7 +96,11 @@ fn contradiction(subject: Subject, sides: &[&Side], denied: &[&Side], tolerance:
         })
     };
     let certain = is(Comparison::Differ) || !denied.is_empty() && !sides.is_empty();
-    let unclear = is(Comparison::Unclear);
+    // Two measures of different kinds are two things.
+    let unclear = pairs().any(|(at, other)| {
+        let (one, other) = (&sides[at].claim.value, &sides[other].claim.value);
+        compare(&subject, one, other, tolerance) == Comparison::Unclear && !are_of_other_kinds(one, other)
+    });
     for side in denied.iter().filter(|_| certain) {
         if !sides.contains(side) {
             sides.push((*side).clone());
@@ -106,6 +110,20 @@ fn contradiction(subject: Subject, sides: &[&Side], denied: &[&Side], tolerance:
         (side.task.clone(), side.claim.value.to_string(), side.claim.subject.clone())
     });
     (certain || unclear).then_some(Found { subject, sides, certain })
+}
+
+/// Whether two numbers are of units that measure different things: 20 levels, and 3 seconds.
+fn are_of_other_kinds(one: &ClaimValue, other: &ClaimValue) -> bool {
+    let dimension = |value: &ClaimValue| match value {
+        ClaimValue::Number { unit, .. } => Some(unit::read(unit).dimension),
+        ClaimValue::Date(_) | ClaimValue::Verdict(_) | ClaimValue::Category(_) | ClaimValue::Text(_) => None,
+    };
+    match (dimension(one), dimension(other)) {
+        (Some(Dimension::None) | None, _) | (_, Some(Dimension::None) | None) => false,
+        // Nouns may be other words for the same, and currencies be changed.
+        (Some(Dimension::Other(_)), Some(Dimension::Other(_))) => false,
+        (Some(one), Some(other)) => one != other,
+    }
 }
 
 /// One claim of each task, in the order of tasks; of one that claims different things from different documents, each.

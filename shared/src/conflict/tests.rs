@@ -330,6 +330,12 @@ fn a_conflict_is_what_different_tasks_claim_of_one_subject() {
     let [one, two] = texts;
     let found = detect(&[side(1, one), side(2, two)], tolerance);
     assert!(!found[0].certain, "only a model can tell");
+    for (one, other, is_found) in
+        [("s", "%", false), ("%", "levels", false), ("levels", "tiers", true), ("", "s", true)]
+    {
+        let found = detect(&[side(1, number(30.0, one)), side(2, number(12.0, other))], tolerance);
+        assert_eq!(!found.is_empty(), is_found, "{one} and {other} measure different things: {found:?}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod goal;
 pub mod group;
 pub mod lesson;
 pub mod limits;
+pub mod looked_up;
 pub mod note;
 pub mod outcome;
 pub mod pattern;
@@ -51,6 +52,7 @@ pub use goal::{CorpusRef, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
 pub use lesson::RunLessons;
 pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};
+pub use looked_up::{LookedUp, PlaceFound, Standing};
 pub use note::{Check, Fault, Note, SpinLevel, Unchecked, Verifier};
 pub use outcome::{Advice, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
@@ -75,8 +77,6 @@ pub use step::{
     Action, FurtherAction, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef,
     Thought,
 };
-pub use task::{
-    ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work,
-};
+pub use task::{ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
 
 /// A remark of the loop on one step.
@@ -34,6 +35,15 @@ pub enum Note {
         by: Verifier,
         /// What did not hold; nothing when all did.
         faults: Vec<Fault>,
+    },
+    /// The places that the result cites were looked up in the documents before it counted (W8): what was found, so that
+    /// whoever decides again needs no documents.
+    LookedUp {
+        /// The places.
+        places: Vec<LookedUp>,
+        /// Why they could not be looked up; empty when they were.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        failed: String,
     },
     /// The model was asked to look at something, twice, and gave no verdict that can be read: that is no yes.
     NotChecked {
@@ -161,6 +171,8 @@ impl std::fmt::Display for Note {
                 let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
                 write!(f, "verified {by}: {}", faults.join("; "))
             }
+            Self::LookedUp { places, failed } if failed.is_empty() => f.write_str(&counted_up(places)),
+            Self::LookedUp { failed, .. } => write!(f, "cited places not looked up: {failed}"),
             Self::NotChecked { what: Unchecked::Result, why } => {
                 write!(f, "not checked by the model whether the result holds: {why}")
             }

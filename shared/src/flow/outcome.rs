@@ -209,6 +209,9 @@ pub struct Finding {
     /// Whether somebody other than the finder looked the citation up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
+    /// Whether all its citations were looked up by rule, and stand.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub looked_up: bool,
 }
 
 /// A place in a document.

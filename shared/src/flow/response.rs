@@ -15,6 +15,8 @@ use crate::settings;
 pub const NO_ANSWER_USABLE: &str = "no answer could be used";
 /// What the reason of a result says that a model was to verify and gave no verdict on.
 pub const NOT_CHECKED: &str = "whether it holds was not checked";
+/// What the reason of a result says whose cited places could not be looked up.
+pub const NOT_LOOKED_UP: &str = "what it cites was not looked up";
 /// Said by an agent of a question that is longer than the model's window.
 pub const TOO_LONG: &str = "longer than the model's window";
 /// Said by an agent of a model that declines.

@@ -208,7 +208,8 @@ mod tests {
             tools: Vec::new(),
             gives: Vec::new(),
         };
-        let corpus = |files| crate::flow::CorpusRef { id: "c".to_owned(), files, bytes: 1, outline: String::new() };
+        let corpus =
+            |files| crate::flow::CorpusRef { id: "c".to_owned(), files, bytes: 1, outline: String::new() };
         let with = |text: &str, files| Goal { corpus: Some(corpus(files)), ..Goal::new(text) };
         for (goal, wanted) in [
             (Goal::new("What is 17.5 % of 2480?"), None),

@@ -74,7 +74,7 @@ impl ConflictState {
     pub const fn verdict(&self) -> Option<&ConflictVerdict> {
         match &self.end {
             Some(ConflictEnd::Settled(verdict)) => Some(verdict),
-            Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_)) | None => None,
+            Some(ConflictEnd::Unsettled(_) | ConflictEnd::Gone(_) | ConflictEnd::Both(_)) | None => None,
         }
     }
 
@@ -96,6 +96,8 @@ pub enum ConflictEnd {
     Unsettled(String),
     /// There is no contradiction, or none any more, and why.
     Gone(String),
+    /// Both hold: they speak of different things; what tells them apart. The report says so.
+    Both(String),
 }
 
 impl ConflictEnd {
@@ -115,6 +117,7 @@ impl ConflictEnd {
             }
             Self::Unsettled(why) => format!("not settled: {why}"),
             Self::Gone(why) => format!("no conflict: {why}"),
+            Self::Both(why) => format!("both hold: {why}"),
         }
     }
 }

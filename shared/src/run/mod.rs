@@ -88,6 +88,9 @@ pub const REPAIRS_SINCE: u32 = 4;
 /// whoever plans, refines or reflects is told what its answer is held against.
 pub const FEW_CALLS_SINCE: u32 = 5;
 
+/// The first version of events in which whoever judges a conflict may say that both sides hold.
+pub const BOTH_HOLD_SINCE: u32 = 5;
+
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;
 

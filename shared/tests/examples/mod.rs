@@ -863,6 +863,7 @@ fn result() -> TaskResult {
             subquestion: "limits".to_owned(),
             confidence: 90,
             verified: true,
+            looked_up: false,
         }],
         milestones: vec!["found".to_owned()],
         unanswered: vec!["why 20".to_owned()],

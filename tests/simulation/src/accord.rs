@@ -54,6 +54,7 @@ impl Accord {
                         ConflictEnd::Settled(verdict) => settled_by(verdict.by),
                         ConflictEnd::Unsettled(_) => "conflict left open",
                         ConflictEnd::Gone(_) => "conflict gone",
+                        ConflictEnd::Both(_) => "both sides hold",
                     });
                     if !redone.is_empty() {
                         self.count("loser done again");

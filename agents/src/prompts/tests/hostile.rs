@@ -51,6 +51,7 @@ fn result() -> TaskResult {
             text: hostile(),
             citations: vec![Citation { path: "a.md".into(), line: 3, quote: hostile() }],
             verified: true,
+            looked_up: false,
             ..Finding::default()
         }],
         unanswered: vec![hostile()],
@@ -93,7 +94,11 @@ fn planning() -> Work {
         draft: None,
         replan: None,
         answers: Vec::new(),
-        refused_plan: Some(Box::new(PlanDraft { goal: hostile(), tasks: Vec::new(), questions: vec![hostile()] })),
+        refused_plan: Some(Box::new(PlanDraft {
+            goal: hostile(),
+            tasks: Vec::new(),
+            questions: vec![hostile()],
+        })),
         held_to: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use muster_corpus::CitedPlace;
 use muster_shared::flow::{Note, Step, Unchecked};
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ use super::super::consult::{
 use super::super::decide::{ChosenAction, NextStep, resumed};
 use super::super::interrupt::{HandedOver, unless_handed_over};
 use super::super::journal::Journal;
+use super::super::lookup::{looked_up, note_of};
 use super::super::model::ModelClient;
 use super::super::parse::{ask_again_for_document, parse_whole_document};
 use super::super::prompt::EMPTY;
@@ -29,7 +31,20 @@ impl TaskSession<'_> {
         mut next: NextStep,
         clock: &mut Clock,
     ) -> Result<NextStep, Failure> {
-        while let NextStep::Consult { chosen, question } = next {
+        loop {
+            let (chosen, question) = match next {
+                NextStep::Consult { chosen, question } => (chosen, question),
+                NextStep::LookUp { chosen, asked, shows } => {
+                    next = self.look_up(resources, chosen, asked, shows).await?;
+                    continue;
+                }
+                settled @ (NextStep::CallTool { .. }
+                | NextStep::Refuse { .. }
+                | NextStep::Observe { .. }
+                | NextStep::AskAgain { .. }
+                | NextStep::Submit { .. }
+                | NextStep::Conclude { .. }) => return Ok(settled),
+            };
             self.keep(journal, &chosen, *clock).await?;
             let said = match self.ask_apart(resources, question, Some(&chosen), clock).await {
                 Ok(said) => said,
@@ -40,7 +55,20 @@ impl TaskSession<'_> {
             };
             next = consulted(&self.history, chosen, question, said, &resources.case(self.offer));
         }
-        Ok(next)
+    }
+
+    /// Looks up what a result cites. What is found stands in the record, with the step.
+    async fn look_up(
+        &self,
+        resources: &TaskResources,
+        mut chosen: ChosenAction,
+        asked: Vec<CitedPlace>,
+        shows: bool,
+    ) -> Result<NextStep, Failure> {
+        let looking = resources.look_up(asked.clone(), shows);
+        let found = unless_handed_over(self.handing_over.clone(), looking).await?;
+        chosen.notes.push(note_of(&asked, found));
+        Ok(looked_up(&self.history, chosen, &resources.case(self.offer)))
     }
 
     /// Goes on from an answer that was journaled before anything of it was done.

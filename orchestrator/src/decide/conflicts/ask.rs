@@ -14,7 +14,7 @@ use muster_shared::run::{ConflictState, RunState, Settling, SettlingFor};
 use super::super::builder::DecisionBuilder;
 use super::super::reading::Reader;
 use super::super::{questions, survey};
-use super::{answers, tolerance, wording};
+use super::{answers, both, tolerance, wording};
 
 /// What a person answers who does not know either.
 pub(super) const LEAVE_OPEN: &str = "leave it open";
@@ -59,24 +59,25 @@ pub(super) fn compare(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
 
 /// Has each side that has not told it show how it came to its value.
 fn methods(decision: &mut DecisionBuilder<'_>, id: u32) {
-    let Some((_, conflict)) = conflict(decision, id) else { return };
+    let Some((run, conflict)) = conflict(decision, id) else { return };
     let asked = conflict.sides.iter().filter(|side| side.claim.method.is_empty());
     let tasks =
-        asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(conflict, side))).collect();
+        asked.map(|side| (SettlingFor::Method(side.task.clone()), method_of(run, conflict, side))).collect();
     begin(decision, id, Some(ConflictStep::Methods), tasks);
 }
 
-fn method_of(conflict: &ConflictState, side: &Side) -> PlanTask {
+fn method_of(run: &RunState, conflict: &ConflictState, side: &Side) -> PlanTask {
     let others: Vec<Side> = conflict.sides.iter().filter(|other| other.task != side.task).cloned().collect();
     let task = &side.task;
     let goal = format!(
         "Results of this run contradict each other on {:?}.\nTask {task} claimed:\n{}\nOthers claimed:\n{}\nShow how \
          task {task} came to its value: from which source, over which range, by which calculation. Look at the source \
          once more. Submit one claim with exactly that subject and the value that holds by what you see now; say in \
-         its `method` how the value is come by and, if task {task} was wrong, what was wrong.",
+         its `method` how the value is come by and, if task {task} was wrong, what was wrong.{}",
         conflict.subject,
         listed(std::slice::from_ref(side)),
         listed(&others),
+        both::told(run),
     );
     small(&format!("show how {task} came to its value"), goal, side.role.clone().unwrap_or(Role::Worker))
 }
@@ -86,9 +87,10 @@ fn arbiter(decision: &mut DecisionBuilder<'_>, id: u32) {
     let goal = format!(
         "Results of this run contradict each other on {:?}:\n{}\nJudge which of these values holds, by sources and \
          methods. Submit one claim with exactly that subject and the value that holds, and say in its `method` why. \
-         When it cannot be told, make no claim.",
+         When it cannot be told, make no claim.{}",
         conflict.subject,
-        listed(&with_methods(run, id, conflict, decision.reader()))
+        listed(&with_methods(run, id, conflict, decision.reader())),
+        both::told(run),
     );
     let task = small("judge which value holds", goal, run.limits.conflicts.arbiter.clone());
     begin(decision, id, Some(ConflictStep::Arbiter), vec![(SettlingFor::Arbiter, task)]);
@@ -132,10 +134,11 @@ fn add(
         goal: format!(
             "Results of this run contradict each other on {:?}:\n{}\nFind out by yourself which value holds, from the \
              sources and not from these claims. Submit one claim with exactly that subject and the value that holds, \
-             and say in its `method` how you came to it.",
+             and say in its `method` how you came to it.{}",
             conflict.subject,
             // A plan's goals may refer to results; what is claimed never does.
-            listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {")
+            listed(&with_methods(run, id, conflict, decision.reader())).replace("{{", "{ {"),
+            both::told(run),
         ),
         role: Some(last.role.as_ref().unwrap_or(&Role::Worker).to_string()),
         expected_output: "one claim with the value that holds".to_owned(),
@@ -160,7 +163,12 @@ fn person(decision: &mut DecisionBuilder<'_>, id: u32) -> bool {
     let found = positions(&conflict.sides, decision.reader().within(tolerance(run)));
     let question = Question {
         reason: listed(&with_methods(run, id, conflict, decision.reader())),
-        choices: found.iter().map(choice).chain([LEAVE_OPEN.to_owned()]).collect(),
+        choices: found
+            .iter()
+            .map(choice)
+            .chain([LEAVE_OPEN.to_owned()])
+            .chain(both::may_be_said(run).then(|| both::BOTH_HOLD.to_owned()))
+            .collect(),
         default: Some(LEAVE_OPEN.to_owned()),
         ..Question::new(format!("Results contradict each other. What holds of {:?}?", conflict.subject))
     };

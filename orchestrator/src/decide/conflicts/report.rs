@@ -10,6 +10,11 @@ use super::super::survey;
 use super::found::{self, claimed_now};
 use super::{is_on, tolerance, wording};
 
+/// What holds where both sides do.
+const EACH: &str = "each of them, of different things,";
+/// What is said of these in the report.
+const BOTH: &str = "both hold, of different things";
+
 /// Most conflicts that are told of.
 const MOST: usize = 50;
 
@@ -33,6 +38,7 @@ fn of_conflict(run: &RunState, reader: &Reader<'_>, conflict: &ConflictState) ->
             (Some(verdict.value.to_string()), format!("{}: {}{again}", verdict.by, verdict.why))
         }
         Some(ConflictEnd::Unsettled(why)) => (None, why.clone()),
+        Some(ConflictEnd::Both(why)) => (Some(EACH.to_owned()), why.clone()),
         None => (None, "it was not settled in time".to_owned()),
     };
     Some(ConflictBrief { subject: conflict.subject.clone(), claimed: claimed(&conflict.sides), holds, why })
@@ -79,6 +85,7 @@ pub(in crate::decide) fn notes(run: &RunState, reader: &Reader<'_>) -> Vec<Strin
         .map(|ConflictBrief { subject, claimed, holds, why }| {
             let claimed = claimed.join("; ");
             match holds {
+                Some(value) if value == EACH => format!("{subject}: {BOTH} ({why}); claimed are {claimed}"),
                 Some(value) => format!("{subject}: {value} holds ({why}); claimed were {claimed}"),
                 None => format!("{subject}: it is not settled what holds ({why}); claimed are {claimed}"),
             }
@@ -151,7 +158,7 @@ fn is_asked_again(run: &RunState, reader: &Reader<'_>, id: u32, conflict: &Confl
         && conflict.verdict().is_some()
         && later.any(|later| {
             reader.is_same_subject(&later.subject, &conflict.subject, wording)
-                && !matches!(later.end, Some(ConflictEnd::Gone(_)))
+                && !matches!(later.end, Some(ConflictEnd::Gone(_) | ConflictEnd::Both(_)))
                 && !is_mended(run, reader, later)
         })
 }
@@ -162,7 +169,9 @@ pub(in crate::decide) fn note(run: &RunState, reader: &Reader<'_>) -> Option<Str
     (!notes.is_empty()).then(|| {
         let lines: Vec<String> =
             notes.iter().map(|note| format!("> - {}", note.replace('\n', " "))).collect();
-        format!("> Results of this run contradict each other:\n{}", lines.join("\n"))
+        let all_hold = notes.iter().all(|note| note.contains(BOTH));
+        let what = if all_hold { "seem to contradict" } else { "contradict" };
+        format!("> Results of this run {what} each other:\n{}", lines.join("\n"))
     })
 }
 

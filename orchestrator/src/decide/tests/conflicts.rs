@@ -163,13 +163,50 @@ fn a_person_says_what_holds_or_leaves_it_open() {
         do_so(&mut fleet, "1", says("30 %"));
         do_so(&mut fleet, "2", says("15 %"));
         let (id, asked) = fleet.run().open_questions().next().unwrap();
-        assert_eq!(asked.question.choices.len(), 3, "{:?}", asked.question);
+        assert_eq!(asked.question.choices.len(), 4, "{:?}", asked.question);
         assert!(open(&fleet).is_empty(), "what uses them waits");
         let text = answer.to_owned();
         fleet.ask(7, RequestAction::Answer { question: id, text });
         assert_eq!(conflict(&fleet, 1).verdict().is_some(), settled);
         assert_eq!(open(&fleet).len(), 1);
     }
+}
+
+#[test]
+fn both_may_hold_and_that_costs_nothing_further() {
+    let mut fleet = begun(&[ConflictStep::Arbiter, ConflictStep::Verify]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    let asked = fleet.find("settle-1");
+    let Work::Execute { task, .. } = &asked.work else { panic!("{asked:?}") };
+    assert!(task.goal.contains("both hold"), "{}", task.goal);
+    let both = Claim {
+        subject: "Both hold".into(),
+        value: read_value("yes", "").unwrap(),
+        ..claim("1", "the first is of Saturday, the second of Sunday")
+    };
+    do_so(&mut fleet, "settle-1", claiming(vec![both]));
+    let Some(ConflictEnd::Both(why)) = &conflict(&fleet, 1).end else {
+        panic!("{:?}", conflict(&fleet, 1).end)
+    };
+    assert_eq!(why, "the first is of Saturday, the second of Sunday");
+    assert!(conflict(&fleet, 1).redone.is_empty(), "nobody lost");
+    let body = finish(&mut fleet);
+    let told: Vec<&str> =
+        body.lines().filter(|line| line.contains("both hold, of different things")).collect();
+    assert_eq!(told.len(), 1, "{body}");
+    assert!(told[0].contains(SUBJECT) && told[0].contains("Saturday"), "{body}");
+    assert!(!body.contains("not settled"), "{body}");
+}
+
+#[test]
+fn a_person_may_say_that_both_hold() {
+    let mut fleet = begun(&[ConflictStep::Person]);
+    do_so(&mut fleet, "1", says("30 %"));
+    do_so(&mut fleet, "2", says("15 %"));
+    let (id, _) = fleet.run().open_questions().next().unwrap();
+    fleet.ask(7, RequestAction::Answer { question: id, text: "4".to_owned() });
+    assert!(matches!(conflict(&fleet, 1).end, Some(ConflictEnd::Both(_))), "{:?}", conflict(&fleet, 1).end);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! The documents of a corpus as citations are looked up in them: each is made ready once for one look-up.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Library;
+use super::page::Page;
+use crate::index::Index;
+use crate::pack::PackFolder;
+use crate::{CorpusError, query};
+
+/// Most bytes of documents that are kept ready; then all are let go.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+/// Passages that are looked at to find other documents.
+const HITS: usize = 12;
+
+/// The documents of an index.
+pub(crate) struct Indexed<'a> {
+    index: &'a Index,
+    packs: &'a PackFolder,
+    kept: RefCell<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: usize,
+    pages: HashMap<String, Option<Rc<Page>>>,
+    paths: Option<Rc<Vec<String>>>,
+}
+
+impl<'a> Indexed<'a> {
+    pub(crate) fn new(index: &'a Index, packs: &'a PackFolder) -> Self {
+        Self { index, packs, kept: RefCell::default() }
+    }
+}
+
+impl Library for Indexed<'_> {
+    fn page(&self, path: &str) -> Result<Option<Rc<Page>>, CorpusError> {
+        if let Some(known) = self.kept.borrow().pages.get(path) {
+            return Ok(known.clone());
+        }
+        let file = self.index.file(path)?;
+        let text = file.map(|file| self.packs.read(&file.pack, file.position, file.bytes)).transpose()?;
+        let page = text.as_deref().map(|text| Rc::new(Page::new(path, text)));
+        let mut kept = self.kept.borrow_mut();
+        kept.bytes += text.map_or(0, |text| text.len());
+        if kept.bytes > MOST_BYTES {
+            kept.bytes = 0;
+            kept.pages.clear();
+        }
+        kept.pages.insert(path.to_owned(), page.clone());
+        Ok(page)
+    }
+
+    fn paths(&self) -> Result<Rc<Vec<String>>, CorpusError> {
+        if let Some(known) = &self.kept.borrow().paths {
+            return Ok(Rc::clone(known));
+        }
+        let paths = Rc::new(self.index.paths()?);
+        self.kept.borrow_mut().paths = Some(Rc::clone(&paths));
+        Ok(paths)
+    }
+
+    fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError> {
+        let Some(query) = query::free_text(words) else { return Ok(Vec::new()) };
+        let hits = self.index.search(&query, HITS, self.packs)?;
+        let mut found: Vec<(String, u32)> = Vec::new();
+        for hit in hits {
+            if found.iter().all(|(path, _)| *path != hit.path) {
+                found.push((hit.path, u32::try_from(hit.start_line).unwrap_or(u32::MAX)));
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,108 @@
+//! Evidence that is no document: files of the workspace, addresses, results of tools. Whether it was seen is told by what
+//! happened in the task, and by the results that it builds on. Pure.
+
+use std::collections::HashSet;
+
+use muster_shared::flow::{LeafRef, ObservationStatus, TaskOffered, TaskResult, Work};
+use muster_shared::text::numerals;
+
+use super::super::history::History;
+
+/// What was seen of something that is cited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It was, and the words stand there as far as can be told.
+    Yes,
+    /// It was, and the words do not stand there.
+    Otherwise,
+    /// It never was.
+    Never,
+}
+
+/// All that a task saw.
+pub(super) struct Evidence<'a> {
+    history: &'a History,
+    offer: &'a TaskOffered,
+    results: Vec<&'a TaskResult>,
+    /// Numbers that tools gave.
+    given: HashSet<String>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn of(history: &'a History, offer: &'a TaskOffered) -> Self {
+        let result = |leaf: &'a LeafRef| &leaf.result;
+        let results = match &offer.work {
+            Work::Execute { inputs, .. } => inputs.iter().map(result).collect(),
+            Work::Write { results, .. } => results.iter().map(result).collect(),
+            Work::Plan { .. } | Work::Reflect { .. } | Work::Refine { .. } | Work::DraftReview { .. } => {
+                Vec::new()
+            }
+        };
+        Self { history, offer, results, given: given_by_tools(history) }
+    }
+
+    /// Whether something was seen in this task or by those before it, and these words in it.
+    pub(super) fn seen(&self, what: &str, quote: &str) -> Seen {
+        let name = what.trim_start_matches("./");
+        if self.offer.goal.contains(name) || self.is_in_results(name) {
+            return Seen::Yes;
+        }
+        let (mut seen, mut holds) = (false, quote.is_empty());
+        for step in self.history.steps() {
+            let Some(observed) = &step.observation else { continue };
+            let asked = step.action.arguments.to_string();
+            let is_of_corpus = step.action.name.starts_with("corpus");
+            let named = observed.content.contains(name) || asked.contains(name) || step.action.name == name;
+            if observed.status != ObservationStatus::Success || is_of_corpus || !named {
+                continue;
+            }
+            seen = true;
+            let written = bare(&asked).contains(&bare(quote));
+            holds |= observed.truncated || written || bare(&observed.content).contains(&bare(quote));
+        }
+        match (seen, holds) {
+            (true, true) => Seen::Yes,
+            (true, false) => Seen::Otherwise,
+            (false, _) => Seen::Never,
+        }
+    }
+
+    fn is_in_results(&self, name: &str) -> bool {
+        let cites = |result: &&TaskResult| {
+            let mut citations =
+                result.findings.iter().filter(|finding| finding.looked_up).flat_map(|f| &f.citations);
+            citations.any(|citation| citation.path.trim_start_matches("./") == name)
+                || result.body.contains(name)
+                || result.conclusion.contains(name)
+        };
+        self.results.iter().any(cites)
+    }
+
+    /// Numbers that need not stand at a place that is cited: tools gave them, or results that cite the same place.
+    pub(super) fn numbers_beside(&self, path: &str, line: u32) -> HashSet<String> {
+        let cites = |result: &&&TaskResult| {
+            let mut citations = result.findings.iter().flat_map(|finding| &finding.citations);
+            citations.any(|citation| citation.path == path && citation.line.abs_diff(line) < 15)
+                || result.body.contains(&format!("{path}:{line}"))
+                || result.conclusion.contains(&format!("{path}:{line}"))
+        };
+        let said = self.results.iter().filter(cites).flat_map(|result| {
+            let findings = result.findings.iter().map(|finding| finding.text.as_str());
+            findings.chain([result.conclusion.as_str(), result.body.as_str()])
+        });
+        said.flat_map(numerals).map(|number| number.digits).chain(self.given.iter().cloned()).collect()
+    }
+}
+
+fn given_by_tools(history: &History) -> HashSet<String> {
+    let is_of_files = |name: &str| ["corpus", "workspace"].iter().any(|kind| name.starts_with(kind));
+    let tools = history.steps().iter().filter(|step| !is_of_files(&step.action.name));
+    let given = tools.filter_map(|step| step.observation.as_ref());
+    let given = given.filter(|seen| seen.status == ObservationStatus::Success);
+    given.flat_map(|seen| numerals(&seen.content)).map(|number| number.digits).collect()
+}
+
+/// Letters and digits alone: markup and white space do not count.
+fn bare(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}

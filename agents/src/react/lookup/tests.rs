@@ -1,0 +1,204 @@
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod planted;
+
+use muster_shared::flow::{
+    Citation, CorpusRef, Ending, Finding, ObservationStatus, RolePermissions, TaskResult,
+};
+use muster_shared::ids::Role;
+use serde_json::json;
+
+use super::*;
+use crate::react::limits::StepLimits;
+use crate::roles::rules_for;
+use crate::testing::{leaf, step, toolset};
+
+fn with_documents() -> TaskOffered {
+    TaskOffered { corpus: Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() }), ..leaf(Role::Worker) }
+}
+
+fn in_case<T>(offer: &TaskOffered, limits: StepLimits, then: impl FnOnce(&StepContext<'_>) -> T) -> T {
+    let (rules, toolset) = (rules_for(&offer.work), toolset(offer));
+    let permissions = RolePermissions::OPEN;
+    then(&StepContext { offer, rules, toolset: &toolset, permissions, has_model: true, limits })
+}
+
+fn submitting(arguments: Value) -> ChosenAction {
+    let action = Action { name: Action::SUBMIT.to_owned(), arguments };
+    ChosenAction { thought: Thought::default(), action, more: Vec::new(), notes: Vec::new() }
+}
+
+fn cited(line: u32, quote: &str) -> Value {
+    let citation = json!({"path": "a.md", "line": line, "quote": quote});
+    json!({
+        "ending": "done", "conclusion": "So it is (a.md:3).", "body": "It is 20 [a.md:3-4; a.md:99].",
+        "findings": [{"text": "It is 20.", "citations": [citation], "verified": true}]
+    })
+}
+
+/// What follows when `found` says this of each line.
+fn follows(arguments: &Value, limits: StepLimits, found: impl Fn(u32) -> PlaceFound) -> NextStep {
+    let offer = with_documents();
+    in_case(&offer, limits, |case| {
+        let submission = case.rules.submission(&offer, arguments).unwrap();
+        let next = verified(&History::default(), submitting(arguments.clone()), submission, case);
+        let NextStep::LookUp { mut chosen, asked, .. } = next else {
+            panic!("nothing is looked up: {next:?}")
+        };
+        let found = asked.iter().map(|place| found(place.line)).collect();
+        chosen.notes.push(note_of(&asked, Ok(found)));
+        looked_up(&History::default(), chosen, case)
+    })
+}
+
+fn result_of(next: NextStep) -> (TaskResult, Submission) {
+    let NextStep::Submit { submission, .. } = next else { panic!("not taken: {next:?}") };
+    let Some(Product::Result(result)) = submission.product.clone() else { panic!("no result") };
+    (result, submission)
+}
+
+#[test]
+fn what_stands_near_is_corrected_and_what_does_not_is_sent_back_and_then_left_out() {
+    let moved = |line: u32| match line {
+        3 => PlaceFound::Stands(Standing { line: Some(12), ..Standing::default() }),
+        99 => PlaceFound::NoLine { lines: 20 },
+        _ => PlaceFound::Stands(Standing::default()),
+    };
+    let next = follows(&cited(3, "it is 20"), StepLimits::USUAL, moved);
+    let NextStep::Refuse { observation, chosen } = next else { panic!("a false place is taken: {next:?}") };
+    assert!(observation.content.contains("a.md has 20 lines"), "{}", observation.content);
+    assert!(is_looked_up(&chosen.notes));
+    let unrevised = StepLimits { max_revisions: 0, ..StepLimits::USUAL };
+    let (result, submission) = result_of(follows(&cited(3, "it is 20"), unrevised, moved));
+    assert_eq!(result.conclusion, "So it is (a.md:12).");
+    assert_eq!(result.body, "It is 20 [a.md:12-13].", "another place of the statement stands");
+    assert_eq!(result.findings[0].citations[0].line, 12);
+    assert!(result.findings[0].looked_up && result.findings[0].verified);
+    assert_eq!(submission.ending, Ending::DonePartial);
+    assert!(submission.reason.contains("a.md:99"), "{}", submission.reason);
+    let (result, _) =
+        result_of(follows(&cited(3, "no"), unrevised, |_| PlaceFound::NoFile { nearest: "b.md".into() }));
+    assert_eq!(result.conclusion, "So it is *(not borne out)*.");
+    assert_eq!(result.body.matches("not borne out").count(), 2, "{}", result.body);
+    let Finding { text, citations, verified, looked_up, .. } = &result.findings[0];
+    assert!(citations.is_empty() && !verified && !looked_up && text.contains("not borne out"), "{text}");
+}
+
+/// A report with a number that comes from no result is sent back once, and says so in the end.
+#[test]
+fn numbers_from_nowhere_are_asked_about_once() {
+    let work = Work::Write {
+        results: Vec::new(),
+        failed: Vec::new(),
+        uncovered: Vec::new(),
+        stale: Vec::new(),
+        conflicts: Vec::new(),
+        revision: None,
+    };
+    let offer = crate::testing::offer(muster_shared::ids::TaskId::Write, Role::Writer, work);
+    let arguments = json!({"title": "t", "body": "It took 4711 s.", "unanswered": []});
+    let limits = StepLimits { max_revisions: 2, max_steps: 5, ..StepLimits::USUAL };
+    in_case(&offer, limits, |case| {
+        let submission = || case.rules.submission(&offer, &arguments).unwrap();
+        let next = verified(&History::default(), submitting(arguments.clone()), submission(), case);
+        let NextStep::Refuse { chosen, observation } = next else { panic!("taken: {next:?}") };
+        assert!(observation.content.contains("4711 s"), "{}", observation.content);
+        let mut history = History::default();
+        let refused = step(1, Action::SUBMIT, arguments.clone(), ObservationStatus::Refused);
+        history.push(Step { notes: chosen.notes, ..refused }, false);
+        let next = verified(&history, submitting(arguments.clone()), submission(), case);
+        let NextStep::Submit { submission, .. } = next else { panic!("asked again: {next:?}") };
+        let Some(Product::Report(report)) = submission.product else { panic!("no report") };
+        assert_eq!(submission.ending, Ending::Done);
+        assert!(
+            report.body.contains("> Not from the results of this run: “It took 4711 s.”"),
+            "{}",
+            report.body
+        );
+    });
+}
+
+#[test]
+fn whoever_is_asked_about_a_result_sees_the_lines_that_it_cites() {
+    let offer = with_documents();
+    let stands =
+        PlaceFound::Stands(Standing { text: "The limit is **20** levels.".into(), ..Standing::default() });
+    in_case(&offer, StepLimits::USUAL, |case| {
+        let mut chosen = submitting(cited(3, "it is 20"));
+        let submission = case.rules.submission(&offer, &chosen.action.arguments).unwrap();
+        let Looked::ToAsk(asked) = look(&History::default(), &[], &submission, &offer) else {
+            panic!("known")
+        };
+        chosen.notes.push(note_of(&asked, Ok(asked.iter().map(|_| stands.clone()).collect())));
+        let told = crate::react::grounds::grounds(&History::default(), Some(&chosen), case);
+        assert!(told.contains("a.md:3| The limit is **20** levels."), "{told}");
+    });
+}
+
+#[test]
+fn what_was_not_looked_up_is_not_vouched_for() {
+    let offer = with_documents();
+    in_case(&offer, StepLimits::USUAL, |case| {
+        let mut chosen = submitting(cited(3, "it is 20"));
+        chosen.notes.push(note_of(&[], Err("the store is away".into())));
+        let (result, submission) = result_of(looked_up(&History::default(), chosen, case));
+        assert!(!result.findings[0].looked_up);
+        assert!(submission.reason.contains("not looked up: the store is away"), "{}", submission.reason);
+    });
+}
+
+#[test]
+fn records_of_before_are_decided_without_a_look_up() {
+    let offer = with_documents();
+    let before = StepLimits { checks: 0, ..StepLimits::USUAL };
+    in_case(&offer, before, |case| {
+        let submission = case.rules.submission(&offer, &cited(3, "it is 20")).unwrap();
+        let next = verified(&History::default(), submitting(cited(3, "it is 20")), submission, case);
+        let NextStep::Refuse { observation, .. } = next else { panic!("{next:?}") };
+        assert!(observation.content.contains("was never read"), "{}", observation.content);
+        let open = json!({"ending": "done", "conclusion": "c", "unanswered": ["why it is so"]});
+        let submission = case.rules.submission(&offer, &open).unwrap();
+        let next = verified(&History::default(), submitting(open), submission, case);
+        assert!(matches!(next, NextStep::Refuse { .. }), "{next:?}");
+    });
+}
+
+#[test]
+fn evidence_that_is_no_document_has_to_be_seen() {
+    let offer = leaf(Role::Worker);
+    let mut read = step(1, "workspace.read", json!({"path": "out/table.csv"}), ObservationStatus::Success);
+    read.observation.as_mut().unwrap().content = "a,20\nb,30\nhttps://x.org/a".into();
+    let mut history = History::default();
+    history.push(read, false);
+    let citation = |path: &str, quote: &str| Citation { path: path.into(), line: 1, quote: quote.into() };
+    for (cited, stands) in [
+        (citation("out/table.csv", "b,30"), true),
+        (citation("out/table.csv", "b,31"), false),
+        (citation("out/other.csv", ""), false),
+        (citation("https://x.org/a", ""), true),
+        (citation("https://y.org/b", ""), false),
+        (citation("workspace.read", ""), true),
+    ] {
+        let finding = Finding { text: "so".into(), citations: vec![cited.clone()], ..Finding::default() };
+        let result = TaskResult { conclusion: "c".into(), findings: vec![finding], ..TaskResult::default() };
+        let submission = Submission::done(Product::Result(result));
+        let Looked::Known(judged) = look(&history, &[], &submission, &offer) else { panic!("no documents") };
+        assert_eq!(judged.faults().is_empty(), stands, "{cited:?}: {:?}", judged.faults());
+    }
+}
+
+#[test]
+fn plain_text_is_looked_up_too() {
+    let offer = with_documents();
+    in_case(&offer, StepLimits::USUAL, |case| {
+        let taken = taken_as_it_is("It is 20 (a.md:99).", 3, case).unwrap();
+        let next = of_prose(&History::default(), "It is 20 (a.md:99).", taken, case);
+        let NextStep::LookUp { mut chosen, asked, .. } = next else { panic!("{next:?}") };
+        chosen.notes.push(note_of(&asked, Ok(vec![PlaceFound::NoLine { lines: 9 }])));
+        let NextStep::Conclude { submission, notes } = looked_up(&History::default(), chosen, case) else {
+            panic!("not concluded");
+        };
+        let Some(Product::Result(result)) = submission.product else { panic!("no result") };
+        assert_eq!(result.conclusion, "It is 20 *(not borne out)*.");
+        assert!(is_looked_up(&notes));
+    });
+}

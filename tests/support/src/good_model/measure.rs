@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use serde_json::Value;
 
 use super::{GoodModel, Mistake, Temper};
-use crate::fleet::{Folder, both};
+use crate::fleet::{EFFORT, Folder, both};
 use crate::model_server::ModelServer;
 
 /// What its requests are priced as.
@@ -49,6 +49,8 @@ pub fn measure(what: &Measure) -> io::Result<Measured> {
     let model = GoodModel::new(what.temper);
     let server = ModelServer::start(model.script().keeping(0))?;
     let folder = Folder::new(&what.program)?
+        // What goals cost is told of what people get who say nothing.
+        .with(EFFORT, "standard")
         .with("OPENAI_API_KEY", "sk-good")
         .with("OPENAI_BASE_URL", server.openai_url());
     let folder = match &what.server {

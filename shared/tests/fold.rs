@@ -227,7 +227,10 @@ fn a_run_goes_from_goal_to_report() {
     record
         .decide(
             Vec::new(),
-            vec![RunEvent::WritingBegan(WritingBegan { from: None }), RunEvent::RunCompleted(RunCompleted { report })],
+            vec![
+                RunEvent::WritingBegan(WritingBegan { from: None }),
+                RunEvent::RunCompleted(RunCompleted { report }),
+            ],
             0,
         )
         .unwrap();

@@ -92,7 +92,12 @@ fn refinement(state: &RunState, task: &TaskId, line: TreeLine) -> TreeLine {
     match state.refinement(*number) {
         Some((changes, refused)) if changes.is_empty() && !refused.is_empty() => {
             let why: Vec<&str> = refused.iter().map(|no| no.reason.as_str()).collect();
-            TreeLine { mark: Mark::Partly, failed: true, note: format!("refused: {}", why.join("; ")), ..line }
+            TreeLine {
+                mark: Mark::Partly,
+                failed: true,
+                note: format!("refused: {}", why.join("; ")),
+                ..line
+            }
         }
         Some(_) | None => line,
     }
@@ -225,7 +230,8 @@ impl Told {
         for (lines, refused) in state.refining.done.iter().skip(self.refinements) {
             changes.extend(lines.iter().map(|line| figures::one_line(&format!("plan changed: {line}"), 200)));
             let refused = refused.iter().map(|no| format!("{}: {}", no.operation.in_words(), no.reason));
-            changes.extend(refused.map(|no| figures::one_line(&format!("change of plan refused: {no}"), 200)));
+            changes
+                .extend(refused.map(|no| figures::one_line(&format!("change of plan refused: {no}"), 200)));
         }
         self.refinements = state.refining.done.len();
         changes

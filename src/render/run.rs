@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, TaskResult,
-    TaskStatus, Usage,
+    Ending, Finding, Outcome, PlanTask, RefineOperation, Reflection, TaskResult, TaskStatus, Usage,
 };
 use muster_shared::ids::{RunId, TaskId, TaskIndex};
 use muster_shared::plan::progress::Detail;

@@ -29,7 +29,9 @@ pub(super) fn whole(
         (Some(step), _) => step.action.arguments.clone(),
         // It holds only texts, numbers and lists.
         (None, Some(plan)) => serde_json::to_value(plan).unwrap_or_default(),
-        (None, None) => return Err(vec!["there is no plan yet that `patch` could change: give `tasks`".to_owned()]),
+        (None, None) => {
+            return Err(vec!["there is no plan yet that `patch` could change: give `tasks`".to_owned()]);
+        }
     };
     patch::patched(&before, changes).map(Some)
 }

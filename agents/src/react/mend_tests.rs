@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_shared::flow::{
-    HeldTo, ObservationStatus, Plan, PlanDraft, Product, RefineBrief, RolePermissions, TaskDraft, TaskOffered,
-    TaskStatus,
+    HeldTo, ObservationStatus, Plan, PlanDraft, Product, RefineBrief, RolePermissions, TaskDraft,
+    TaskOffered, TaskStatus,
 };
 use muster_shared::ids::{Role, TaskId, TaskIndex};
 use serde_json::json;
@@ -157,7 +157,9 @@ fn a_patch_changes_the_plan_that_was_submitted() {
     let task = TaskDraft { name: "Add".into(), goal: "add".into(), ..TaskDraft::default() };
     let refused = PlanDraft { goal: "g".into(), tasks: vec![task], questions: Vec::new() };
     let patch = json!({"patch": [{"task": "Add", "set": {"goal": "add up"}}]});
-    let Product::Plan(draft) = product(decided(&planning(Some(refused)), &[], &patch, true)) else { panic!() };
+    let Product::Plan(draft) = product(decided(&planning(Some(refused)), &[], &patch, true)) else {
+        panic!()
+    };
     assert_eq!(draft.tasks[0].goal, "add up");
     let next = decided(&planning(None), &[], &patch, true);
     assert!(matches!(&next, NextStep::AskAgain { reason, .. } if reason.contains("no plan yet")), "{next:?}");
@@ -188,9 +190,7 @@ fn operations_that_would_be_refused_are_named_with_what_to_change() {
 
 #[test]
 fn a_reflection_brings_operations_where_the_plan_may_be_changed() {
-    let reflection = |task: &str| {
-        json!({"summary": "s", "refine": "more", "operations": [{"operation": "delete", "task": task}]})
-    };
+    let reflection = |task: &str| json!({"summary": "s", "refine": "more", "operations": [{"operation": "delete", "task": task}]});
     let told = refusal(decided(&reflecting(), &[], &reflection("1"), true));
     assert!(told.contains("delete 1") && told.contains("without `operations`"), "{told}");
     let Product::Reflection(kept) = product(decided(&reflecting(), &[], &reflection("2"), true)) else {

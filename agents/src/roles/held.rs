@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use muster_shared::flow::{
-    BlueprintBrief, HeldTo, PlanDraft, Product, RefineBrief, RefineOperation, ReplanBrief, RunLimits, Specialty,
-    TaskOffered, TaskStatus, Work,
+    BlueprintBrief, HeldTo, PlanDraft, Product, RefineBrief, RefineOperation, ReplanBrief, RunLimits,
+    Specialty, TaskOffered, TaskStatus, Work,
 };
 use muster_shared::ids::{Role, TaskIndex};
 use muster_shared::plan::tools::{MostAlike, Nameable};
@@ -98,7 +98,11 @@ fn of_plan(draft: &PlanDraft, replanned: Option<&ReplanBrief>, to: &Against<'_>)
 }
 
 /// `split 1-2: a task is split into 2 to 4, not 1`.
-fn of_operations(plan: &muster_shared::flow::Plan, operations: &[RefineOperation], to: &Against<'_>) -> Vec<String> {
+fn of_operations(
+    plan: &muster_shared::flow::Plan,
+    operations: &[RefineOperation],
+    to: &Against<'_>,
+) -> Vec<String> {
     let rules = RefineRules {
         limits: to.limits,
         roles: &to.roles,

@@ -173,7 +173,8 @@ fn name_by_names(plan: &mut Value, gone: &[Vec<usize>]) {
         if let Some(Value::Array(needed)) = task.get_mut("depends_on") {
             needed.retain_mut(|needed| {
                 let said = needed.as_str().map_or_else(|| needed.to_string(), |said| said.trim().to_owned());
-                let known = names.iter().find(|(index, name, _)| *index == said || name.as_ref() == Some(&said));
+                let known =
+                    names.iter().find(|(index, name, _)| *index == said || name.as_ref() == Some(&said));
                 let Some((_, name, is_gone)) = known else { return true };
                 if let Some(name) = name {
                     *needed = Value::from(name.as_str());
@@ -212,7 +213,10 @@ mod tests {
             {"task": 1, "set": {"critical": true}}
         ]);
         let patched = patched(&plan(), changes.as_array().unwrap()).unwrap();
-        assert_eq!(patched["tasks"][1], json!({"name": "Check", "goal": "check {{1.result}}", "role": "worker"}));
+        assert_eq!(
+            patched["tasks"][1],
+            json!({"name": "Check", "goal": "check {{1.result}}", "role": "worker"})
+        );
         assert_eq!(patched["tasks"][2]["subtasks"][1]["goal"], "other");
         assert_eq!(patched["tasks"][0]["critical"], true);
     }
@@ -226,8 +230,7 @@ mod tests {
             {"add": {"name": "Third", "goal": "t"}, "under": "Sum up"}
         ]);
         let patched = patched(&plan(), changes.as_array().unwrap()).unwrap();
-        let names: Vec<&str> =
-            places(&patched).iter().map(|at| name(&patched, at).unwrap()).collect();
+        let names: Vec<&str> = places(&patched).iter().map(|at| name(&patched, at).unwrap()).collect();
         assert_eq!(names, ["Check", "Sum up", "Second", "Third", "Last"]);
         assert_eq!(patched["tasks"][0]["depends_on"], json!([]));
         assert_eq!(patched["tasks"][1]["depends_on"], json!(["Check"]));

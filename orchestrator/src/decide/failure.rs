@@ -2,8 +2,8 @@
 
 use muster_shared::flow::{Ending, FailureKind, Response, TaskResult};
 use muster_shared::ids::{Generation, Seq, TaskId, TaskIndex};
-use muster_shared::run::{FEW_CALLS_SINCE, PlanStage};
 use muster_shared::run::event::{RunFailed, TaskFailed, TaskRetried, TaskTakenBack};
+use muster_shared::run::{FEW_CALLS_SINCE, PlanStage};
 
 use super::budget;
 use super::builder::DecisionBuilder;

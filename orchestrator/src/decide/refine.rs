@@ -72,12 +72,7 @@ fn carried_out(decision: &mut DecisionBuilder<'_>, operations: &[RefineOperation
     Some(plan::refine_by(before, &survey::statuses_to_refine(run), operations, &rules))
 }
 
-fn change(
-    decision: &mut DecisionBuilder<'_>,
-    number: u32,
-    made: plan::Refined,
-    by: Option<TaskIndex>,
-) {
+fn change(decision: &mut DecisionBuilder<'_>, number: u32, made: plan::Refined, by: Option<TaskIndex>) {
     let Some(before) = decision.open().and_then(|run| run.plan.clone()) else { return };
     let plan::Refined { plan, changes, refused } = made;
     for leaf in before.leaves().map(|(leaf, _)| leaf).filter(|leaf| !plan.is_leaf(leaf)) {

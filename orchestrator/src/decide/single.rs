@@ -79,7 +79,8 @@ fn listed(lines: impl Iterator<Item = String>) -> String {
 
 /// `It is so (notes.md:12)`.
 fn in_words(finding: &Finding) -> String {
-    let places: Vec<String> = finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
+    let places: Vec<String> =
+        finding.citations.iter().map(|at| format!("`{}:{}`", at.path, at.line)).collect();
     let text = finding.text.split_whitespace().collect::<Vec<_>>().join(" ");
     if places.is_empty() { text } else { format!("{text} ({})", places.join(", ")) }
 }

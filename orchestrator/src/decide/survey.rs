@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use muster_shared::flow::response::NOT_CHECKED;
 use muster_shared::flow::{
-    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft, TaskResult,
-    TaskStatus,
+    About, BlueprintBrief, Ending, LeafRef, Plan, PlanTask, RefusedOperation, Reply, RunLimits, TaskDraft,
+    TaskResult, TaskStatus,
 };
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId, TaskIndex};
 use muster_shared::plan::tools::{Nameable, NearestTool};
 use muster_shared::plan::{Values, order};
 use muster_shared::run::{
-    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState, VALUES_CHECKED_SINCE,
+    FEW_CALLS_SINCE, GRANULARITY_SINCE, QuestionEnd, REPAIRS_SINCE, RunState, Statuses, TaskState,
+    VALUES_CHECKED_SINCE,
 };
 
 use super::{budget, conflicts};
@@ -155,9 +156,10 @@ pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
     if level.needs_others() && leaves(run).all(|(_, _, state)| state.status.is_ended()) {
         return Vec::new();
     }
-    let wanted =
-        |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
+    let wanted = |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && wanted(state));
+    // What a new plan was made for is known to who made it.
+    let ended = ended.filter(|(index, _, _)| !(level.needs_others() && run.planning.is_superseded(index)));
     let indices =
         ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
     indices.filter(|index| is_unoffered(run, &TaskId::Reflect(index.clone()))).collect()
@@ -304,8 +306,12 @@ pub(super) fn refused_note(run: &RunState) -> Option<String> {
     }
     let reason = |no: &RefusedOperation| format!("{}: {}", no.operation.in_words(), no.reason);
     let refused: Vec<String> = refused.iter().map(reason).collect();
-    let wanted = run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
-    Some(format!("A change of the plan was wanted ({wanted}) and could not be made ({}).", refused.join("; ")))
+    let wanted =
+        run.refining.wanted.values().next_back().map(|reasons| reasons.join("; ")).unwrap_or_default();
+    Some(format!(
+        "A change of the plan was wanted ({wanted}) and could not be made ({}).",
+        refused.join("; ")
+    ))
 }
 
 /// What was left out by decision, one line each.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use muster_shared::contract::fields_named;
 use muster_shared::flow::{
-    HeldTo, LeafRef, PlanDraft, PlanTask, Product, RefineBrief, ReflectionLevel, Revision, Specialty, Work, specialist,
+    HeldTo, LeafRef, PlanDraft, PlanTask, Product, RefineBrief, ReflectionLevel, Revision, Specialty, Work,
+    specialist,
 };
 use muster_shared::ids::{Queue, Role, TaskId, TaskIndex};
 use muster_shared::plan::{progress, reference, summary, tools};

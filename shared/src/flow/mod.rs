@@ -74,8 +74,6 @@ pub use specialist::{ContractSchemas, ContractSide, ContractViolation, Specialty
 pub use step::{
     Action, ModelCall, Observation, ObservationStatus, Step, StoredMessage, TemplateRef, Thought,
 };
-pub use task::{
-    ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work,
-};
+pub use task::{ConflictBrief, HeldTo, LeafRef, RefineBrief, ReplanBrief, TaskOffered, TaskStatus, Work};
 pub use usage::Usage;
 pub use wait::{Answered, Awaited, ChildGoal, Wait};

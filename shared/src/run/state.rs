@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::FEW_CALLS_SINCE;
 use super::children::Child;
 use super::conflicts::Conflicts;
 use super::control::Control;
@@ -19,10 +20,9 @@ use super::refining::Refining;
 use super::responses::ResponseHistory;
 use super::spending::Spending;
 use super::task_state::TaskState;
-use super::FEW_CALLS_SINCE;
 use crate::flow::{
-    Auction, DraftReviewPolicy, Goal, Plan, RefusedOperation, Reflection, Report, RunLimits, TaskStatus, Usage,
-    Writing,
+    Auction, DraftReviewPolicy, Goal, Plan, Reflection, RefusedOperation, Report, RunLimits, TaskStatus,
+    Usage, Writing,
 };
 use crate::ids::{AgentId, Generation, QuestionId, RunId, Seq, TaskId, TaskIndex};
 use crate::time::Millis;

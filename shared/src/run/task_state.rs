@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::responses::Answers;
-use crate::flow::{TaskResult, Answered, Auction, Outcome, Reflection, RunLimits, TaskStatus, Wait};
+use crate::flow::{Answered, Auction, Outcome, Reflection, RunLimits, TaskResult, TaskStatus, Wait};
 use crate::ids::{AgentId, Attempt, Generation, Queue, RunId, TaskIndex};
 use crate::time::Millis;
 

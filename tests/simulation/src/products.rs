@@ -190,7 +190,7 @@ fn result(random: &mut Random) -> TaskResult {
         refine: true,
         reason: "it is not enough".into(),
         plan: None,
-            suggestions: Vec::new(),
+        suggestions: Vec::new(),
     });
     let finding =
         Finding { text: "it is so".into(), subquestion: "a subquestion".into(), ..Finding::default() };

@@ -93,7 +93,11 @@ fn planning() -> Work {
         draft: None,
         replan: None,
         answers: Vec::new(),
-        refused_plan: Some(Box::new(PlanDraft { goal: hostile(), tasks: Vec::new(), questions: vec![hostile()] })),
+        refused_plan: Some(Box::new(PlanDraft {
+            goal: hostile(),
+            tasks: Vec::new(),
+            questions: vec![hostile()],
+        })),
         held_to: None,
     }
 }

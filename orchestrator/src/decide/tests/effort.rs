@@ -9,7 +9,7 @@ use muster_shared::flow::{
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};
 
-use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, reflection, refinement, report, result};
+use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection, report, result};
 
 const GOAL: &str = "Compare the four proposals and recommend one.";
 
@@ -249,7 +249,10 @@ fn what_a_reflection_cannot_change_the_refiner_is_asked_about() {
     });
     assert_eq!(offered(&fleet).iter().filter(|task| task.starts_with("refine")).count(), 1);
     let body = &fleet.run().report.as_ref().unwrap().body;
-    assert!(body.contains("A change of the plan was wanted (1: the other half) and could not be made"), "{body}");
+    assert!(
+        body.contains("A change of the plan was wanted (1: the other half) and could not be made"),
+        "{body}"
+    );
     replayed(&fleet);
 }
 
@@ -269,7 +272,10 @@ fn a_plan_that_is_refused_comes_with_the_next_offer() {
 
 #[test]
 fn a_model_that_declines_leaves_its_steps_to_the_next() {
-    let mut fleet = begun(GOAL);
+    let mut limits = sparing();
+    limits.responses.stronger_models = vec!["house/large".into()];
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(Goal::new(GOAL), limits);
     let first = fleet.find("1");
     fleet.start(&first);
     fleet.end(&first, failed(Ending::Escalate, &format!("{DECLINED}: it may not")));

@@ -6,13 +6,13 @@ use super::Evidence;
 use super::payload::{Payload, Words};
 use crate::flow::{TaskStatus, Usage};
 use crate::ids::{Generation, Seq, TaskId, TaskIndex};
-use crate::run::{FEW_CALLS_SINCE, REPAIRS_SINCE};
 use crate::run::apply::ApplyError;
 use crate::run::apply::phase::back_to_executing;
 use crate::run::apply::task::{
     GenerationEnd, count_in_a_row, end_generation, end_without_outcome, executable, illegal,
 };
 use crate::run::state::RunState;
+use crate::run::{FEW_CALLS_SINCE, REPAIRS_SINCE};
 use crate::time::Millis;
 
 /// A task ended well.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_shared::flow::TaskStatus;
 use muster_shared::ids::{AgentId, TaskId, TaskIndex};
 use muster_shared::plan::progress::{self, Detail, Mark, ProgressLine};
-use muster_shared::run::{RunState, TaskEnd, TaskState, count, end_of, in_part};
+use muster_shared::run::{RunState, TaskState, count, in_part};
 use muster_shared::time::Millis;
 
 use super::figures;
@@ -117,8 +117,7 @@ fn leaf(state: &RunState, doing: &Doing, line: ProgressLine) -> TreeLine {
         (_, _) => line.note,
     };
     let failed = state.planned(index).is_some_and(|task| task.status == TaskStatus::Failed);
-    // What a new plan goes on from is no part of what is missing.
-    let note = match in_part(state, index).filter(|_| end_of(state, index) == TaskEnd::InPart) {
+    let note = match in_part(state, index) {
         Some(why) if note.is_empty() => part_note(why),
         Some(why) => format!("{note}; {}", part_note(why)),
         None => note,
@@ -135,7 +134,7 @@ fn part_note(why: &str) -> String {
 /// Whether a task, or one below it, was done in part.
 fn holds_a_part(state: &RunState, index: &TaskIndex) -> bool {
     let plan = state.plan.as_ref();
-    plan.is_some_and(|plan| plan.leaves_of(index).any(|leaf| end_of(state, leaf) == TaskEnd::InPart))
+    plan.is_some_and(|plan| plan.leaves_of(index).any(|leaf| in_part(state, leaf).is_some()))
 }
 
 fn phase(state: &RunState, doing: &Doing, task: &TaskId, name: &str) -> Option<TreeLine> {

@@ -21,7 +21,10 @@ fn a_goal_is_one_agents_work_and_its_result_is_the_report() {
     for effort in ["quick", "standard"] {
         let (server, folder) = model(move |who, request| match who {
             "1" => {
-                assert_eq!(request.body.to_string().contains("plan: the work is to be split"), effort == "standard");
+                assert_eq!(
+                    request.body.to_string().contains("plan: the work is to be split"),
+                    effort == "standard"
+                );
                 submit(&json!({
                     "thought": "Known.", "ending": "done", "conclusion": "Take the new harbour.",
                     "findings": [{ "text": "The new harbour is deeper, the other one of the town is silted up." }],

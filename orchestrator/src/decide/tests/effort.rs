@@ -3,8 +3,9 @@
 
 use muster_shared::flow::response::DECLINED;
 use muster_shared::flow::{
-    Advice, Budget, Citation, Ending, Finding, Goal, ModelVerification, Outcome, Planning, Product, RefineOperation,
-    Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Work, Writing,
+    Advice, Budget, Citation, Ending, Finding, Goal, ModelVerification, Outcome, Planning, Product,
+    RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Work,
+    Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};

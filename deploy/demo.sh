@@ -31,7 +31,7 @@ done
 echo "Question: $question"
 echo
 # `muster run` brings up a fleet of its own when none is up, and takes it down afterwards.
-"$muster" run "$question" --docs "$documents" --output "$report"
+"$muster" run "$question" --effort thorough --docs "$documents" --output "$report"
 
 echo
 echo "== $report (first screen)"

@@ -59,8 +59,8 @@ Examples:
 
 /// Run fleets of LLM agents as processes on a NATS bus.
 ///
-/// Give it a goal: a planner splits it into tasks, workers and researchers do them, a reflector evaluates results, a
-/// refiner changes the plan, a writer writes the report. Every agent is a process of its own. Every step is in the
+/// Give it a goal: one agent does it, or a planner splits it into tasks, workers and researchers do them, a reflector
+/// evaluates results, a refiner changes the plan, a writer writes the report. Every agent is a process of its own. Every step is in the
 /// event log of the run and can be replayed.
 #[derive(Debug, Parser)]
 #[command(name = "muster", version, after_help = EXIT_CODES, after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]

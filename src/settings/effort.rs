@@ -4,6 +4,7 @@
 use config::ValueKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::layer::{Layer, Origin};
 
@@ -57,9 +58,20 @@ impl Effort {
             ("limits.verification", verification.into()),
             ("limits.iterate_plans", (self == Self::Thorough).into()),
             ("limits.draft_review", "off".into()),
-            ("limits.max_refinements", if self == Self::Quick { 0 } else { 3 }.into()),
+            ("limits.max_refinements", ValueKind::I64(if self == Self::Quick { 0 } else { 3 })),
         ]
     }
+}
+
+/// What a setting is where nobody set anything, if the effort says.
+pub(super) fn usual(key: &str) -> Option<Value> {
+    let values = Effort::default().values().into_iter();
+    values.filter(|(known, _)| *known == key).find_map(|(_, value)| match value {
+        ValueKind::Boolean(flag) => Some(flag.into()),
+        ValueKind::I64(number) => Some(number.into()),
+        ValueKind::String(text) => Some(text.into()),
+        _ => None,
+    })
 }
 
 /// What the effort in force gives to settings that none of these layers, the least first, sets.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use muster_shared::setting::{Kind, Setting};
 
+use super::effort;
 use super::explain::toml;
 use super::sections::Settings;
 
@@ -35,7 +36,7 @@ pub(crate) fn example() -> String {
 fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
     heading(text, path, help);
     for setting in settings {
-        value(text, setting);
+        value(text, path, setting);
     }
     for setting in settings {
         let path = format!("{path}.{}", setting.name());
@@ -56,13 +57,16 @@ fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
     }
 }
 
-fn value(text: &mut String, setting: &Setting) {
+fn value(text: &mut String, path: &str, setting: &Setting) {
     if matches!(setting.takes.kind, Kind::Group(_) | Kind::Named(_) | Kind::Secret | Kind::Internal) {
         return;
     }
     comment(text, setting.help());
     match setting.takes.example {
-        "" => line(text, setting.name(), &toml(&setting.written(None))),
+        "" => {
+            let by_effort = effort::usual(&format!("{path}.{}", setting.name()));
+            line(text, setting.name(), &toml(&by_effort.unwrap_or_else(|| setting.written(None))));
+        }
         example => line(text, setting.name(), example),
     }
 }

@@ -4,6 +4,7 @@ use muster_shared::setting::{Kind, Word};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::effort;
 use super::error::advice_for_unknown;
 use super::keys::{Key, Keys, variable};
 use super::sections::Settings;
@@ -77,7 +78,7 @@ fn one(loaded: &Loaded, name: &str, key: &Key) -> Explained {
     };
     let variable =
         if name.contains(['"', '/']) || name.contains("NAME") { None } else { Some(variable(name)) };
-    let default = key.setting.written(None);
+    let default = effort::usual(name).unwrap_or_else(|| key.setting.written(None));
     let sample = if takes.example.is_empty() { toml(&default) } else { takes.example.to_owned() };
     let (group, last) = name.rsplit_once('.').unwrap_or(("", name));
     let is_open = !key.is_secret();

@@ -131,7 +131,7 @@ fn the_example_is_what_the_declarations_say() {
 
 #[test]
 fn limits_are_those_of_runs_and_every_setting_says_what_it_does() {
-    let loaded = load(&inputs("", &[], &[]).1).unwrap();
+    let loaded = load(&inputs("[ask]\neffort = \"thorough\"\n", &[], &[]).1).unwrap();
     assert_eq!(loaded.settings.limits, muster_shared::flow::RunLimits::default());
     for key in Keys::of(Settings::SETTINGS).iter() {
         assert!(key.help().len() > 5 && key.help().ends_with('.'), "{}: {:?}", key.name, key.help());

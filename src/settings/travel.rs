@@ -219,7 +219,7 @@ mod tests {
             ("reflection", "brief"),
             ("when_stale", "mark"),
             ("planning", "never"),
-            ("writer", "always"),
+            ("writer", "unless-single"),
             ("verification", "all"),
             ("granularity", "fine"),
             ("pattern", "committee:3:1"),
@@ -266,7 +266,7 @@ mod tests {
             .into_iter()
             .flatten()
             {
-                let loaded = flags(&[(&one.key, &value)]);
+                let loaded = flags(&[("ask.effort", "thorough"), (&one.key, &value)]);
                 let carried = carry(&loaded.effective, None);
                 // A fleet that has everything otherwise.
                 let mut fleet = RunLimits::default();

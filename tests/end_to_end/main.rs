@@ -20,6 +20,7 @@ mod deaths;
 mod documents;
 mod domains;
 mod draft_review;
+mod effort;
 mod eval;
 mod files;
 mod foreign;

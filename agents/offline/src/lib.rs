@@ -74,7 +74,7 @@ impl OfflineModel {
     #[must_use]
     pub fn next(&self, offer: &TaskOffered, steps: &[Step]) -> OfflineMove {
         match &offer.work {
-            Work::Plan { replan: Some(brief), .. } if brief.asked_for => planner::next(offer),
+            Work::Plan { replan: Some(brief), .. } if brief.asked_for => planner::anew(offer),
             Work::Plan { replan: Some(brief), .. } => replanner::anew(offer, brief),
             Work::Plan { draft: Some(plan), lessons, .. } => replanner::improve(plan, lessons, &offer.limits),
             Work::Plan { .. } => planner::next(offer),

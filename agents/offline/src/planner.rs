@@ -2,7 +2,7 @@
 //! worker checks every citation.
 
 use muster_shared::flow::{
-    PlanDraft, Product, RunLimits, SearchQuery, Specialty, TaskDraft, TaskOffered, TaskQuery, Work,
+    PlanDraft, Product, RunLimits, SearchQuery, Specialty, TaskDraft, TaskOffered, TaskQuery, Thought, Work,
 };
 
 use super::arithmetic::expressions;
@@ -48,7 +48,44 @@ fn tasks_of(offer: &TaskOffered, subquestions: &[String], expressions: &[String]
     }
 }
 
+/// The same where a task has ended already, so that indices mean others: tasks are called by their names.
+pub(super) fn anew(offer: &TaskOffered) -> OfflineMove {
+    let (thought, mut draft) = planned(offer);
+    let mut names = Vec::new();
+    name_all(&draft.tasks, "", &mut names);
+    call_by_names(&mut draft.tasks, &names);
+    OfflineMove::submit(thought, &Product::Plan(draft))
+}
+
+/// The index of each task, with its name.
+fn name_all(tasks: &[TaskDraft], above: &str, names: &mut Vec<(String, String)>) {
+    for (position, task) in (1..).zip(tasks) {
+        let index = if above.is_empty() { position.to_string() } else { format!("{above}-{position}") };
+        name_all(&task.subtasks, &index, names);
+        names.push((index, task.name.clone()));
+    }
+}
+
+fn call_by_names(tasks: &mut [TaskDraft], names: &[(String, String)]) {
+    for task in tasks {
+        for needed in &mut task.depends_on {
+            if let Some((_, name)) = names.iter().find(|(index, _)| index == needed) {
+                needed.clone_from(name);
+            }
+        }
+        for (index, name) in names {
+            task.goal = task.goal.replace(&format!("{{{{{index}."), &format!("{{{{{name}."));
+        }
+        call_by_names(&mut task.subtasks, names);
+    }
+}
+
 pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
+    let (thought, draft) = planned(offer);
+    OfflineMove::submit(thought, &Product::Plan(draft))
+}
+
+fn planned(offer: &TaskOffered) -> (Thought, PlanDraft) {
     let expressions = expressions(&offer.goal);
     let subquestions = questions(&offer.goal, &expressions);
     let mut tasks = tasks_of(offer, &subquestions, &expressions);
@@ -66,7 +103,7 @@ pub(super) fn next(offer: &TaskOffered) -> OfflineMove {
         "There are no documents: only what can be computed can be answered."
     };
     let draft = PlanDraft { goal: offer.goal.clone(), tasks, questions: Vec::new() };
-    OfflineMove::submit(thought(text, reasoning, "Submit the plan."), &Product::Plan(draft))
+    (thought(text, reasoning, "Submit the plan."), draft)
 }
 
 /// Gives a question that names a specialist, or something that one can do, to that specialist.

@@ -267,7 +267,8 @@ pub fn digest(step: &Step) -> StepDigest {
         number: step.number,
         action: all_in_brief(step),
         status: step.observation.as_ref().map(|seen| seen.status),
-        millis: step.millis,
+        // The model's time says nothing of the tool.
+        millis: step.observation.as_ref().map_or(step.millis, |seen| seen.millis),
     }
 }
 

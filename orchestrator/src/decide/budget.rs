@@ -36,20 +36,20 @@ pub(super) fn allot(run: &RunState, task: &TaskId) -> Option<Budget> {
     let (usable, shares) = match task {
         TaskId::Write => return free.covers(&one(&whole)).then(|| free.tighter(&most)),
         // Half: a plan without means to carry it out is worth nothing.
-        TaskId::Plan => (free.without(&writers(&whole)), 2),
+        TaskId::Plan => (free.without(&writers(run, &whole)), 2),
         TaskId::Leaf(index) if index.is_member() => {
             let members =
                 u64::try_from(groups::waiting_members(run, Some(index)).count()).unwrap_or(u64::MAX);
-            (free.without(&writers(&whole)), waiting.max(1).saturating_mul(members.max(1)))
+            (free.without(&writers(run, &whole)), waiting.max(1).saturating_mul(members.max(1)))
         }
-        TaskId::Leaf(_) => (free.without(&writers(&whole)), waiting.max(1)),
+        TaskId::Leaf(_) => (free.without(&writers(run, &whole)), waiting.max(1)),
         // Leaves come first: these get a share only where every leaf that waits can still have one.
         TaskId::Reflect(_) | TaskId::Refine(_) | TaskId::Settle(_) | TaskId::DraftReview(_) => {
             let kept = least.map(|_, least| least.saturating_mul(waiting));
             // Upon a review something may have to be done again: half stays for that.
             let least_shares = if matches!(task, TaskId::DraftReview(_)) { 2 } else { 1 };
             let shares = waiting.saturating_add(to_reflect_on(run)).max(least_shares);
-            (free.without(&writers(&whole)).without(&kept), shares)
+            (free.without(&writers(run, &whole)).without(&kept), shares)
         }
     };
     if !usable.covers(&least) {
@@ -203,6 +203,8 @@ fn one(whole: &Budget) -> Budget {
     whole.map(|_, _| 1)
 }
 
-fn writers(whole: &Budget) -> Budget {
-    whole.map(|_, limit| limit.div_ceil(WRITERS_PART))
+/// What is kept for the writer; nothing where the only task's result is the report.
+fn writers(run: &RunState, whole: &Budget) -> Budget {
+    let has_writer = run.only_task().is_none();
+    whole.map(|_, limit| if has_writer { limit.div_ceil(WRITERS_PART) } else { 0 })
 }

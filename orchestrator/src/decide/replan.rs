@@ -72,7 +72,9 @@ pub(super) fn after_failure(
     }
     let failures = run.planned(index).map_or(0, |state| state.failures);
     let name = &task.name;
-    let why = match trigger(run, task, failures, run.planning.failures_in_a_row) {
+    let in_a_row = run.planning.failures_in_a_row;
+    let why = match trigger(run, (index, task), failures, in_a_row).filter(|it| it.follows_from(ending)) {
+        Some(Trigger::Only) => Some(format!("{index} was to reach the goal alone, and failed: {reason}")),
         Some(Trigger::Critical) => {
             Some(format!("{index} {name}, which the goal cannot do without, failed: {reason}"))
         }
@@ -89,15 +91,47 @@ pub(super) fn after_failure(
 }
 
 /// Why a failure leads to a new plan.
+#[derive(Debug, Clone, Copy)]
 enum Trigger {
+    /// One agent was to do it all.
+    Only,
     Critical,
     Tries,
     InARow,
 }
 
-fn trigger(run: &RunState, task: &PlanTask, failures: u32, in_a_row: u32) -> Option<Trigger> {
+impl Trigger {
+    /// Splitting the work helps where it was too much or went wrong, not where nobody could have done it.
+    const fn follows_from(&self, ending: Ending) -> bool {
+        match (self, ending) {
+            (
+                Self::Only,
+                Ending::ModelFailed
+                | Ending::AgentFailed
+                | Ending::DeadlinePassed
+                | Ending::Escalate
+                | Ending::Cancelled
+                | Ending::BudgetExhausted,
+            ) => false,
+            (
+                Self::Only,
+                Ending::Done | Ending::DonePartial | Ending::Delegate | Ending::Blocked | Ending::GaveUp,
+            )
+            | (Self::Critical | Self::Tries | Self::InARow, _) => true,
+        }
+    }
+}
+
+fn trigger(
+    run: &RunState,
+    (index, task): (&TaskIndex, &PlanTask),
+    failures: u32,
+    in_a_row: u32,
+) -> Option<Trigger> {
     let limits = &run.limits;
-    if task.critical {
+    if may_be_asked_for(run, index) {
+        Some(Trigger::Only)
+    } else if task.critical {
         Some(Trigger::Critical)
     } else if limits.replan_after_tries > 0 && failures >= limits.replan_after_tries {
         Some(Trigger::Tries)
@@ -113,7 +147,7 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
     let TaskId::Leaf(index) = task else { return false };
     let Some(planned) = run.plan.as_ref().and_then(|plan| plan.tasks.get(index)) else { return false };
     let in_a_row = run.planning.failures_in_a_row.saturating_add(1);
-    is_on(run) && trigger(run, planned, failures, in_a_row).is_some()
+    is_on(run) && trigger(run, (index, planned), failures, in_a_row).is_some()
 }
 
 /// Whether whoever does this task may say that what is left of the goal has to be planned: it began with the whole of it,

@@ -158,6 +158,8 @@ pub(super) fn unreflected(run: &RunState) -> Vec<TaskIndex> {
     }
     let wanted = |state: &TaskState| state.outcome.as_ref().is_some_and(|outcome| level.reflects_on(outcome));
     let ended = leaves(run).filter(|(_, _, state)| state.status.is_ended() && wanted(state));
+    // What a new plan was made for is known to who made it.
+    let ended = ended.filter(|(index, _, _)| !(level.needs_others() && run.planning.is_superseded(index)));
     let indices =
         ended.filter(|(_, _, state)| state.status != TaskStatus::Skipped).map(|(index, _, _)| index.clone());
     indices.filter(|index| is_unoffered(run, &TaskId::Reflect(index.clone()))).collect()

@@ -251,6 +251,6 @@ pub struct StepDigest {
     /// How it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ObservationStatus>,
-    /// Time of the step, in milliseconds.
+    /// Time of what was done, in milliseconds; of a step that did nothing, its own.
     pub millis: u64,
 }

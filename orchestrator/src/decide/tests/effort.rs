@@ -3,8 +3,9 @@
 
 use muster_shared::flow::response::DECLINED;
 use muster_shared::flow::{
-    Advice, Citation, Ending, Finding, Goal, ModelVerification, Outcome, Planning, Product, RefineOperation,
-    Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Work, Writing,
+    Advice, Budget, Citation, Ending, Finding, Goal, ModelVerification, Outcome, Planning, Product,
+    RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Work,
+    Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};
@@ -101,6 +102,16 @@ fn the_document_that_was_asked_for_is_the_report() {
         given(TaskResult { conclusion: "Made.".into(), body: body.into(), ..TaskResult::default() })
     });
     assert!(fleet.run().report.as_ref().unwrap().body.starts_with(body));
+}
+
+#[test]
+fn nothing_is_kept_for_a_writer_who_is_not_asked() {
+    let budget = Budget { model_calls: Some(1), ..Budget::UNLIMITED };
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(Goal::new(GOAL), RunLimits { budget, ..sparing() });
+    assert_eq!(fleet.find("1").budget.model_calls, Some(1));
+    fleet.work(|_| result("Take B."));
+    assert_eq!(fleet.status(), RunStatus::Completed, "{}", fleet.reason());
 }
 
 #[test]
@@ -272,7 +283,10 @@ fn a_plan_that_is_refused_comes_with_the_next_offer() {
 
 #[test]
 fn a_model_that_declines_leaves_its_steps_to_the_next() {
-    let mut fleet = begun(GOAL);
+    let mut limits = sparing();
+    limits.responses.stronger_models = vec!["house/large".into()];
+    let mut fleet = Fleet::new();
+    fleet.begin_as_it_is(Goal::new(GOAL), limits);
     let first = fleet.find("1");
     fleet.start(&first);
     fleet.end(&first, failed(Ending::Escalate, &format!("{DECLINED}: it may not")));

@@ -68,6 +68,15 @@ pub(crate) enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Serve the scripted model of `muster bench eval` until Ctrl-C, for fleets started elsewhere; prints its address.
+    Model {
+        /// Share of the answers that have a mistake, in percent.
+        #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+        mistakes: u8,
+        /// Seed of the mistakes.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Measure the recovery time after killing an agent, an orchestrator and the server.
     Recovery {
         /// Number of processes to kill of each of the three kinds.

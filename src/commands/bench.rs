@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_bus::server::find_binary;
 use muster_support::chaos::{ChaosResult, Ordeal, Progress, Servers, Spread, Targets};
-use muster_support::good_model::Temper;
 use muster_support::good_model::measure::{self, Measure, Measured};
+use muster_support::good_model::{GoodModel, Temper};
 use muster_support::growth;
+use muster_support::model_server::ModelServer;
 
 use crate::app::App;
 use crate::args::{Bench, BenchArgs, BenchServers};
@@ -44,6 +45,7 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
         }
         &Bench::Steps { steps, json } => many_steps(app, steps, json).await,
         &Bench::Recovery { kills, json } => recovery(app, kills, json).await,
+        &Bench::Model { mistakes, seed } => model(Temper { mistakes, seed }).await,
         Bench::Eval { suite, mistakes, seed, repeat, compare, json } => {
             let temper = Temper { mistakes: *mistakes, seed: *seed };
             let mut arguments = vec!["--repeat".to_owned(), repeat.to_string()];
@@ -53,6 +55,18 @@ pub(super) async fn bench(app: &App, args: &BenchArgs) -> Result<Exit, Failure> 
             eval(measure, *json).await
         }
     }
+}
+
+/// Serves the scripted model until somebody stops it.
+async fn model(temper: Temper) -> Result<Exit, Failure> {
+    let cannot = |error: std::io::Error| Failure::failed(format!("cannot serve the model: {error}"));
+    let mut stop = StopSignals::listen()?;
+    let model = GoodModel::new(temper);
+    let server = ModelServer::start(model.script().keeping(0)).map_err(cannot)?;
+    output::line(&format!("OPENAI_BASE_URL={} OPENAI_API_KEY=sk-any", server.openai_url()))?;
+    stop.wait().await;
+    output::note(&format!("answered {} requests", server.completed()));
+    Ok(Exit::Completed)
 }
 
 /// A suite's file is named from where we are; the fleet has a folder of its own.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use muster_bus::subject::Subject;
-use muster_shared::flow::Usage;
+use muster_shared::flow::{TaskStatus, Usage};
 use muster_shared::ids::{Generation, RunId, Seq, TaskId};
 use muster_shared::run::{
     AgentEvent, Child, ChildEnd, Entry, RecordEvent, RunState, RunStatus, Spending, apply, invariants,
@@ -13,7 +13,7 @@ use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope};
 
 use super::paint::Paint;
-use super::{figures, json, progress, run, runs, tap, trace};
+use super::{doing, figures, json, progress, run, runs, tap, trace};
 
 #[derive(serde::Deserialize)]
 struct Line {
@@ -65,6 +65,42 @@ fn states() -> Vec<RunState> {
         states.push(after);
     }
     states
+}
+
+#[test]
+fn steps_are_told_to_logs_in_plain_words() {
+    let told: Vec<String> = entries()
+        .into_iter()
+        .filter_map(|entry| match entry.event {
+            RecordEvent::Agent(key, AgentEvent::Step(step)) => Some(doing::step(&key.task, &step)),
+            RecordEvent::Agent(..) | RecordEvent::Decided(_) | RecordEvent::Offered(_) => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 8);
+    assert_eq!(
+        told[0],
+        "task 1: searches for \"limits delegation loops\" (Find what the documents say on: What limits delegation loops?)"
+    );
+    assert!(told[2].starts_with("task 1: reads delegation.md (delegation.md:5 speaks of"), "{}", told[2]);
+}
+
+#[test]
+fn what_is_being_done_is_told_where_nothing_changes() {
+    let states = states();
+    let busy = |state: &&RunState| {
+        state
+            .tasks
+            .iter()
+            .any(|(task, found)| matches!(task, TaskId::Leaf(_)) && found.status == TaskStatus::Processing)
+    };
+    let state = states.iter().find(busy).unwrap();
+    let at_work =
+        |task: &TaskId| task.as_leaf().is_some() && state.tasks[task].status == TaskStatus::Processing;
+    let task = state.tasks.keys().find(|task| at_work(task)).unwrap();
+    let line = progress::still(state, &[(task.clone(), "reads a.md".to_owned())].into());
+    assert!(line.starts_with("still at it: ") && line.contains(&format!("{task} reads a.md")), "{line}");
+    let ended = states.last().unwrap();
+    assert_eq!(progress::still(ended, &BTreeMap::new()), "still at it: waiting for an agent");
 }
 
 #[test]

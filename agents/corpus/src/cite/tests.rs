@@ -90,10 +90,7 @@ fn each_place_is_told_what_stands_there() {
             "there: A delegation goes down at most **20** levels (see depth), unless the run says",
         ),
         (guide(1, "", ""), "stands"),
-        (
-            guide(4, "", "`max_deliver` is a setting of the delegation."),
-            "src/consumer.rs:1",
-        ),
+        (guide(4, "", "`max_deliver` is a setting of the delegation."), "src/consumer.rs:1"),
         (at("src/consumer.rs", 3, "", "`max_deliver` is an i64."), "stands"),
         (
             at("src/consumer.rs", 3, "", "`max_delivery` is an i64."),

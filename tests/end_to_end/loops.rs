@@ -215,7 +215,8 @@ fn a_result_that_does_not_hold_is_mended_before_it_counts() {
                 "conclusion": "The sum is 2.", "unanswered": ["the year"], "advice": advice,
             }));
         }
-        submit(&json!({"thought": "Done.", "ending": "done", "conclusion": "2", "unanswered": ["the year"]}))
+        let open = "the year: it was not done, no time";
+        submit(&json!({"thought": "Done.", "ending": "done", "conclusion": "2", "unanswered": [open]}))
     });
     let steps = ran.steps();
     assert_eq!((steps.len(), &steps[0]["action"]["name"]), (1, &json!("submit")));

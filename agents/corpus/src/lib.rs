@@ -363,7 +363,7 @@ impl Corpus {
     ) -> Result<Vec<PlaceFound>, CorpusError> {
         let packs = PackFolder::of(&self.0.cache);
         let most = places.len().min(muster_shared::flow::looked_up::MOST_PLACES);
-        self.ask(move |index| cite::look_up(&cite::Indexed::new(index, &packs), &places[..most], shows)).await
+        self.ask(move |index| cite::look_up_in(index, &packs, &places[..most], shows)).await
     }
 
     /// Whether there is a document of that path.

@@ -1,15 +1,18 @@
 //! The chain of verification (W8): before a result counts, rules look whether it is complete, consistent, correct and
 //! within its constraints. What does not hold is to be mended; what is not mended is said. Pure.
 
-use std::collections::BTreeSet;
+mod before;
+mod numbers;
 
 use muster_shared::expected;
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
-    Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product,
-    Report, Step, TaskOffered, TaskResult, Unchecked, Verifier, Work,
+    Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product, Step,
+    TaskResult, Unchecked, Verifier, Work,
 };
 
+use self::before::{correct, correct_report};
+use self::numbers::{fault_of_numbers, may_ask_about_numbers, with_numbers_marked};
 use super::consult::ConsultQuestion;
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -17,14 +20,9 @@ use super::limits::Verification;
 use super::lookup::{self, Judged, Looked};
 use super::loop_detection::refused;
 use crate::roles::Submission;
-use muster_offline::seen_lines;
 
 /// What stands for something that was never written.
 const PLACEHOLDERS: [&str; 6] = ["TODO", "TBD", "FIXME", "lorem ipsum", "[insert", "<insert"];
-/// Lines after a citation's first in which its words may go on.
-const LINES_OF_A_QUOTE: u32 = 14;
-/// What stands before numbers of a report that come from no result.
-const FROM_NO_RESULT: &str = "numbers that stand in no result";
 /// Most faults of one check that are told.
 const MAX_TOLD: usize = 5;
 
@@ -48,7 +46,7 @@ pub(super) fn verified(
     let submission = lookup::corrected(submission, &places);
     let mut faults = faults_of(history, &submission, case);
     faults.extend(places.faults());
-    let numbers = numbers(&submission, case);
+    let numbers = numbers::unknown(&submission, case);
     if may_ask_about_numbers(history, case) {
         faults.extend(fault_of_numbers(&numbers));
     }
@@ -95,7 +93,7 @@ pub(super) fn judged(
     };
     let as_submitted = submission.clone();
     let submission = lookup::corrected(submission, &places);
-    let unknown = numbers(&submission, case);
+    let unknown = numbers::unknown(&submission, case);
     let submission = said_if_unchecked(with_numbers_marked(submission, &unknown), &chosen);
     let faults = match said {
         Ok(faults) => faults,
@@ -193,7 +191,7 @@ fn settle(
     }
     let submission = if is_part { as_partial(submission, faults) } else { submission };
     let submission = lookup::without_false(submission, places);
-    let unknown = numbers(&submission, case);
+    let unknown = numbers::unknown(&submission, case);
     let submission = with_numbers_marked(submission, &unknown);
     NextStep::Submit { submission: said_if_unchecked(submission, &chosen), chosen }
 }
@@ -216,56 +214,6 @@ fn places(
         return Looked::Known(Judged::nothing());
     }
     lookup::look(history, &chosen.notes, submission, case.offer)
-}
-
-/// Numbers of a report that come from no result. Rules take theirs from nowhere else.
-fn numbers(submission: &Submission, case: &StepContext<'_>) -> Vec<String> {
-    match &submission.product {
-        Some(Product::Report(report)) if case.limits.checks > 0 && case.has_model => {
-            lookup::not_from_results(report, case.offer)
-        }
-        Some(
-            Product::Report(_)
-            | Product::Plan(_)
-            | Product::Result(_)
-            | Product::Reflection(_)
-            | Product::Refinement(_)
-            | Product::DraftReview(_),
-        )
-        | None => Vec::new(),
-    }
-}
-
-/// Whoever wrote a report is told once of numbers that come from no result.
-fn may_ask_about_numbers(history: &History, case: &StepContext<'_>) -> bool {
-    let told = |step: &Step| {
-        step.notes.iter().any(|note| {
-            matches!(note, Note::Verified { faults, .. } if faults.iter().any(|fault| fault.why.starts_with(FROM_NO_RESULT)))
-        })
-    };
-    may_be_mended(history, case) && !history.steps().iter().any(told)
-}
-
-fn fault_of_numbers(numbers: &[String]) -> Option<Fault> {
-    let listed: Vec<String> = numbers.iter().map(|number| format!("{number:?}")).collect();
-    let why = format!(
-        "{FROM_NO_RESULT}: {}. Take the number as a result gives it, say how it follows, or leave it out",
-        listed.join("; ")
-    );
-    (!numbers.is_empty()).then_some(Fault { check: Check::Correctness, why })
-}
-
-fn with_numbers_marked(submission: Submission, numbers: &[String]) -> Submission {
-    let Submission { ending, reason, product } = submission;
-    let product = product.map(|product| match product {
-        Product::Report(report) => Product::Report(lookup::marked(report, numbers)),
-        other @ (Product::Plan(_)
-        | Product::Result(_)
-        | Product::Reflection(_)
-        | Product::Refinement(_)
-        | Product::DraftReview(_)) => other,
-    });
-    Submission { ending, reason, product }
 }
 
 /// A result whose places could not be looked up says so.
@@ -437,63 +385,6 @@ fn consistent(result: &TaskResult, faults: &mut VerifyFaults) {
     }
 }
 
-/// A citation must name a document that was seen in this task or by one before it, and words that stand there.
-fn correct(
-    history: &History,
-    offer: &TaskOffered,
-    result: &TaskResult,
-    known: &[&Citation],
-    faults: &mut VerifyFaults,
-) {
-    if offer.corpus.is_none() {
-        return;
-    }
-    let pages = seen_lines(history.steps());
-    let shown = |path: &str| history.steps().iter().any(|step| shows(step, path));
-    for citation in citations(&result.findings) {
-        let (path, line) = (&citation.path, citation.line);
-        let page = pages.get(path);
-        let by_others = known.iter().any(|other| other.path == *path);
-        if page.is_none() && !by_others && !shown(path) {
-            faults.add(Check::Correctness, format!("{path}:{line} is cited, and {path} was never read"));
-        }
-        let Some(first) = page.and_then(|page| page.get(&line)) else { continue };
-        let after = (1..=LINES_OF_A_QUOTE).filter_map(|n| page.and_then(|page| page.get(&(line + n))));
-        let there: Vec<&str> = std::iter::once(first).chain(after).map(String::as_str).collect();
-        if !bare(&there.join(" ")).contains(&bare(&citation.quote)) {
-            let quote = brief(&citation.quote);
-            faults.add(Check::Correctness, format!("{quote:?} does not stand at {path}:{line}"));
-        }
-    }
-}
-
-fn shows(step: &Step, path: &str) -> bool {
-    step.observations().any(|seen| seen.content.contains(path))
-}
-
-fn correct_report(report: &Report, known: &BTreeSet<&str>, faults: &mut VerifyFaults) {
-    if known.is_empty() {
-        return;
-    }
-    for (path, line) in cited_in(&report.body) {
-        if !known.contains(path) {
-            faults.add(Check::Correctness, format!("{path}:{line} is cited, and no result names {path}"));
-        }
-    }
-}
-
-/// `path.ext:12` in a text, as it was read before places were looked up. Addresses and times are none.
-fn cited_in(text: &str) -> impl Iterator<Item = (&str, u32)> {
-    let is_part = |c: char| c.is_alphanumeric() || "/._-:".contains(c);
-    text.split(move |c| !is_part(c)).filter_map(|word| {
-        let (path, line) = word.trim_end_matches([':', '.']).rsplit_once(':')?;
-        let line = line.parse().ok()?;
-        let (_, extension) = path.rsplit_once('.')?;
-        let is_file = extension.chars().any(char::is_alphabetic) && !extension.contains('/');
-        (is_file && !path.contains(':')).then_some((path, line))
-    })
-}
-
 fn constrained(text: &str, faults: &mut VerifyFaults) {
     for placeholder in PLACEHOLDERS {
         let stands = text
@@ -508,11 +399,6 @@ fn constrained(text: &str, faults: &mut VerifyFaults) {
 
 fn citations(findings: &[Finding]) -> impl Iterator<Item = &Citation> {
     findings.iter().flat_map(|finding| &finding.citations)
-}
-
-/// Letters and digits alone: markup and white space do not count.
-fn bare(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn brief(text: &str) -> String {

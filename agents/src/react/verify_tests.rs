@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{CorpusRef, ObservationStatus, PlaceFound, RolePermissions, Standing, Thought};
+use muster_shared::flow::{
+    CorpusRef, ObservationStatus, PlaceFound, RolePermissions, Standing, TaskOffered, Thought,
+};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -266,5 +268,5 @@ fn the_chain_is_followed_link_by_link_and_ends_with_the_first_fault() {
 #[test]
 fn places_are_found_in_a_report() {
     let text = "It nests (docs/a.md:12), see `b.rs:7`. At 12:30 on http://x.org:80/y:2, ratio 3.5:1.";
-    assert_eq!(cited_in(text).collect::<Vec<_>>(), [("docs/a.md", 12), ("b.rs", 7)]);
+    assert_eq!(before::cited_in(text).collect::<Vec<_>>(), [("docs/a.md", 12), ("b.rs", 7)]);
 }

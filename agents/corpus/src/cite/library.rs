@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 const HITS: usize = 12;
 
 /// The documents of an index.
-pub(crate) struct Indexed<'a> {
+pub(super) struct Indexed<'a> {
     index: &'a Index,
     packs: &'a PackFolder,
     kept: RefCell<Kept>,
@@ -30,7 +30,7 @@ struct Kept {
 }
 
 impl<'a> Indexed<'a> {
-    pub(crate) fn new(index: &'a Index, packs: &'a PackFolder) -> Self {
+    pub(super) fn new(index: &'a Index, packs: &'a PackFolder) -> Self {
         Self { index, packs, kept: RefCell::default() }
     }
 }

@@ -19,12 +19,14 @@ use muster_shared::flow::{PlaceFound, Standing};
 use muster_shared::text::nearest_name;
 
 use self::flat::Quote;
-pub(super) use self::library::Indexed;
+use self::library::Indexed;
 use self::page::{Page, plain, without_targets};
 use self::reworded::reworded;
 use self::statement::{CLEARLY, Match};
 use self::words::Telling;
 use crate::CorpusError;
+use crate::index::Index;
+use crate::pack::PackFolder;
 
 /// Shortest quote that is looked for in other documents, in letters and digits.
 const TELLING_QUOTE: usize = 16;
@@ -49,15 +51,24 @@ pub struct CitedPlace {
 }
 
 /// The documents, as far as citations need them.
-pub(super) trait Library {
+trait Library {
     fn page(&self, path: &str) -> Result<Option<Rc<Page>>, CorpusError>;
     fn paths(&self) -> Result<Rc<Vec<String>>, CorpusError>;
     /// Documents in which these words may stand, the likeliest first, each with a line.
     fn likely(&self, words: &str) -> Result<Vec<(String, u32)>, CorpusError>;
 }
 
-/// Looks places up, in their order. `shows`: with the lines where they stand.
-pub(super) fn look_up(
+/// Looks places up in the documents of an index, in their order. `shows`: with the lines where they stand.
+pub(super) fn look_up_in(
+    index: &Index,
+    packs: &PackFolder,
+    asked: &[CitedPlace],
+    shows: bool,
+) -> Result<Vec<PlaceFound>, CorpusError> {
+    look_up(&Indexed::new(index, packs), asked, shows)
+}
+
+fn look_up(
     library: &impl Library,
     asked: &[CitedPlace],
     shows: bool,

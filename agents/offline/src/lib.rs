@@ -18,6 +18,8 @@ macro_rules! pattern {
     };
 }
 
+#[cfg(test)]
+mod answers_tests;
 mod arithmetic;
 mod by_blueprint;
 mod claims;

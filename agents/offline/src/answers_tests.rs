@@ -2,6 +2,9 @@
 //!
 //! The rules were tuned on questions with an odd number. Those with an even number were kept aside, and only counted: what
 //! fails among them is not shown, so that nobody tunes on it.
+//!
+//! `MUSTER_SHOW=1` prints the reports, `MUSTER_ONLY=words` asks only what has these words, `MUSTER_QUESTIONS=folder` takes
+//! documents and questions from elsewhere. `MUSTER_ASIDE=1` shows the other half too: it then is one for tuning.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -9,9 +12,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::testing::{Folder, offer, run};
+use super::writer::UNSURE;
 
-/// Share of right answers that is never lost again, in percent: on the half for tuning, and on the other one.
-const AT_LEAST: [usize; 2] = [65, 63];
+/// Shares in percent that are never lost again, on the half for tuning and on the other one: of right answers, and of those
+/// that say first what is asked. Before the rules by kind of question, heading and nearness they were 65 and 63, and 56 and 48.
+const RIGHT: [usize; 2] = [98, 87];
+const FIRST: [usize; 2] = [89, 80];
 /// Longest answer that still is one, in lines.
 const LONGEST: usize = 40;
 
@@ -22,8 +28,8 @@ struct Asked {
     text: String,
     must: Vec<Vec<String>>,
     not: Vec<String>,
-    /// The document that says it; none when no document does.
-    at: Option<String>,
+    /// The documents that say it; none when no document does.
+    at: Vec<String>,
 }
 
 impl Asked {
@@ -36,7 +42,8 @@ impl Asked {
             match key {
                 "must" => asked.must.push(value.split(" | ").map(plain).collect()),
                 "not" => asked.not.push(plain(value)),
-                "at" => asked.at = (value != "none").then(|| value.to_owned()),
+                "at" if value == "none" => {}
+                "at" => asked.at = value.split(" | ").map(str::to_owned).collect(),
                 _ => panic!("{line}"),
             }
         }
@@ -46,16 +53,15 @@ impl Asked {
     /// Whether a report answers it: all that must stand in it does, taken from the right document, what must not does
     /// not stand first, and it is no heap of everything. What no document says is said to be open.
     fn is_answered_by(&self, report: &str, unanswered: &[String]) -> Judged {
-        let Some(path) = &self.at else {
+        if self.at.is_empty() {
             let open = unanswered.iter().any(|open| open.starts_with(&self.text));
             return Judged { right: open, first: open };
-        };
+        }
         let items = items(report);
-        let cited = format!("`{path}:");
+        let is_cited = |item: &&String| self.at.iter().any(|path| item.contains(&format!("`{path}:")));
         let is_in = |text: &str| self.must.iter().all(|forms| forms.iter().any(|form| text.contains(form)));
         let wrong = |text: &str| self.not.iter().any(|not| text.contains(not));
-        let from_there: Vec<String> =
-            items.iter().filter(|item| item.contains(&cited)).map(|item| plain(item)).collect();
+        let from_there: Vec<String> = items.iter().filter(is_cited).map(|item| plain(item)).collect();
         let first = items.first().map(|item| plain(item)).unwrap_or_default();
         let is_open = unanswered.iter().any(|open| open == &self.text);
         let is_short = items.iter().map(|item| item.lines().count()).sum::<usize>() <= LONGEST;
@@ -104,43 +110,66 @@ fn questions(folder: &std::path::Path) -> Vec<Asked> {
     blocks.map(Asked::read).collect()
 }
 
-#[test]
-fn questions_are_answered_with_what_answers_them() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
+/// What came of one half of the questions.
+#[derive(Debug, Default)]
+struct Counted {
+    all: usize,
+    right: usize,
+    first: usize,
+}
+
+/// The half of the questions that are for tuning, or the one that is kept aside.
+fn count(aside: bool) -> Counted {
+    let set = |name: &str| std::env::var(name).ok();
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
+    let folder = set("MUSTER_QUESTIONS").map_or(here, PathBuf::from);
     let (mut tools, files) = Folder::open(&folder.join("docs"));
-    let asked = questions(&folder);
-    let show_aside = std::env::var_os("MUSTER_ASIDE").is_some();
-    let (mut right, mut first, mut all) = ([0_usize; 2], [0_usize; 2], [0_usize; 2]);
-    let mut steps = 0;
-    let begun = Instant::now();
-    for one in &asked {
-        let half = usize::from(one.number % 2 == 0);
+    let only = set("MUSTER_ONLY");
+    let is_asked = |one: &&Asked| {
+        (one.number % 2 == 0) == aside && only.as_ref().is_none_or(|only| one.text.contains(only))
+    };
+    let (mut counted, mut steps, begun) = (Counted::default(), 0, Instant::now());
+    for one in questions(&folder).iter().filter(is_asked) {
         let mut base = offer(&one.text);
         base.corpus.as_mut().unwrap().files = files;
         let ran = run(&base, &mut tools);
         let judged = one.is_answered_by(&ran.report.body, &ran.report.unanswered);
         steps += ran.leaves.iter().map(|(_, steps)| steps.len()).sum::<usize>();
-        all[half] += 1;
-        right[half] += usize::from(judged.right);
-        first[half] += usize::from(judged.first);
-        if half == 0 || show_aside {
-            let mark = match (judged.right, judged.first) {
-                (true, true) => "first",
-                (true, false) => "right",
-                (false, _) => "WRONG",
-            };
-            println!("{mark} {:>3} {}", one.number, one.text);
-            if !judged.first && std::env::var_os("MUSTER_SHOW").is_some() {
-                println!("{}\n", ran.report.body);
-            }
+        counted.all += 1;
+        counted.right += usize::from(judged.right);
+        counted.first += usize::from(judged.first);
+        if aside && set("MUSTER_ASIDE").is_none() {
+            continue;
+        }
+        let mark = match (judged.right, judged.first) {
+            (true, true) => "first",
+            (true, false) => "right",
+            (false, _) => "WRONG",
+        };
+        let unsure = if ran.report.body.contains(UNSURE) { " (unsure)" } else { "" };
+        println!("{mark} {:>3} {}{unsure}", one.number, one.text);
+        if set("MUSTER_SHOW").is_some() && (!judged.first || only.is_some()) {
+            println!("{}\n", ran.report.body);
         }
     }
-    println!("{steps} steps, {:?}", begun.elapsed());
-    for (half, name) in ["for tuning", "kept aside"].into_iter().enumerate() {
-        println!("{name}: {} of {} right, {} at once", right[half], all[half], first[half]);
-    }
-    for half in 0..2 {
-        assert!(all[half] >= 30, "the set has shrunk: {all:?}");
-        assert!(right[half] * 100 >= AT_LEAST[half] * all[half], "{right:?} of {all:?}");
-    }
+    let name = if aside { "kept aside" } else { "for tuning" };
+    let Counted { all, right, first } = counted;
+    println!("{name}: {right} of {all} right, {first} at once; {steps} steps, {:?}", begun.elapsed());
+    counted
+}
+
+#[test]
+fn questions_for_tuning_are_answered_with_what_answers_them() {
+    is_kept(&count(false), RIGHT[0], FIRST[0]);
+}
+
+#[test]
+fn questions_kept_aside_are_answered_with_what_answers_them() {
+    is_kept(&count(true), RIGHT[1], FIRST[1]);
+}
+
+fn is_kept(counted: &Counted, right: usize, first: usize) {
+    assert!(counted.all >= 60, "the set has shrunk: {counted:?}");
+    assert!(counted.right * 100 >= right * counted.all, "{counted:?}");
+    assert!(counted.first * 100 >= first * counted.all, "{counted:?}");
 }

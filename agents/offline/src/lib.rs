@@ -42,6 +42,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+mod wanted;
 mod worker;
 mod writer;
 

@@ -89,7 +89,10 @@ fn whole(question: &ParsedQuestion, statement: &Statement) -> f64 {
         _ if question.wanted == Wanted::Anything => 0.8,
         _ => 0.45,
     };
-    let fits = fits * negated(question, statement);
+    // "Which settings": a table with a column of settings.
+    let of_the_kind =
+        question.many && question.terms.iter().any(|term| term.kind && statement.main.contains(&term.stem));
+    let fits = if of_the_kind { fits * 1.2 } else { fits } * negated(question, statement);
     if names_another(question, statement) { fits * 0.55 } else { fits }
 }
 

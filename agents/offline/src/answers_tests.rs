@@ -126,7 +126,7 @@ fn count(aside: bool) -> Counted {
     let (mut tools, files) = Folder::open(&folder.join("docs"));
     let only = set("MUSTER_ONLY");
     let is_asked = |one: &&Asked| {
-        (one.number % 2 == 0) == aside && only.as_ref().is_none_or(|only| one.text.contains(only))
+        one.number.is_multiple_of(2) == aside && only.as_ref().is_none_or(|only| one.text.contains(only))
     };
     let (mut counted, mut steps, begun) = (Counted::default(), 0, Instant::now());
     for one in questions(&folder).iter().filter(is_asked) {

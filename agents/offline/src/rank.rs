@@ -32,6 +32,8 @@ const SAME_QUESTION: f64 = 0.55;
 const SHARE_OF_ABSENT: f64 = 0.2;
 /// What is added for the statement that goes on with the best one.
 const GOES_ON: f64 = 0.15;
+/// How much the word counts that says what is measured: "how deep".
+const OF_A_MEASURE: f64 = 0.1;
 /// How much the word counts that says what kind of thing is asked for: "which colour is…".
 const OF_THE_KIND: f64 = 0.6;
 /// Share of the score of the best statement that one of another document needs to stand beside it.
@@ -145,7 +147,10 @@ fn weights(question: &ParsedQuestion, pool: &[Statement]) -> Vec<f64> {
     let weight = |term: &Term| {
         let with = pool.iter().filter(|statement| own_strength(term, statement) > 0.0).count() as f64;
         let rarity = 1.0 + RARITY * ((all + 2.0) / (with.max(1.0) + 1.0)).ln();
-        match (term.identifier, !term.tells(), term.kind) {
+        if term.measures {
+            return rarity * OF_A_MEASURE;
+        }
+        match (term.identifier, term.light, term.kind) {
             (true, _, _) => rarity * 1.5,
             (false, true, _) => rarity * 0.25,
             (false, false, true) => rarity * OF_THE_KIND,

@@ -281,7 +281,17 @@ fn in_its_lines(statement: &Statement) -> String {
         heading => heading,
     };
     // Without marks of its own, a list or a table would run together.
-    let unmarked = is_plain_text(&statement.path) || statement.kind == StatementKind::Listing;
+    let in_columns = || statement.text.lines().any(|line| line.trim().contains("  "));
+    let unmarked = match statement.kind {
+        StatementKind::Listing => true,
+        StatementKind::List | StatementKind::Table => is_plain_text(&statement.path),
+        StatementKind::Section => is_plain_text(&statement.path) && in_columns(),
+        StatementKind::Sentence
+        | StatementKind::Item
+        | StatementKind::Row
+        | StatementKind::Code
+        | StatementKind::Entry => false,
+    };
     let text = match (unmarked && !statement.text.contains("```"), is_html(&statement.path)) {
         (true, _) => format!("```\n{}\n```", statement.text),
         (false, true) => itemised(&statement.text),

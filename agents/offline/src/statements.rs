@@ -242,9 +242,10 @@ fn singles(path: &str, block: &RawBlock, context: &Arc<BTreeSet<String>>) -> Vec
             } else {
                 format!("{defined}{text}")
             })),
-            main: match kind {
-                StatementKind::Code => stem_set(&text),
-                _ => stem_set(&ASIDE.replace_all(&format!("{defined}{text}"), " ")),
+            main: if kind == StatementKind::Code {
+                stem_set(&text)
+            } else {
+                stem_set(&ASIDE.replace_all(&format!("{defined}{text}"), " "))
             },
             text,
             quote: raw.chars().take(MAX_QUOTE).collect(),
@@ -305,7 +306,8 @@ fn readable(block: &RawBlock, raw: &str) -> Option<String> {
         RawKind::Text | RawKind::Item | RawKind::Row | RawKind::Code | RawKind::Entry => text,
     };
     let count = words(text).filter(|word| word.text.chars().any(char::is_alphabetic)).count();
-    let is_setting = block.kind == RawKind::Code && text.contains([':', '=']) && count > 0;
+    let gives = text.trim_end_matches('`').trim_end_matches(':').contains([':', '=']);
+    let is_setting = block.kind == RawKind::Code && gives && count > 0;
     if (count < 2 && !is_setting) || text.chars().count() > MAX_CHARS {
         return None;
     }

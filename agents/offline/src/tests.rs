@@ -134,6 +134,7 @@ fn what_answers_is_shown_whole_and_no_longer_than_it_must_be() {
     let steps = body("How do I fire the kiln?", &mut documents);
     let list = "- **Firing** (`kiln.md:5`) ✓\n\n  1. Load the shelves.\n  2. Close the door.\n  3. Heat to 900 degrees.\n";
     assert!(steps.contains(list), "{steps}");
+    assert!(!steps.contains("\n\n\n"), "{steps}");
     let table = body("Which glazes are there?", &mut documents);
     assert!(table.contains("  | glaze | cone |\n  |---|---|\n  | celadon | 9 |\n  | tin | 4 |\n"), "{table}");
     let one = body("How long does the kiln cool?", &mut documents);

@@ -124,7 +124,7 @@ fn statements(section: &Section) -> String {
     if section.open.is_empty() && best.is_some_and(|best| best < SURE) {
         lines.push(format!("- *{UNSURE}*"));
     }
-    lines.join("\n")
+    lines.join("\n").trim_end().to_owned()
 }
 
 /// A finding as an item of a list: a statement, or lines of a document below what they stand under.

@@ -76,18 +76,25 @@ pub(super) fn form(question: &ParsedQuestion, statement: &Statement) -> f64 {
 /// something.
 fn whole(question: &ParsedQuestion, statement: &Statement) -> f64 {
     let steps = question.steps && question.wanted != Wanted::Reason;
-    let fits = match (statement.kind, question.many, steps) {
-        (StatementKind::List, _, true) => 1.42,
-        (StatementKind::List, true, false) => 1.2,
-        (StatementKind::Table, true, _) => 1.15,
-        (StatementKind::Section, _, true) => 1.08,
-        (StatementKind::Section, true, false) => 0.8,
-        (StatementKind::Section, false, false) if question.wanted == Wanted::Manner => 0.85,
-        (StatementKind::Listing, true, _) => 0.95,
-        (StatementKind::Listing, false, true) => 0.9,
-        (StatementKind::Table, false, true) => 0.7,
-        _ if question.wanted == Wanted::Anything => 0.8,
-        _ => 0.45,
+    let otherwise = if question.wanted == Wanted::Anything { 0.8 } else { 0.45 };
+    let fits = match statement.kind {
+        StatementKind::List if steps => 1.42,
+        StatementKind::List if question.many => 1.2,
+        StatementKind::Table if question.many => 1.15,
+        StatementKind::Table if steps => 0.7,
+        StatementKind::Section if steps => 1.08,
+        StatementKind::Section if question.many => 0.8,
+        StatementKind::Section if question.wanted == Wanted::Manner => 0.85,
+        StatementKind::Listing if question.many => 0.95,
+        StatementKind::Listing if steps => 0.9,
+        StatementKind::List | StatementKind::Table | StatementKind::Section | StatementKind::Listing => {
+            otherwise
+        }
+        StatementKind::Sentence
+        | StatementKind::Item
+        | StatementKind::Row
+        | StatementKind::Code
+        | StatementKind::Entry => 1.0,
     };
     // "Which settings": a table with a column of settings.
     let of_the_kind =

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::super::text::{strip_markup, words};
 use super::blocks::RawBlock;
-use super::shapes::cells;
+use super::shapes::{Columns, cells};
 
 /// A row of a table as words: the first cell names what the others say; ids and marks are left out.
 pub(super) fn row_text(block: &RawBlock, raw: &str) -> String {
@@ -17,7 +17,9 @@ pub(super) fn row_text(block: &RawBlock, raw: &str) -> String {
         .iter()
         .enumerate()
         .filter(|(_, cell)| !cell.is_empty())
-        .filter(|(at, cell)| *at > 0 || cells.len() < 3 || !is_id(column(0), cell))
+        .filter(|(at, cell)| {
+            *at > 0 || cells.len() < 3 || block.columns != Columns::Pipes || !is_id(column(0), cell)
+        })
         // Cells of one or two letters are marks for those who know the table.
         .filter(|(at, cell)| {
             *at == 0 || cell.chars().count() > 2 || cell.chars().any(|letter| letter.is_ascii_digit())

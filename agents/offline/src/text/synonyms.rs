@@ -68,6 +68,7 @@ const CLOSE: &[&str] = &[
     "happen occur",
     "responsible charge duty liable",
     "largest biggest highest most maximum longest",
+    "depth deep",
     "length long",
     "height high tall",
     "width wide",

@@ -25,7 +25,7 @@ static SAYS: LazyLock<Option<Regex>> =
 /// What a statement claims, if it does so clearly.
 pub(super) fn claim(chosen: &ChosenStatement) -> Option<Claim> {
     let statement = &chosen.statement;
-    if statement.kind != StatementKind::Sentence {
+    if statement.kind != StatementKind::Sentence || statement.parts > 1 {
         return None;
     }
     let said = SAYS.as_ref()?.captures(statement.text.trim())?;

@@ -18,6 +18,8 @@ macro_rules! pattern {
     };
 }
 
+#[cfg(test)]
+mod answers_tests;
 mod arithmetic;
 mod by_blueprint;
 mod claims;
@@ -40,6 +42,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod text;
+mod wanted;
 mod worker;
 mod writer;
 

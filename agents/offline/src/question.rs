@@ -2,30 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
-
 use super::text::{is_identifier, is_light_word, is_stop_word, stem, synonyms, words};
-
-/// The kind of answer that is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// What something is.
-    Definition,
-    /// What keeps something within bounds.
-    Limit,
-    /// By what means.
-    Manner,
-    /// For what reason.
-    Reason,
-    /// At what time or on what condition.
-    Time,
-    /// In what place.
-    Place,
-    /// A number.
-    Number,
-    /// Anything on the subject.
-    Anything,
-}
+use super::wanted::{self, Wanted, asks_for_many, asks_for_steps};
 
 /// A question taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +12,10 @@ pub(super) struct ParsedQuestion {
     pub(super) text: String,
     /// The kind of answer wanted.
     pub(super) wanted: Wanted,
+    /// Whether several things are asked for.
+    pub(super) many: bool,
+    /// Whether the way to do something is asked for.
+    pub(super) steps: bool,
     /// The words that say what it is about, in order, each once.
     pub(super) terms: Vec<Term>,
 }
@@ -49,14 +31,30 @@ pub(super) struct Term {
     pub(super) near: BTreeSet<String>,
     /// Whether its absence means little.
     pub(super) light: bool,
+    /// Whether it says only what is measured ("how tall"): an answer gives the measure, and hardly ever the word.
+    pub(super) measures: bool,
+    /// Whether it says only what kind of thing is asked for: "which colour is…".
+    pub(super) kind: bool,
+    /// Whether it is written in capitals.
+    pub(super) capitals: bool,
     /// Whether it names something in a program.
     pub(super) identifier: bool,
+}
+
+impl Term {
+    /// Whether an answer is expected to have it.
+    pub(super) fn tells(&self) -> bool {
+        !self.light && !self.measures
+    }
 }
 
 /// Takes a question apart; `also` are words that may stand for its own.
 pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
     let mut terms: Vec<Term> = Vec::new();
+    let asked = KIND_ASKED.captures(text).and_then(|found| found.get(1)).map(|found| found.range());
+    let mut after_how = false;
     for word in words(text) {
+        let measures = std::mem::replace(&mut after_how, word.text.eq_ignore_ascii_case("how"));
         let stem = stem(word.text);
         let upper = word.text.len() > 1 && word.text.chars().all(|letter| letter.is_uppercase());
         if (is_stop_word(word.text) && !upper)
@@ -65,10 +63,14 @@ pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
         {
             continue;
         }
+        let kind = asked.as_ref().is_some_and(|asked| asked.contains(&word.range.start));
         let near = synonyms(&stem).into_iter().map(super::text::stem).collect();
         terms.push(Term {
-            light: is_light_word(word.text),
-            identifier: is_identifier(word.text),
+            kind,
+            capitals: upper,
+            light: is_light_word(word.text) && !kind,
+            measures,
+            identifier: is_identifier(word.text) || is_number(word.text),
             word: word.text.to_owned(),
             near,
             stem,
@@ -79,7 +81,23 @@ pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
             widen(&mut terms, word);
         }
     }
-    ParsedQuestion { text: text.to_owned(), wanted: wanted(text), terms }
+    ParsedQuestion {
+        text: text.to_owned(),
+        wanted: wanted::wanted(text),
+        many: asks_for_many(text),
+        steps: asks_for_steps(text),
+        terms,
+    }
+}
+
+pattern!(
+    KIND_ASKED,
+    r"(?i)^\s*(?:and\s+|at\s+|in\s+|for\s+|under\s+)?(?:which|what)\s+((?:\w+\s+)?\w+)\s+(?:\w+\s+)?(?:is|are|was|were|do|does|did|has|have|had|can|could|may|must|should|will|would|apply|applies|follow|followed|holds|hold)\b"
+);
+
+/// Whether a word is a number, or a name with one: what has another number is another thing.
+pub(super) fn is_number(word: &str) -> bool {
+    word.chars().any(|letter| letter.is_ascii_digit())
 }
 
 /// Lets a word stand for the term it is a relative of.
@@ -92,79 +110,11 @@ fn widen(terms: &mut [Term], word: &str) {
     }
 }
 
-pattern!(
-    NUMBER_ASKED,
-    r"(?i)\bhow (?:many|much|long|large|big|fast|often|old|far|high)\b|\b(?:number|percentage|size|value) of\b|\bwhich (?:port|number|version)\b|\bwhat (?:port|number|version|percentage)\b|\bdefault\b"
-);
-pattern!(
-    LIMIT_ASKED,
-    r"(?i)\b(?:what|which)\b.{0,30}\b(?:limits?|bounds?|caps?|restricts?|prevents?|stops?|maximum|limitations?)\b|\blimits? (?:on|of|to|for)\b"
-);
-pattern!(REASON_ASKED, r"(?i)\bwhy\b|\breasons?\b|\bwhat for\b|\bbecause of what\b");
-pattern!(
-    TIME_ASKED,
-    r"(?i)^(?:and\s+)?when\b|\bsince when\b|\bat what (?:time|point)\b|\bunder (?:what|which) conditions?\b"
-);
-pattern!(PLACE_ASKED, r"(?i)^(?:and\s+)?where\b");
-pattern!(MANNER_ASKED, r"(?i)\bhow\b");
-pattern!(
-    DEFINITION_ASKED,
-    r"(?i)\bwhat(?:'s| is| are| does .* mean)\b|\bdefine\b|\bdefinition\b|\bmeaning of\b|\bwho (?:is|are)\b"
-);
-
-fn wanted(text: &str) -> Wanted {
-    let rules: [(&Regex, Wanted); 7] = [
-        (&NUMBER_ASKED, Wanted::Number),
-        (&LIMIT_ASKED, Wanted::Limit),
-        (&REASON_ASKED, Wanted::Reason),
-        (&TIME_ASKED, Wanted::Time),
-        (&PLACE_ASKED, Wanted::Place),
-        (&MANNER_ASKED, Wanted::Manner),
-        (&DEFINITION_ASKED, Wanted::Definition),
-    ];
-    let text = text.trim();
-    rules.iter().find(|(rule, _)| rule.is_match(text)).map_or(Wanted::Anything, |(_, wanted)| *wanted)
-}
-
-pattern!(
-    SAYS_LIMIT,
-    r"(?i)\b(?:limit\w*|at most|no more than|maximum|max|refus\w+|cap(?:ped|s)?|bound(?:ed|s)?|must not|may not|never|only|up to|exceed\w*|restrict\w*|reject\w*|prevent\w*|depth)\b|≤|<="
-);
-pattern!(
-    SAYS_MANNER,
-    r"(?i)\b(?:by|through|via|using|then|so that|so no|when|once|if|after|another|instead|until|again|takes? (?:\w+ ){0,3}over|goes on|from the last)\b|→"
-);
-pattern!(
-    SAYS_REASON,
-    r"(?i)\b(?:because|since|so that|otherwise|else|in order to|to avoid|to keep|reason|therefore|hence|thus|as it|would)\b"
-);
-pattern!(
-    SAYS_TIME,
-    r"(?i)\b(?:when|after|before|once|as soon as|until|if|whenever|while|every)\b|\b(?:19|20)\d\d\b"
-);
-pattern!(SAYS_PLACE, r"(?i)\b(?:in|at|under|inside|on|stored|folder|directory|located|path)\b|/");
-pattern!(
-    SAYS_NUMBER,
-    r"\d|(?i)\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|half|unlimited|zero)\b"
-);
-pattern!(
-    SAYS_DEFINITION,
-    r"(?i)\b(?:is|are) (?:an?|the|one|any|what)\b|\bmeans?\b|\bstands? for\b|\brefers? to\b|\bconsists? of\b|\bdefined as\b"
-);
-
 impl ParsedQuestion {
-    /// Whether a statement has the form of the answer that is wanted.
-    pub(super) fn is_answered_in_form_by(&self, statement: &str) -> bool {
-        match self.wanted {
-            Wanted::Definition => SAYS_DEFINITION.is_match(statement) || self.opens(statement),
-            Wanted::Limit => SAYS_LIMIT.is_match(statement),
-            Wanted::Manner => SAYS_MANNER.is_match(statement),
-            Wanted::Reason => SAYS_REASON.is_match(statement),
-            Wanted::Time => SAYS_TIME.is_match(statement),
-            Wanted::Place => SAYS_PLACE.is_match(statement),
-            Wanted::Number => SAYS_NUMBER.is_match(statement),
-            Wanted::Anything => false,
-        }
+    /// How well a text has the form of the answer that is wanted.
+    pub(super) fn fit(&self, text: &str) -> f64 {
+        let opens = self.wanted == Wanted::Definition && self.opens(text);
+        wanted::fit(self.wanted, &self.text, text).max(if opens { 1.14 } else { 0.0 })
     }
 
     /// Whether a statement begins with what the question is about ("A *fleet* is…", "fleet: all agents…").
@@ -197,7 +147,9 @@ mod tests {
             ("What limits delegation loops?", Wanted::Limit),
             ("How does a run survive the death of a worker?", Wanted::Manner),
             ("Why is the record the only truth?", Wanted::Reason),
-            ("How many slots has a worker?", Wanted::Number),
+            ("How many slots has a worker?", Wanted::Number(wanted::Measure::Count)),
+            ("Who mends it?", Wanted::Person),
+            ("May it be mended?", Wanted::Whether),
             ("What is a generation?", Wanted::Definition),
             ("When is a task parked?", Wanted::Time),
             ("Where are snapshots kept?", Wanted::Place),

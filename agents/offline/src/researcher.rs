@@ -7,11 +7,14 @@ use muster_shared::flow::{
 };
 
 use super::observed::{Block, Observed, read_call, search_call};
-use super::question::{ParsedQuestion, Wanted, question};
+use super::question::{ParsedQuestion, question};
 use super::rank::{ChosenStatement, FoundAnswer, choose};
-use super::statements::{Statement, StatementKind, begins_with_a_pointer, statements};
+use super::statements::{
+    Statement, StatementKind, begins_with_a_pointer, is_html, is_plain_text, statements,
+};
 use super::subquestions::asked_in;
 use super::text::{capitalise, counted, related, shorten, stem, stem_set};
+use super::wanted::Wanted;
 use super::{OfflineMove, claims, thought};
 
 /// Most searches of one task.
@@ -81,7 +84,7 @@ fn next_search(
         observed.reads.len() >= READS_PER_SEARCH * done || next_read(question, observed).is_none();
     let satisfied = answer.best_coverage() >= GOOD && answer.missing.is_empty();
     // What something is, one place tells; how and why it is so is said in many.
-    let wants_more = done < 2 && !matches!(question.wanted, Wanted::Definition | Wanted::Number);
+    let wants_more = done < 2 && !matches!(question.wanted, Wanted::Definition | Wanted::Number(_));
     if done >= MAX_SEARCHES || !read_enough || (satisfied && !wants_more) {
         return None;
     }
@@ -256,15 +259,53 @@ fn finding(asked: &SearchQuery, chosen: &ChosenStatement) -> Finding {
 
 /// The statement with the name it stands under, where it would not be understood without it.
 fn said(statement: &Statement) -> String {
+    if statement.kind.is_whole() {
+        return in_its_lines(statement);
+    }
     let text = capitalise(&statement.text);
     let heading = statement.heading.trim_end_matches([':', '.']);
     let heading_is_said = stem_set(heading).is_subset(&statement.stems);
     let names_code = heading.starts_with('`');
     let is_fragment = matches!(statement.kind, StatementKind::Item) || begins_with_a_pointer(&statement.text);
+    if statement.defines && !heading.is_empty() {
+        return format!("{heading}: {}", statement.text);
+    }
     if heading.is_empty() || heading_is_said || heading.chars().count() > 60 || !(names_code || is_fragment) {
         return text;
     }
     format!("{heading}: {}", statement.text)
+}
+
+/// A list, a table or a piece of code in its own lines, under what it stands under.
+fn in_its_lines(statement: &Statement) -> String {
+    let title = match statement.heading.trim_end_matches([':', '.']) {
+        "" => statement.path.rsplit('/').next().unwrap_or_default(),
+        heading => heading,
+    };
+    // Without marks of its own, a list or a table would run together.
+    let in_columns = || statement.text.lines().any(|line| line.trim().contains("  "));
+    let unmarked = match statement.kind {
+        StatementKind::Listing => true,
+        StatementKind::List | StatementKind::Table => is_plain_text(&statement.path),
+        StatementKind::Section => is_plain_text(&statement.path) && in_columns(),
+        StatementKind::Sentence
+        | StatementKind::Item
+        | StatementKind::Row
+        | StatementKind::Code
+        | StatementKind::Entry => false,
+    };
+    let text = match (unmarked && !statement.text.contains("```"), is_html(&statement.path)) {
+        (true, _) => format!("```\n{}\n```", statement.text),
+        (false, true) => itemised(&statement.text),
+        (false, false) => statement.text.clone(),
+    };
+    format!("{title}\n{text}")
+}
+
+/// The lines as items of a list.
+fn itemised(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| format!("- {}", line.trim())).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn confidence(coverage: f64) -> u8 {
@@ -276,7 +317,14 @@ fn conclusion(findings: &[Finding], asked: &SearchQuery) -> String {
     if findings.is_empty() {
         return format!("The documents do not answer: {}", asked.question);
     }
-    findings.iter().take(2).map(|finding| finding.text.as_str()).collect::<Vec<_>>().join(" ")
+    match findings {
+        // What has lines of its own says all.
+        [first, ..] if first.text.contains('\n') => first.text.clone(),
+        findings => {
+            let said = findings.iter().map(|finding| finding.text.as_str());
+            said.filter(|text| !text.contains('\n')).take(2).collect::<Vec<_>>().join(" ")
+        }
+    }
 }
 
 fn unanswered(asked: &SearchQuery, answer: &FoundAnswer) -> Vec<String> {
@@ -298,9 +346,11 @@ fn milestones(observed: &Observed, findings: &[Finding]) -> Vec<String> {
         counted(hits, "hit", "hits"),
         counted(observed.reads.len(), "place", "places"),
     )];
-    if !findings.is_empty() {
-        reached.push(format!("{} cited", counted(findings.len(), "statement", "statements")));
-    }
+    // To have looked in vain is to have looked: the task is done, and its question is open.
+    reached.push(match findings.len() {
+        0 => "nothing that could be cited".to_owned(),
+        count => format!("{} cited", counted(count, "statement", "statements")),
+    });
     reached
 }
 

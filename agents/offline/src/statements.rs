@@ -1,23 +1,35 @@
 //! Single statements of a document, each with the line where it begins.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
 use super::text::{normalise_space, sentences, stem_set, strip_markup, words};
 
 mod blocks;
+mod rows;
+mod shapes;
 mod source;
+mod wholes;
 
 use blocks::{RawBlock, RawKind};
+use rows::{row_text, telling_cells};
+use shapes::Columns;
 
+pub(super) use shapes::is_plain_text;
 pub(super) use source::{is_html, without_signs};
 
 /// Longest statement, in characters; longer ones are left out or cut.
 const MAX_CHARS: usize = 420;
 /// Up to this many words a sentence may need the one before it to say something.
 const SHORT_SENTENCE: usize = 6;
+/// Most sentences of one paragraph that are read together.
+const MOST_SENTENCES: usize = 3;
+/// Lines at the beginning of a document that say what it is about.
+const LINES_OF_OPENING: u32 = 5;
+/// Up to how many lines away what stands before or after a paragraph is near it.
+const LINES_NEAR: u32 = 4;
 /// Longest quote, in characters.
 const MAX_QUOTE: usize = 300;
 
@@ -32,6 +44,26 @@ pub(super) enum StatementKind {
     Row,
     /// A line of code.
     Code,
+    /// A line of a log or of a timeline.
+    Entry,
+    /// A whole list, in its own lines.
+    List,
+    /// A whole table, in its own lines.
+    Table,
+    /// A whole piece of code, in its own lines.
+    Listing,
+    /// All that stands under a heading, in its own lines.
+    Section,
+}
+
+impl StatementKind {
+    /// Whether it is shown in the lines of the document.
+    pub(super) const fn is_whole(self) -> bool {
+        match self {
+            Self::List | Self::Table | Self::Listing | Self::Section => true,
+            Self::Sentence | Self::Item | Self::Row | Self::Code | Self::Entry => false,
+        }
+    }
 }
 
 /// Something that a document says.
@@ -54,13 +86,22 @@ pub(super) struct Statement {
     /// Which sentence of its paragraph it ends with, from 0.
     pub(super) order: usize,
     /// Stems of its own words.
-    pub(super) stems: BTreeSet<String>,
-    /// Stems of its own words without asides: what stands in brackets, and code of more than one word.
+    pub(super) stems: Arc<BTreeSet<String>>,
+    /// Stems of its own words without asides: what stands in brackets, and code of more than one word. Of a whole, those
+    /// of what introduces it.
     pub(super) main: BTreeSet<String>,
     /// Stems of the path, headings and labels above it.
-    pub(super) context: BTreeSet<String>,
+    pub(super) context: Arc<BTreeSet<String>>,
     /// Stems of the rest of its paragraph.
-    pub(super) around: BTreeSet<String>,
+    pub(super) around: Arc<BTreeSet<String>>,
+    /// Stems of what stands before and after its paragraph.
+    pub(super) near: Arc<BTreeSet<String>>,
+    /// Whether the heading is a term, and this says what it means.
+    pub(super) defines: bool,
+    /// Stems of the first lines of the document, and of its name, where they were seen.
+    pub(super) opening: Arc<BTreeSet<String>>,
+    /// Of how many parts it is made; 1 unless it is a whole.
+    pub(super) parts: usize,
 }
 
 /// The statements in the lines seen of a document.
@@ -71,19 +112,117 @@ pub(super) fn statements(
     lines: &BTreeMap<u32, String>,
     trails: &BTreeMap<(String, u32), Vec<String>>,
 ) -> Vec<Statement> {
-    blocks::blocks(path, lines, trails).iter().flat_map(|block| of_block(path, block)).collect()
+    let blocks = blocks::blocks(path, lines, trails);
+    let mut contexts = Contexts::default();
+    let singles: Vec<Vec<Statement>> =
+        blocks.iter().map(|block| singles(path, block, &contexts.of(path, block))).collect();
+    let stems: Vec<Arc<BTreeSet<String>>> = singles.iter().map(|singles| Arc::new(union(singles))).collect();
+    let opening = Arc::new(opening(lines));
+    let wholes = wholes::wholes(path, lines, &blocks, &stems);
+    let mut found = Vec::new();
+    for (at, mut singles) in singles.into_iter().enumerate() {
+        let near = Arc::new(near(&blocks, &stems, at));
+        for single in &mut singles {
+            single.around = Arc::clone(&stems[at]);
+            single.near = Arc::clone(&near);
+        }
+        if matches!(blocks[at].kind, RawKind::Text | RawKind::Item) {
+            let together = together(&singles);
+            found.extend(singles);
+            found.extend(together);
+        } else {
+            found.extend(singles);
+        }
+    }
+    found.extend(wholes);
+    for statement in &mut found {
+        statement.opening = Arc::clone(&opening);
+    }
+    found
 }
 
-fn of_block(path: &str, block: &RawBlock) -> Vec<Statement> {
+/// All stems of some statements.
+fn union(statements: &[Statement]) -> BTreeSet<String> {
+    match statements {
+        [] => BTreeSet::new(),
+        [one] => one.stems.as_ref().clone(),
+        several => several.iter().flat_map(|one| one.stems.iter().cloned()).collect(),
+    }
+}
+
+/// Stems of the paragraphs before and after one, where they are of the same part of the document.
+fn near(blocks: &[RawBlock], stems: &[Arc<BTreeSet<String>>], at: usize) -> BTreeSet<String> {
+    let block = &blocks[at];
+    let beside = |other: usize| {
+        let (next, stems) = blocks.get(other).zip(stems.get(other))?;
+        let apart = next.first().abs_diff(block.last()).min(block.first().abs_diff(next.last()));
+        (apart <= LINES_NEAR && next.headings == block.headings).then_some(stems)
+    };
+    let beside = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(beside);
+    beside.flat_map(|stems| stems.iter().cloned()).collect()
+}
+
+/// Stems of what blocks stand under: mostly that of the block before.
+#[derive(Default)]
+struct Contexts {
+    last: Option<(String, Arc<BTreeSet<String>>)>,
+}
+
+impl Contexts {
+    fn of(&mut self, path: &str, block: &RawBlock) -> Arc<BTreeSet<String>> {
+        let (headings, header) = (block.headings.join(" "), block.header.join(" "));
+        let words = format!("{path} {headings} {} {} {header}", block.label, block.lead);
+        match &self.last {
+            Some((known, stems)) if *known == words => Arc::clone(stems),
+            Some(_) | None => {
+                let stems = Arc::new(stem_set(&words));
+                self.last = Some((words, Arc::clone(&stems)));
+                stems
+            }
+        }
+    }
+}
+
+/// Sentences of one paragraph that are read together, each range of them once.
+fn together(singles: &[Statement]) -> Vec<Statement> {
+    let mut found = Vec::new();
+    for end in 1..singles.len() {
+        for parts in 2..=MOST_SENTENCES {
+            let Some(group) = (end + 1).checked_sub(parts).map(|first| &singles[first..=end]) else { break };
+            let text = group.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" ");
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { break };
+            if text.chars().count() > MAX_CHARS {
+                break;
+            }
+            let leans = leans_on_the_one_before(&last.text) || words(&last.text).count() <= SHORT_SENTENCE;
+            found.push(Statement {
+                last_line: last.last_line,
+                stems: Arc::new(union(group)),
+                main: group.iter().flat_map(|one| one.main.iter().cloned()).collect(),
+                text,
+                kind: last.kind,
+                order: last.order,
+                // What leans on the sentence before says nothing without it.
+                parts: if leans && parts == 2 { 1 } else { parts },
+                ..first.clone()
+            });
+        }
+    }
+    found
+}
+
+/// What the first lines of a document say it is about.
+fn opening(lines: &BTreeMap<u32, String>) -> BTreeSet<String> {
+    let first: Vec<&str> = lines
+        .range(1..=LINES_OF_OPENING)
+        .map(|(_, line)| &line[..line.floor_char_boundary(MAX_QUOTE)])
+        .collect();
+    stem_set(&strip_markup(&first.join(" ")))
+}
+
+/// The statements of a block that stand by themselves.
+fn singles(path: &str, block: &RawBlock, context: &Arc<BTreeSet<String>>) -> Vec<Statement> {
     let (joined, starts) = block.joined();
-    let paragraph = stem_set(&strip_markup(&joined));
-    let context = stem_set(&format!(
-        "{path} {} {} {} {}",
-        block.headings.join(" "),
-        block.label,
-        block.lead,
-        block.header.join(" ")
-    ));
     let line_at = |at: usize| {
         let piece = starts.partition_point(|start| *start <= at).saturating_sub(1);
         block.pieces.get(piece).map_or(0, |(line, _)| *line)
@@ -91,40 +230,42 @@ fn of_block(path: &str, block: &RawBlock) -> Vec<Statement> {
     let make = |order: usize, start: usize, end: usize| -> Option<Statement> {
         let raw = joined.get(start..end)?;
         let text = readable(block, raw)?;
+        let defined = if block.defines && order == 0 { format!("{}: ", block.label) } else { String::new() };
         let kind = kind_of(block, raw);
         Some(Statement {
             path: path.to_owned(),
             line: line_at(start),
             last_line: line_at(end.saturating_sub(1)),
-            stems: stem_set(&text),
-            main: stem_set(&ASIDE.replace_all(&text, " ")),
+            // A comment is about the name below it.
+            stems: Arc::new(stem_set(&if block.label.starts_with('`') {
+                format!("{} {text}", block.label)
+            } else {
+                format!("{defined}{text}")
+            })),
+            main: if kind == StatementKind::Code {
+                stem_set(&text)
+            } else {
+                stem_set(&ASIDE.replace_all(&format!("{defined}{text}"), " "))
+            },
             text,
             quote: raw.chars().take(MAX_QUOTE).collect(),
             kind,
             heading: heading_of(block),
             order,
-            context: context.clone(),
-            around: paragraph.clone(),
+            context: Arc::clone(context),
+            around: Arc::default(),
+            near: Arc::default(),
+            opening: Arc::default(),
+            defines: block.defines && order == 0,
+            parts: 1,
         })
     };
     let ranges = match block.kind {
         RawKind::Row => std::iter::once(0..joined.len()).chain(telling_cells(&joined)).collect(),
-        RawKind::Code => std::iter::once(0..joined.len()).collect::<Vec<_>>(),
+        RawKind::Code | RawKind::Entry => std::iter::once(0..joined.len()).collect::<Vec<_>>(),
         RawKind::Text | RawKind::Item => sentences(&joined),
     };
-    let mut found = Vec::new();
-    for (number, range) in ranges.iter().enumerate() {
-        found.extend(make(number, range.start, range.end));
-        if let Some(before) = number.checked_sub(1).and_then(|number| ranges.get(number))
-            && block.kind != RawKind::Row
-            && (leans_on_the_one_before(&joined[range.clone()])
-                || words(&joined[range.clone()]).count() <= SHORT_SENTENCE)
-            && range.end - before.start <= MAX_CHARS
-        {
-            found.extend(make(number, before.start, range.end));
-        }
-    }
-    found
+    ranges.iter().enumerate().filter_map(|(number, range)| make(number, range.start, range.end)).collect()
 }
 
 fn kind_of(block: &RawBlock, raw: &str) -> StatementKind {
@@ -134,6 +275,7 @@ fn kind_of(block: &RawBlock, raw: &str) -> StatementKind {
         RawKind::Item => StatementKind::Item,
         RawKind::Row => StatementKind::Row,
         RawKind::Code => StatementKind::Code,
+        RawKind::Entry => StatementKind::Entry,
     }
 }
 
@@ -148,20 +290,34 @@ fn heading_of(block: &RawBlock) -> String {
 /// The raw words as a statement that can be read on its own, or nothing when there is none in them.
 fn readable(block: &RawBlock, raw: &str) -> Option<String> {
     let text = match block.kind {
-        RawKind::Row if raw.contains('|') => row_text(&block.header, raw),
+        RawKind::Row if block.columns != Columns::Pipes || raw.contains('|') => row_text(block, raw),
         RawKind::Row => strip_markup(raw),
+        RawKind::Entry => normalise_space(raw),
         RawKind::Code => format!("`{}`", normalise_space(raw).replace('`', "")),
         RawKind::Text | RawKind::Item => strip_markup(&DEFINED.replace(raw, "$1$2:$3")),
     };
     let text =
         text.trim_start_matches(['-', '–', '—', ':', ',', ';', '•', '·', ' ']).trim_end_matches('·').trim();
     let text = text.strip_suffix(':').unwrap_or(text).trim();
+    let text = match block.kind {
+        RawKind::Text if !block.value.is_empty() => {
+            &format!("{} (`{}`)", text.trim_end_matches('.'), block.value.replace('`', ""))
+        }
+        RawKind::Text | RawKind::Item | RawKind::Row | RawKind::Code | RawKind::Entry => text,
+    };
     let count = words(text).filter(|word| word.text.chars().any(char::is_alphabetic)).count();
-    if count < 2 || text.chars().count() > MAX_CHARS {
+    let gives = text.trim_end_matches('`').trim_end_matches(':').contains([':', '=']);
+    let is_setting = block.kind == RawKind::Code && gives && count > 0;
+    if (count < 2 && !is_setting) || text.chars().count() > MAX_CHARS {
         return None;
     }
     Some(balanced(text))
 }
+
+pattern!(
+    POINTS_BACK,
+    r"(?i)^(?:after (?:that|this)|before (?:that|this)|in (?:that|this) case|for (?:that|this) reason|as a result|because of (?:that|this)|the (?:first|second|last|other|others|rest|same|former|latter)\b|if (?:not|so)\b|until then)"
+);
 
 /// What is said by the way: words in brackets, and code that is more than a name.
 #[expect(clippy::expect_used, reason = "the pattern is a literal, checked by the tests")]
@@ -193,79 +349,12 @@ fn balanced(text: &str) -> String {
     text
 }
 
-/// A row of a table as words: the first cell names what the others say; ids and marks are left out.
-fn row_text(header: &[String], raw: &str) -> String {
-    let cells: Vec<String> = cells(raw).into_iter().map(|cell| strip_markup(&cell)).collect();
-    let column = |at: usize| header.get(at).map_or("", String::as_str);
-    let mut said = cells
-        .iter()
-        .enumerate()
-        .filter(|(_, cell)| !cell.is_empty())
-        .filter(|(at, cell)| *at > 0 || cells.len() < 3 || !is_id(column(0), cell))
-        // Cells of one or two letters are marks for those who know the table.
-        .filter(|(at, cell)| {
-            *at == 0 || cell.chars().count() > 4 || cell.chars().any(|letter| letter.is_ascii_digit())
-        });
-    let Some((_, first)) = said.next() else { return String::new() };
-    let rest: Vec<String> = said
-        .enumerate()
-        .map(|(number, (at, cell))| match column(at) {
-            name if !name.is_empty() && (number > 0 || words(cell).count() < 3) && cells.len() > 2 => {
-                format!("{name}: {cell}")
-            }
-            _ => cell.clone(),
-        })
-        .collect();
-    match rest.as_slice() {
-        [] => first.clone(),
-        rest if is_short(first) => format!("{first}: {}", rest.join("; ")),
-        rest => format!("{} ({})", first.trim_end_matches('.'), rest.join("; ")),
-    }
-}
-
-/// Whether a cell is read as a name or a value rather than as a statement.
-fn is_short(cell: &str) -> bool {
-    words(cell).count() <= 5
-}
-
-/// Whether the first cell of a row only numbers it.
-fn is_id(column: &str, cell: &str) -> bool {
-    matches!(column.to_lowercase().as_str(), "id" | "#" | "no" | "no." | "nr" | "nr." | "")
-        && ID.is_match(cell)
-}
-
-#[expect(clippy::expect_used, reason = "the pattern is a literal, checked by the tests")]
-static ID: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[A-Za-z]{0,4}[-.]?\d{1,4}[a-z]?\.?$").expect("a valid pattern"));
-
-/// The cells of a row that make a statement of their own, as bytes of the row.
-fn telling_cells(raw: &str) -> Vec<std::ops::Range<usize>> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for piece in raw.split_inclusive('|') {
-        let cell = piece.trim_end_matches('|');
-        let trimmed = cell.trim();
-        let begin = start + (cell.len() - cell.trim_start().len());
-        start += piece.len();
-        if words(trimmed).count() >= 6 && !raw.contains("\\|") {
-            found.push(begin..begin + trimmed.len());
-        }
-    }
-    found
-}
-
-fn cells(raw: &str) -> Vec<String> {
-    let inner = raw.trim().trim_start_matches('|').trim_end_matches('|');
-    inner
-        .replace("\\|", "\u{1}")
-        .split('|')
-        .map(|cell| cell.replace('\u{1}', "|").trim().to_owned())
-        .collect()
-}
-
 /// Whether a sentence cannot be understood without the one before it.
 fn leans_on_the_one_before(sentence: &str) -> bool {
     let plain = strip_markup(sentence);
+    if POINTS_BACK.is_match(&plain) {
+        return true;
+    }
     let first = words(&plain).next().map(|word| word.text.to_lowercase()).unwrap_or_default();
     matches!(
         first.as_str(),
@@ -291,6 +380,9 @@ fn leans_on_the_one_before(sentence: &str) -> bool {
             | "both"
             | "neither"
             | "however"
+            | "afterwards"
+            | "meanwhile"
+            | "later"
             | "but"
             | "and"
     )

@@ -6,7 +6,8 @@ use muster_shared::flow::{Citation, LeafRef, PlanTask, Product, Report, TaskOffe
 use muster_shared::ids::{Role, TaskIndex};
 use proptest::prelude::*;
 
-use super::testing::{Documents, Folder, Ran, Tools, execute, offer, run, run_task, write};
+use super::testing::{Documents, Folder, Ran, Tools, execute, offer, plan_of, run, run_task, write};
+use super::writer::UNSURE;
 
 const GUIDE: &str = "# Guide\n\n## Delegation\n\nA task may be handed on. Delegation loops are refused: the chain of\n\
     agents is tracked, and its depth is limited to 5.\n\n## Death of a worker\n\nWhen a worker dies, its task is \
@@ -95,6 +96,50 @@ fn what_the_documents_do_not_say_is_said_to_be_open() {
     let ran = ask("How are penguins fed in Antarctica?");
     assert_eq!(ran.report.unanswered, ["How are penguins fed in Antarctica?"]);
     assert!(ran.report.body.contains("## Not answered by the documents"), "{}", ran.report.body);
+}
+
+/// Whoever decides takes a task for not done that reached fewer milestones than were set, has it done again, and says in
+/// the report that not all went well. What no document says is nothing that a user could mend.
+#[test]
+fn a_search_in_vain_is_done_all_the_same() {
+    for goal in ["How are penguins fed in Antarctica?", "What limits delegation loops?"] {
+        let planned = plan_of(&offer(goal)).tasks;
+        let ran = ask(goal);
+        for task in planned {
+            let leaf = ran.leaves.iter().map(|(leaf, _)| leaf).find(|leaf| leaf.name == task.name);
+            let reached = leaf.expect("the task was done").result.milestones.len();
+            assert!(reached == 0 || reached >= task.milestones.len(), "{goal}: {}: {reached}", task.name);
+        }
+    }
+}
+
+/// What is given with few of the question's words near it says so.
+#[test]
+fn an_answer_that_is_not_sure_says_so() {
+    let text = "# Hives\n\nBees are counted in spring.\n";
+    let mut documents = Documents::new(&[("a.md", text)]);
+    let body = |goal: &str, documents: &mut Documents| run(&offer(goal), documents).report.body;
+    assert!(!body("When are bees counted?", &mut documents).contains(UNSURE), "sure");
+    let unsure = body("When are bees counted by the warden?", &mut documents);
+    assert!(unsure.contains("counted in spring") && unsure.contains("“warden”"), "{unsure}");
+}
+
+/// A list that answers is shown whole, below its heading and with its place; what one sentence says is one sentence.
+#[test]
+fn what_answers_is_shown_whole_and_no_longer_than_it_must_be() {
+    let text = "# Kiln\n\n## Firing\n\n1. Load the shelves.\n2. Close the door.\n3. Heat to 900 degrees.\n\n\
+                ## Glazes\n\n| glaze | cone |\n|---|---|\n| celadon | 9 |\n| tin | 4 |\n\nThe kiln cools for 14 hours.\n";
+    let mut documents = Documents::new(&[("kiln.md", text)]);
+    let body = |goal: &str, documents: &mut Documents| run(&offer(goal), documents).report.body;
+    let steps = body("How do I fire the kiln?", &mut documents);
+    let list = "- **Firing** (`kiln.md:5`) ✓\n\n  1. Load the shelves.\n  2. Close the door.\n  3. Heat to 900 degrees.\n";
+    assert!(steps.contains(list), "{steps}");
+    assert!(!steps.contains("\n\n\n"), "{steps}");
+    let table = body("Which glazes are there?", &mut documents);
+    assert!(table.contains("  | glaze | cone |\n  |---|---|\n  | celadon | 9 |\n  | tin | 4 |\n"), "{table}");
+    let one = body("How long does the kiln cool?", &mut documents);
+    assert!(one.contains("- The kiln cools for 14 hours. (`kiln.md:16`) ✓\n"), "{one}");
+    assert!(!one.contains("celadon"), "{one}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Text by rule: words, stems, sentences, and the removal of markup. Pure.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ mod synonyms;
 pub(super) use markup::{strip_markup, strip_tags};
 pub(super) use muster_shared::text::{at_word as shorten, counted, normalise_space};
 pub(super) use sentences::sentences;
-pub(super) use synonyms::{related, synonyms};
+pub(super) use synonyms::{opposites, related, synonyms};
 
 /// A word and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +44,114 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
 pub(super) fn stem(word: &str) -> String {
     let lower = word.to_lowercase();
     let bare = lower.trim_end_matches("'s").trim_end_matches("’s");
+    let bare = irregular(bare).unwrap_or(bare);
     if bare.len() > 2 && bare.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        STEMMER.stem(bare).into_owned()
+        stem_of_plain(bare)
     } else {
         bare.to_owned()
     }
 }
+
+/// Stems that are remembered on each thread: texts have the same few thousand words over and over.
+const MOST_REMEMBERED: usize = 16_384;
+/// Longest word that is remembered, in bytes.
+const LONGEST_REMEMBERED: usize = 32;
+
+fn stem_of_plain(word: &str) -> String {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, String>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(stem) = known.get(word) {
+            return stem.clone();
+        }
+        let stem = STEMMER.stem(word).into_owned();
+        if known.len() < MOST_REMEMBERED && word.len() <= LONGEST_REMEMBERED {
+            known.insert(word.to_owned(), stem.clone());
+        }
+        stem
+    })
+}
+
+/// The plain form of a verb or a noun whose other forms no rule gives.
+fn irregular(word: &str) -> Option<&'static str> {
+    IRREGULAR.binary_search_by(|(form, _)| (*form).cmp(word)).ok().map(|at| IRREGULAR[at].1)
+}
+
+/// Forms that no rule gives, with the plain ones. Sorted.
+const IRREGULAR: &[(&str, &str)] = &[
+    ("became", "become"),
+    ("began", "begin"),
+    ("begun", "begin"),
+    ("bought", "buy"),
+    ("broke", "break"),
+    ("broken", "break"),
+    ("brought", "bring"),
+    ("built", "build"),
+    ("caught", "catch"),
+    ("children", "child"),
+    ("chose", "choose"),
+    ("chosen", "choose"),
+    ("drawn", "draw"),
+    ("drew", "draw"),
+    ("driven", "drive"),
+    ("drove", "drive"),
+    ("fallen", "fall"),
+    ("fed", "feed"),
+    ("fell", "fall"),
+    ("forgot", "forget"),
+    ("forgotten", "forget"),
+    ("found", "find"),
+    ("froze", "freeze"),
+    ("frozen", "freeze"),
+    ("gave", "give"),
+    ("given", "give"),
+    ("grew", "grow"),
+    ("grown", "grow"),
+    ("held", "hold"),
+    ("hidden", "hide"),
+    ("kept", "keep"),
+    ("knew", "know"),
+    ("known", "know"),
+    ("laid", "lay"),
+    ("led", "lead"),
+    ("lost", "lose"),
+    ("made", "make"),
+    ("men", "man"),
+    ("met", "meet"),
+    ("mice", "mouse"),
+    ("paid", "pay"),
+    ("ran", "run"),
+    ("risen", "rise"),
+    ("rose", "rise"),
+    ("rung", "ring"),
+    ("said", "say"),
+    ("sent", "send"),
+    ("shown", "show"),
+    ("slept", "sleep"),
+    ("sold", "sell"),
+    ("spent", "spend"),
+    ("spoke", "speak"),
+    ("spoken", "speak"),
+    ("stole", "steal"),
+    ("stolen", "steal"),
+    ("stood", "stand"),
+    ("taken", "take"),
+    ("taught", "teach"),
+    ("thought", "think"),
+    ("threw", "throw"),
+    ("thrown", "throw"),
+    ("told", "tell"),
+    ("took", "take"),
+    ("understood", "understand"),
+    ("went", "go"),
+    ("women", "woman"),
+    ("won", "win"),
+    ("wore", "wear"),
+    ("worn", "wear"),
+    ("written", "write"),
+    ("wrote", "write"),
+];
 
 /// The stems of a word: of the whole, and of its parts when it is put together (`ack_wait`, `re-offer`).
 pub(super) fn stems_of_word(word: &str) -> Vec<String> {
@@ -172,6 +275,8 @@ static LIGHT_STEMS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
      said do done go goes going come comes called call main important different various many several exactly \
      possible available difference purpose reason example exist exists there know find found look looks \
      please operation operations compare compared comparison versus does actual actually really currently like help helps deal deals handle handles handled happen \
+     compute computed computes calculate calculated calculates determine determined time times \
+     around among during within towards near beside besides onto upon via ever still yet also too very even just same \
      provide provides contain contains include includes involve document documents file project system \
      support supports supported documentation"
         .split_whitespace()

@@ -10,6 +10,11 @@ use super::text::{capitalise, counted, normalise_space, shorten, words};
 use super::{OfflineMove, thought};
 use material::{Material, Section};
 
+/// Confidence below which the best finding is shown as one that may not answer, in percent.
+const SURE: u8 = 60;
+/// What is said of it.
+pub(super) const UNSURE: &str = "Not sure that this answers it: it has few of the words of the question.";
+
 /// What results leave open.
 pub(super) struct StillOpen<'a> {
     /// Questions that reflections found without an answer.
@@ -92,9 +97,7 @@ fn in_short(material: &Material) -> Option<String> {
         }
         let best = section.findings.iter().take(1);
         lines.extend(
-            best.map(|finding| {
-                format!("- **{}** {}{}", section.title(), ended(&finding.text), places(finding))
-            }),
+            best.map(|finding| format!("- **{}** {}{}", section.title(), brief(finding), places(finding))),
         );
     }
     (!lines.is_empty()).then(|| format!("## In short\n\n{}", lines.join("\n")))
@@ -112,19 +115,39 @@ fn section(section: &Section) -> String {
 }
 
 fn statements(section: &Section) -> String {
-    let mut lines: Vec<String> = section
-        .findings
-        .iter()
-        .map(|finding| {
-            let mark = if finding.verified { " ✓" } else { "" };
-            format!("- {}{}{mark}", ended(&finding.text), places(finding))
-        })
-        .collect();
+    let mut lines: Vec<String> = section.findings.iter().map(item).collect();
     if section.findings.is_empty() {
         lines.push(format!("- {}", elsewhere(section)));
     }
     lines.extend(section.open.iter().map(|open| format!("- *{}*", open_point(section, open))));
-    lines.join("\n")
+    let best = section.findings.iter().map(|finding| finding.confidence).max();
+    if section.open.is_empty() && best.is_some_and(|best| best < SURE) {
+        lines.push(format!("- *{UNSURE}*"));
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// A finding as an item of a list: a statement, or lines of a document below what they stand under.
+fn item(finding: &Finding) -> String {
+    let mark = if finding.verified { " ✓" } else { "" };
+    match finding.text.split_once('\n') {
+        None => format!("- {}{}{mark}", ended(&finding.text), places(finding)),
+        Some((title, lines)) => {
+            let below: Vec<String> = lines
+                .lines()
+                .map(|line| if line.is_empty() { String::new() } else { format!("  {line}") })
+                .collect();
+            format!("- **{title}**{}{mark}\n\n{}\n", places(finding), below.join("\n"))
+        }
+    }
+}
+
+/// A finding on one line: of what has lines of its own, what it stands under.
+fn brief(finding: &Finding) -> String {
+    match finding.text.split_once('\n') {
+        None => ended(&finding.text),
+        Some((title, _)) => format!("See “{title}” below."),
+    }
 }
 
 /// What stayed open of a question, without the question.
@@ -139,9 +162,7 @@ fn not_answered(material: &Material, title: &str) -> Option<String> {
         let is_title = is_title(section, title);
         lines.push(format!("- {}", if is_title { "the whole question" } else { section.title() }));
         let nearest = section.findings.iter().take(2);
-        lines.extend(
-            nearest.map(|finding| format!("  - nearest: {}{}", ended(&finding.text), places(finding))),
-        );
+        lines.extend(nearest.map(|finding| format!("  - nearest: {}{}", brief(finding), places(finding))));
     }
     for section in material.sections.iter().filter(|section| section.is_answered()) {
         lines.extend(section.open.iter().map(|open| format!("- {}", section.point(open))));

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::text::{strip_markup, strip_tags};
+use super::super::text::strip_markup;
+use super::shapes::{self, Columns};
 use super::source;
+
+mod html;
+mod unmarked;
 
 /// What a block is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub(super) enum RawKind {
     Row,
     /// A line of code.
     Code,
+    /// A line of a log or of a timeline.
+    Entry,
 }
 
 /// Lines that belong together, without what marks them as belonging (bullets, comment signs).
@@ -34,9 +40,25 @@ pub(super) struct RawBlock {
     pub(super) lead: String,
     /// The names of a table's columns.
     pub(super) header: Vec<String>,
+    /// How the cells of a row are told apart.
+    pub(super) columns: Columns,
+    /// The value that a comment describes: the line below it.
+    pub(super) value: String,
+    /// Whether the label is a term, and the words say what it means.
+    pub(super) defines: bool,
 }
 
 impl RawBlock {
+    /// Its first line.
+    pub(super) fn first(&self) -> u32 {
+        self.pieces.first().map_or(0, |(line, _)| *line)
+    }
+
+    /// Its last line.
+    pub(super) fn last(&self) -> u32 {
+        self.pieces.last().map_or(0, |(line, _)| *line)
+    }
+
     /// The words as one text, and where each piece begins in it.
     pub(super) fn joined(&self) -> (String, Vec<usize>) {
         let mut joined = String::new();
@@ -53,15 +75,9 @@ impl RawBlock {
 }
 
 pattern!(HEADING, r"^\s{0,3}(#{1,6})\s+(.+?)\s*#*$");
-pattern!(HTML_HEADING, r"(?i)^\s*<h([1-6])\b[^>]*>(.*?)(?:</h[1-6]>.*)?$");
 pattern!(ITEM, r"^\s*(?:[-*+•]|\d{1,3}[.)]|[a-z]\))\s+(\S.*)$");
-pattern!(OPEN_TAG, r"</?[A-Za-z!][^<>]*$");
 pattern!(RULE, r"^\s*(?:[-*_=~+#]\s*){3,}$");
 pattern!(SEPARATOR, r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$");
-pattern!(
-    BLOCK_TAG,
-    r"(?i)</?(?:p|li|div|h[1-6]|tr|td|th|ul|ol|dl|dt|dd|table|section|article|header|footer|nav|main|body|head|title|br|hr|pre|blockquote|figure|figcaption|summary|details)\b[^>]*>"
-);
 pattern!(BOLD_LABEL, r"^(?:\*\*|__)([^*_]{2,80}?)(?:[.:]\s*(?:\*\*|__)|(?:\*\*|__)\s*[.:–—-])\s+(\S.*)$");
 pattern!(
     LINK_ONLY,
@@ -75,7 +91,18 @@ pub(super) fn blocks(
     trails: &BTreeMap<(String, u32), Vec<String>>,
 ) -> Vec<RawBlock> {
     let language = source::language(path);
-    let mut cutter = BlockSplitter::default();
+    let mut cutter = BlockSplitter {
+        separated: shapes::separated(path),
+        plain: shapes::is_plain_text(path),
+        nesting: source::nesting(path),
+        ..BlockSplitter::default()
+    };
+    if cutter.separated.is_some() {
+        cutter.name_columns(lines);
+    }
+    let is_empty = |number: Option<u32>| {
+        number.and_then(|number| lines.get(&number)).is_none_or(|line| line.trim().is_empty())
+    };
     let mut reader = source::CommentReader::new(language);
     let mut last = None;
     for (&number, raw) in lines {
@@ -90,8 +117,14 @@ pub(super) fn blocks(
         last = Some(number);
         match reader.read(raw) {
             source::Line::Prose(text) if source::is_html(path) => cutter.html_line(number, &text),
-            source::Line::Prose(text) => cutter.prose_line(number, &text),
-            source::Line::Code(text) => cutter.source_line(number, &text),
+            source::Line::Prose(text) => {
+                cutter.alone = is_empty(number.checked_sub(1)) && is_empty(number.checked_add(1));
+                cutter.prose_line(number, &text);
+            }
+            source::Line::Code(text) => {
+                cutter.nest(&text, raw);
+                cutter.source_line(number, &text);
+            }
         }
     }
     cutter.flush();
@@ -111,7 +144,7 @@ fn begins_in_fence(lines: &BTreeMap<u32, String>, first: u32) -> bool {
         .collect();
     let fence = |line: &&str| line.starts_with("```") || line.starts_with("~~~");
     let Some(at) = part.iter().position(fence) else { return false };
-    if part[at].len() > 3 {
+    if part[at].len() > 3 || part[..at].iter().filter(|line| is_marked(line)).count() > 1 {
         return false;
     }
     let prose = |lines: &[&str]| {
@@ -127,6 +160,11 @@ fn begins_in_fence(lines: &BTreeMap<u32, String>, first: u32) -> bool {
     let after = &part[at + 1..];
     let until = after.iter().position(fence).unwrap_or(after.len());
     prose(&after[..until]) > prose(&part[..at])
+}
+
+/// Whether a line is a heading below the first, or an item of a list: outside code.
+fn is_marked(line: &str) -> bool {
+    line.starts_with("## ") || line.starts_with("### ") || ITEM.is_match(line)
 }
 
 /// Whether a line is set in columns or has a remark at its end, as code and listings do.
@@ -146,6 +184,16 @@ struct BlockSplitter {
     in_script: bool,
     /// Whether a tag was opened on a line before and is not closed yet.
     in_tag: bool,
+    /// How cells are told apart where all of the document is one table.
+    separated: Option<Columns>,
+    /// Whether headings stand without a mark.
+    plain: bool,
+    /// What the lines of code stand under is told by.
+    nesting: source::Nesting,
+    /// Whether the line that is read stands between empty ones.
+    alone: bool,
+    /// How the cells of the table that is open are told apart.
+    columns: Columns,
 }
 
 impl BlockSplitter {
@@ -168,6 +216,9 @@ impl BlockSplitter {
 
     fn prose_line(&mut self, number: u32, raw: &str) {
         let text = raw.trim_start_matches(['>', ' ', '\t']).trim_end();
+        if self.unmarked(number, raw, text) {
+            return;
+        }
         if text.starts_with("```") || text.starts_with("~~~") {
             self.flush();
             self.in_fence = !self.in_fence;
@@ -195,7 +246,7 @@ impl BlockSplitter {
             self.text(number, &found[1]);
         } else if text.starts_with("$ ")
             || text.starts_with("# #")
-            || (is_indented_code(raw) && self.open.pieces.is_empty() && self.lead.is_empty())
+            || (!self.plain && is_indented_code(raw) && self.open.pieces.is_empty() && self.lead.is_empty())
         {
             self.code(number, text);
         } else {
@@ -204,46 +255,16 @@ impl BlockSplitter {
         }
     }
 
-    fn html_line(&mut self, number: u32, raw: &str) {
-        let raw = match (self.in_tag, raw.find('>')) {
-            (true, None) => return,
-            (true, Some(end)) => &raw[end + 1..],
-            (false, _) => raw,
-        };
-        let cut = OPEN_TAG.find(raw).map_or(raw.len(), |open| open.start());
-        self.in_tag = cut < raw.len();
-        let raw = &raw[..cut];
-        let lower = raw.to_ascii_lowercase();
-        if lower.contains("<script") || lower.contains("<style") {
-            self.flush();
-            self.in_script = !(lower.contains("</script") || lower.contains("</style"));
-            return;
+    /// Notes what the following lines of settings or code stand under.
+    fn nest(&mut self, text: &str, raw: &str) {
+        let Some(found) = source::nested(self.nesting, text, raw) else { return };
+        // A comment above belongs to what begins here, not to what was open.
+        let open = std::mem::take(&mut self.open);
+        self.headings.retain(|(level, _)| *level < found.level);
+        if let Some(name) = found.name {
+            self.headings.push((found.level, name));
         }
-        if self.in_script {
-            self.in_script = !(lower.contains("</script") || lower.contains("</style"));
-            return;
-        }
-        if !raw.contains('<') {
-            // The tools give web pages as text with headings marked by `#`; a space at the end of a line
-            // stands where an element ended.
-            self.prose_line(number, raw);
-            if raw.ends_with(' ') {
-                self.flush();
-            }
-            return;
-        }
-        if let Some(found) = HTML_HEADING.captures(raw) {
-            let level = found[1].parse().unwrap_or(6);
-            self.heading(level, &found[2]);
-            return;
-        }
-        let mut at = 0;
-        for tag in BLOCK_TAG.find_iter(raw) {
-            self.text(number, strip_tags(&raw[at..tag.start()]).trim());
-            self.flush();
-            at = tag.end();
-        }
-        self.text(number, strip_tags(&raw[at..]).trim());
+        self.open = open;
     }
 
     fn source_line(&mut self, number: u32, raw: &str) {
@@ -254,6 +275,9 @@ impl BlockSplitter {
         let name = source::declared_name(raw);
         if let (Some(name), false) = (&name, self.open.pieces.is_empty()) {
             self.open.label = format!("`{name}`");
+            if source::is_value(raw) {
+                self.open.value = raw.trim().to_owned();
+            }
         }
         self.flush();
         self.code(number, raw.trim());
@@ -267,8 +291,15 @@ impl BlockSplitter {
             && let Some(found) = BOLD_LABEL.captures(text)
         {
             self.open.label = strip_markup(&found[1]);
+            self.open.defines = !found[0].contains(&format!("{}.", &found[1]));
             self.open.pieces.push((number, found[2].to_owned()));
             return;
+        }
+        if self.open.pieces.is_empty()
+            && self.plain
+            && let Some(label) = shapes::run_in_heading(text)
+        {
+            self.open.label = label.to_owned();
         }
         self.open.pieces.push((number, text.to_owned()));
     }
@@ -286,6 +317,7 @@ impl BlockSplitter {
         self.flush();
         self.in_table = true;
         self.open.kind = RawKind::Row;
+        self.open.columns = self.columns;
         self.open.pieces.push((number, text.to_owned()));
         self.flush();
     }
@@ -295,13 +327,17 @@ impl BlockSplitter {
         self.flush();
         self.in_table = true;
         if let Some(row) = self.done.pop_if(|block| block.kind == RawKind::Row) {
-            self.header = super::cells(&row.joined().0).iter().map(|cell| strip_markup(cell)).collect();
+            self.header =
+                shapes::cells(&row.joined().0, row.columns).iter().map(|cell| strip_markup(cell)).collect();
         }
     }
 
     fn end_table(&mut self) {
-        self.in_table = false;
-        self.header.clear();
+        if self.separated.is_none() {
+            self.in_table = false;
+            self.header.clear();
+            self.columns = Columns::Pipes;
+        }
     }
 
     fn heading(&mut self, level: usize, text: &str) {

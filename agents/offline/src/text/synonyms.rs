@@ -30,7 +30,7 @@ const CLOSE: &[&str] = &[
     "require requires required requirement requirements needs prerequisite",
     "purpose goal aim",
     "cost costs price budget",
-    "store stores storage save saves saved persist persists persisted kept keep keeps",
+    "store stores storage save saves saved persist persists persisted kept keep keeps retain retains retention",
     "send sends publish publishes emit",
     "receive receives subscribe consume consumes",
     "wait waits timeout deadline",
@@ -55,11 +55,68 @@ const CLOSE: &[&str] = &[
     "compare compares comparison versus",
     "advantage advantages benefit benefits",
     "disadvantage disadvantages drawback drawbacks limitation limitations",
-    "minimum least lowest",
+    "minimum least lowest smallest below",
     "convert converts conversion transform transforms",
     "parse parses parsing parser",
     "encode encodes encoding encoded serialise serialize serialization",
     "decode decodes decoding deserialise deserialize",
+    "outdoors outdoor outside out",
+    "indoors indoor inside",
+    "repair repairs mend mends fix fixes maintain maintains maintenance",
+    "buy buys purchase purchases acquire",
+    "forbidden prohibited banned ban",
+    "happen occur",
+    "responsible charge duty liable",
+    "largest biggest highest most maximum longest",
+    "depth deep",
+    "length long",
+    "height high tall",
+    "width wide",
+    "weight heavy weigh weighs",
+    "old age",
+    "expire expires expiry",
+    "pay pays payment fee charge charges",
+    "cause causes reason because",
+    "employee employees staff",
+    "doctor physician",
+    "car vehicle",
+    "begin commence",
+    "salary wage wages",
+    "own owns owner owners belong belongs",
+    "polar pole poles",
+    "colour color",
+    "centre center",
+    "agree agrees consent consents approve approves approval",
+    "fly flight flights",
+    "throw discard dispose",
+    "reset restore",
+    "often frequency frequently",
+    "supply supplies supplier deliver delivers",
+    "log record logs records",
+    "holiday vacation leave",
+    "amount quantity sum",
+    "location place site",
+    "show shows display displays",
+    "meet meets meeting",
+];
+
+/// Words that exclude each other: who asks for the first is not told of the last.
+const OPPOSITES: &[&[&str]] = &[
+    &["first", "last", "again"],
+    &["minimum", "maximum"],
+    &["least", "most"],
+    &["lowest", "highest"],
+    &["smallest", "largest"],
+    &["oldest", "newest"],
+    &["earliest", "latest"],
+    &["arrival", "departure"],
+    &["before", "after"],
+    &["increase", "decrease"],
+    &["success", "failure"],
+    &["input", "output"],
+    &["summer", "winter"],
+    &["north", "south"],
+    &["free", "paid"],
 ];
 
 /// Groups of looser relatives, used only when a search is widened.
@@ -83,12 +140,27 @@ const LOOSE: &[&str] = &[
     "thread threads async runtime",
 ];
 
+static OPPOSITES_BY_STEM: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
+    let mut table: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for group in OPPOSITES {
+        for word in *group {
+            let others = group.iter().filter(|other| *other != word).map(|other| stem(other));
+            table.entry(stem(word)).or_default().extend(others);
+        }
+    }
+    table
+});
 static CLOSE_BY_STEM: LazyLock<BTreeMap<String, Vec<&'static str>>> = LazyLock::new(|| by_stem(CLOSE));
 static LOOSE_BY_STEM: LazyLock<BTreeMap<String, Vec<&'static str>>> = LazyLock::new(|| by_stem(LOOSE));
 
 /// Close synonyms of a word, by its stem; the word itself is not among them.
 pub(in super::super) fn synonyms(word_stem: &str) -> Vec<&'static str> {
     CLOSE_BY_STEM.get(word_stem).cloned().unwrap_or_default()
+}
+
+/// Stems of words that exclude a word, by its stem.
+pub(in super::super) fn opposites(word_stem: &str) -> &'static [String] {
+    OPPOSITES_BY_STEM.get(word_stem).map_or(&[], Vec::as_slice)
 }
 
 /// Looser relatives of a word, by its stem; the word itself is not among them.

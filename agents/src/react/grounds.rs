@@ -1,7 +1,7 @@
 //! On what a result is judged by a model that is asked whether it holds: the lines that it cites as they stand, the
 //! results that it builds on, and what was done. Pure.
 
-use muster_shared::flow::{LeafRef, Step, Work};
+use muster_shared::flow::{Action, LeafRef, Observation, Step, Work};
 use muster_shared::plan::reference;
 use muster_shared::text::{beginning, normalise_space};
 
@@ -81,9 +81,13 @@ fn told(leaf: &LeafRef) -> String {
 
 /// A step in a line or two. What documents showed stands with the cited lines.
 fn done(step: &Step) -> String {
-    let action = beginning(&format!("{} {}", step.action.name, step.action.arguments), SHOWN);
-    let Some(seen) = &step.observation else { return action };
-    if step.action.name.starts_with("corpus") {
+    step.acts().map(|(action, seen)| done_by(action, seen)).collect::<Vec<_>>().join("\n")
+}
+
+fn done_by(act: &Action, seen: Option<&Observation>) -> String {
+    let action = beginning(&format!("{} {}", act.name, act.arguments), SHOWN);
+    let Some(seen) = seen else { return action };
+    if act.name.starts_with("corpus") {
         let first = seen.content.lines().next().unwrap_or_default();
         return format!("{action}\nshowed {}", beginning(first, 200));
     }

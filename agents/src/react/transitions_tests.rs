@@ -179,7 +179,8 @@ impl Scene {
         if let Work::Execute { task, .. } = &mut offer.work {
             task.critical = self.critical;
         }
-        offer.corpus = self.documents.then(|| CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
+        offer.corpus =
+            self.documents.then(|| CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() });
         let mut history = History::default();
         self.steps.iter().for_each(|step| history.push(step.clone(), false));
         let tools =

@@ -7,8 +7,8 @@ mod numbers;
 use muster_shared::expected;
 use muster_shared::flow::response::{NOT_CHECKED, NOT_LOOKED_UP};
 use muster_shared::flow::{
-    Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product, Step,
-    TaskResult, Unchecked, Verifier, Work,
+    Action, Check, Citation, Ending, Fault, Finding, Note, Observation, ObservationStatus, PlanTask, Product,
+    Step, TaskResult, Unchecked, Verifier, Work,
 };
 
 use self::before::{correct, correct_report};

@@ -376,7 +376,12 @@ pub(super) fn of_prose(
 ) -> NextStep {
     let thought = Thought { text: prose.to_owned(), ..Thought::default() };
     let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
-    concluded(history, ChosenAction { thought, action, more: Vec::new(), notes: Vec::new() }, submission, case)
+    concluded(
+        history,
+        ChosenAction { thought, action, more: Vec::new(), notes: Vec::new() },
+        submission,
+        case,
+    )
 }
 
 fn concluded(

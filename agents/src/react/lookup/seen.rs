@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use muster_shared::flow::{LeafRef, ObservationStatus, TaskOffered, TaskResult, Work};
+use muster_shared::flow::{LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
 
 use super::super::history::History;
@@ -48,11 +48,11 @@ impl<'a> Evidence<'a> {
             return Seen::Yes;
         }
         let (mut seen, mut holds) = (false, quote.is_empty());
-        for step in self.history.steps() {
-            let Some(observed) = &step.observation else { continue };
-            let asked = step.action.arguments.to_string();
-            let is_of_corpus = step.action.name.starts_with("corpus");
-            let named = observed.content.contains(name) || asked.contains(name) || step.action.name == name;
+        for (action, observed) in self.history.steps().iter().flat_map(Step::acts) {
+            let Some(observed) = observed else { continue };
+            let asked = action.arguments.to_string();
+            let is_of_corpus = action.name.starts_with("corpus");
+            let named = observed.content.contains(name) || asked.contains(name) || action.name == name;
             if observed.status != ObservationStatus::Success || is_of_corpus || !named {
                 continue;
             }
@@ -96,8 +96,8 @@ impl<'a> Evidence<'a> {
 
 fn given_by_tools(history: &History) -> HashSet<String> {
     let is_of_files = |name: &str| ["corpus", "workspace"].iter().any(|kind| name.starts_with(kind));
-    let tools = history.steps().iter().filter(|step| !is_of_files(&step.action.name));
-    let given = tools.filter_map(|step| step.observation.as_ref());
+    let acts = history.steps().iter().flat_map(Step::acts);
+    let given = acts.filter(|(action, _)| !is_of_files(&action.name)).filter_map(|(_, seen)| seen);
     let given = given.filter(|seen| seen.status == ObservationStatus::Success);
     given.flat_map(|seen| numerals(&seen.content)).map(|number| number.digits).collect()
 }

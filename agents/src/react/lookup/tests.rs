@@ -13,7 +13,10 @@ use crate::roles::rules_for;
 use crate::testing::{leaf, step, toolset};
 
 fn with_documents() -> TaskOffered {
-    TaskOffered { corpus: Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() }), ..leaf(Role::Worker) }
+    TaskOffered {
+        corpus: Some(CorpusRef { id: "c".into(), files: 1, bytes: 9, outline: String::new() }),
+        ..leaf(Role::Worker)
+    }
 }
 
 fn in_case<T>(offer: &TaskOffered, limits: StepLimits, then: impl FnOnce(&StepContext<'_>) -> T) -> T {

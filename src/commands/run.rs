@@ -121,7 +121,11 @@ async fn ask(
     };
     screen.end();
     let files = match &watched {
-        Watched::Ended(state) => files::bring(&bus, wanted, state).await,
+        Watched::Ended(state) => {
+            // First the report: a file of the same name does not take its place.
+            deliver::write_report(wanted, state)?;
+            files::bring(&bus, wanted, state).await
+        }
         Watched::Left { .. } | Watched::Moved(_) => files::Files::default(),
     };
     deliver::deliver(app, wanted, screen, &watched, &files)

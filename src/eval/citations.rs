@@ -147,8 +147,8 @@ mod tests {
     }
 
     fn faults(report: &str) -> Vec<String> {
-        let faults = cited(report).iter().filter_map(|one| fault(one, &documents())).collect();
-        faults
+        let documents = documents();
+        cited(report).iter().filter_map(|one| fault(one, &documents)).collect()
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub(crate) fn results(summaries: &[Summary], rows: &[Row]) -> String {
             one.goal.clone(),
             format!("{}/{}", one.passed.passed, one.passed.of),
             interval(&one.passed),
-            spread(&one.calls, |calls| figures::count(calls)),
-            spread(&one.prompt_tokens, |tokens| figures::count(tokens)),
+            spread(&one.calls, figures::count),
+            spread(&one.prompt_tokens, figures::count),
             spread(&one.cost_micros, figures::dollars),
             spread(&one.millis, figures::millis),
         ];
@@ -65,16 +65,15 @@ pub(crate) fn beside(now: &[Summary], before: &[Summary], when: Millis) -> Strin
             "{}/{} → {}/{}",
             was.passed.passed, was.passed.of, one.passed.passed, one.passed.of
         ));
-        let numbers: [(&Spread, &Spread, fn(u64) -> String); 4] = [
-            (&was.calls, &one.calls, figures::count),
-            (&was.prompt_tokens, &one.prompt_tokens, figures::count),
-            (&was.cost_micros, &one.cost_micros, figures::dollars),
-            (&was.millis, &one.millis, figures::millis),
-        ];
-        line.extend(
-            numbers
-                .map(|(was, is, word)| format!("{} → {}", word(whole(was.median)), word(whole(is.median)))),
-        );
+        let then = |was: &Spread, is: &Spread, word: fn(u64) -> String| {
+            format!("{} → {}", word(whole(was.median)), word(whole(is.median)))
+        };
+        line.extend([
+            then(&was.calls, &one.calls, figures::count),
+            then(&was.prompt_tokens, &one.prompt_tokens, figures::count),
+            then(&was.cost_micros, &one.cost_micros, figures::dollars),
+            then(&was.millis, &one.millis, figures::millis),
+        ]);
         Some(line)
     });
     let rows: Vec<Vec<String>> = rows.collect();

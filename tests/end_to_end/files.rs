@@ -56,6 +56,15 @@ fn files_that_were_asked_for_lie_beside_the_report() {
 }
 
 #[test]
+fn a_file_with_the_name_of_the_report_does_not_take_its_place() {
+    let server = server();
+    let folder = with_model(&server);
+    let (code, said) = ask(&folder, &["-o", "shares.csv"]);
+    assert!(code == Some(7) && said.contains("file not copied: shares.csv"), "{said}");
+    assert!(read(&folder, "shares.csv").starts_with("# Work out"), "the report stays");
+}
+
+#[test]
 fn files_go_where_they_are_sent_or_where_we_are() {
     let server = server();
     let folder = with_model(&server);

@@ -44,7 +44,14 @@ pub(in crate::commands) fn check(file: Option<&Path>) -> Result<(), Failure> {
         .help("create it first, or give --output another file"))
 }
 
-/// Delivers what there is.
+/// Writes the report where it is wanted as a file.
+pub(super) fn write_report(wanted: &Wanted, state: &RunState) -> Result<(), Failure> {
+    let (Some(file), Some(report)) = (&wanted.output, &state.report) else { return Ok(()) };
+    write(file, &safe::report(&report.body), "the report")
+        .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))
+}
+
+/// Delivers what else there is.
 pub(super) fn deliver(
     app: &App,
     wanted: &Wanted,
@@ -72,10 +79,6 @@ pub(super) fn deliver(
             );
         }
     };
-    if let (Some(file), Some(report)) = (&wanted.output, &state.report) {
-        write(file, &safe::report(&report.body), "the report")
-            .map_err(|failure| failure.help("the report is kept: `muster show last` prints it"))?;
-    }
     if wanted.json {
         output::json(&summary(state, wanted, files))?;
     } else {

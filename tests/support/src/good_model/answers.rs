@@ -153,8 +153,11 @@ fn role_of(seen: &Seen, wanted: &str) -> String {
 pub(super) fn refinement(seen: &Seen) -> Answer {
     let progress = seen.fence("progress").unwrap_or_default();
     let open: Vec<String> = uncovered(seen);
-    let last =
-        progress.lines().filter(|line| line.contains("[x]") || line.contains("[~]")).filter_map(index).last();
+    let last = progress
+        .lines()
+        .filter(|line| line.contains("[x]") || line.contains("[~]"))
+        .filter_map(index)
+        .next_back();
     let operation = match last {
         Some(after) if !open.is_empty() && !progress.contains("look again") => json!({
             "operation": "add", "after": after,

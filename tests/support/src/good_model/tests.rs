@@ -75,6 +75,11 @@ fn what_a_text_asks_for_is_read() {
     let found = asked("Find what each document says about iteration limits, recovery. Cite every finding.");
     assert_eq!(found.aspects, ["iteration limits", "recovery"]);
     assert_eq!(asked("How deep may it go? Who says so?").aspects, ["How deep may it go?", "Who says so?"]);
+    let table = asked("How much may a goal cost in each of the designs? Write it to the file `a.md`.");
+    assert_eq!(
+        (table.of_each, table.aspects.as_slice()),
+        (true, &["How much may a goal cost in each of the designs?".to_owned()][..])
+    );
     let labels = |text: &str| sums(text).into_iter().map(|sum| sum.label).collect::<Vec<_>>();
     assert_eq!(labels("What is 17.5 % of 2480?"), ["17.5 % of 2480"]);
     assert_eq!(labels("Work out 12% of 1,995, 3 x 4 and their sum."), ["12 % of 1995", "3 x 4", "sum"]);

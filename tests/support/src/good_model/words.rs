@@ -8,7 +8,7 @@ const COMMON: &str = " a about according after all also an and any are as at be 
     many may much must name no not of on one only or other others out over path place say says shall should so some such \
     tell than that the their them then there these they this those to under up use used using was were what when where \
     which while who whose why will with would write written you your file files compare answer report recommend \
-    different differ following four three two goal task result results quote work ";
+    different differ following design designs four three two goal task result results quote work ";
 
 /// Endings of names of files.
 const ENDINGS: [&str; 8] = ["csv", "md", "txt", "json", "html", "toml", "yaml", "rst"];
@@ -57,14 +57,25 @@ pub(super) fn asked(text: &str) -> Asked {
     let sentences = sentences(text);
     let lower = text.to_lowercase();
     let of_each = ["compare", "each document", "each of the", "every document", "all documents"];
-    if of_each.iter().any(|word| lower.contains(word)) {
-        let listed: Vec<String> = sentences.iter().flat_map(|sentence| listed(sentence)).collect();
-        let aspects = if listed.is_empty() { vec![text.to_owned()] } else { listed };
-        return Asked { aspects, of_each: true };
+    let of_each = of_each.iter().any(|word| lower.contains(word));
+    let listed: Vec<String> = sentences.iter().flat_map(|sentence| listed(sentence)).collect();
+    if of_each && !listed.is_empty() {
+        return Asked { aspects: listed, of_each };
     }
     let questions: Vec<String> = sentences.iter().filter(|one| one.ends_with('?')).cloned().collect();
-    let aspects = if questions.is_empty() { vec![sentences.join(" ")] } else { questions };
-    Asked { aspects, of_each: false }
+    if !questions.is_empty() {
+        return Asked { aspects: questions, of_each };
+    }
+    // What says how to answer is no part of what is asked.
+    let about: Vec<String> = sentences.iter().filter(|one| !is_manner(one)).cloned().collect();
+    let aspects = if about.is_empty() { sentences } else { about };
+    Asked { aspects: vec![aspects.join(" ")], of_each }
+}
+
+/// Whether a sentence says how to answer.
+fn is_manner(sentence: &str) -> bool {
+    let first = sentence.split_whitespace().next().unwrap_or_default().to_lowercase();
+    ["cite", "write", "save", "say", "put", "answer", "be"].contains(&first.as_str())
 }
 
 /// The aspects that a sentence lists after "by", "about" and the like.

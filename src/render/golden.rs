@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use muster_bus::subject::Subject;
-use muster_shared::flow::{TaskStatus, Usage};
-use muster_shared::ids::{Generation, RunId, Seq, TaskId};
+use muster_shared::flow::{RefineOperation, RefusedOperation, TaskStatus, Usage};
+use muster_shared::ids::{Generation, RunId, Seq, TaskId, TaskIndex};
 use muster_shared::run::{
     AgentEvent, Child, ChildEnd, Entry, RecordEvent, RunState, RunStatus, Spending, apply, invariants,
 };
@@ -110,6 +110,23 @@ fn a_record_of_version_1_folds_and_breaks_no_invariant() {
     assert_eq!(last.status, RunStatus::Completed);
     assert_eq!(last.folded, Seq(49));
     assert!(last.report.is_some() && last.pending.is_empty());
+}
+
+#[test]
+fn a_change_of_plan_that_was_refused_does_not_look_like_one() {
+    let mut state = states().pop().unwrap();
+    let shown = |state: &RunState| {
+        let doing = progress::Doing::new();
+        let tree = progress::tree(state, &doing, state.decided_at, 300, Paint::PLAIN);
+        tree.lines().find(|line| line.contains("change the plan")).unwrap().trim().to_owned()
+    };
+    assert_eq!(shown(&state), "[x] change the plan");
+    let operation = RefineOperation::Delete { task: TaskIndex::top(1), reason: String::new() };
+    let refused = vec![RefusedOperation { operation, reason: "it has begun".to_owned() }];
+    state.refining.done[0] = (Vec::new(), refused);
+    assert_eq!(shown(&state), "[~] change the plan (refused: it has begun)");
+    let told = progress::Told::default().changes(&state);
+    assert!(told.contains(&"change of plan refused: delete 1: it has begun".to_owned()), "{told:?}");
 }
 
 #[test]

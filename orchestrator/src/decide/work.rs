@@ -102,7 +102,9 @@ fn refused(run: &RunState) -> Vec<String> {
 fn execute(run: &RunState, index: &TaskIndex, reader: &Reader<'_>) -> Option<Work> {
     let member = groups::membership(run, index).map(Box::new);
     let failed_before = run.planned(index).and_then(|state| state.reasons.last().cloned());
-    let earlier = run.planned(index).and_then(|state| state.earlier.clone());
+    // Who has a task done again for reasons of their own wants it done from its beginning.
+    let was_contradicted = run.conflicts.found.values().any(|conflict| conflict.redone.contains(index));
+    let earlier = run.planned(index).filter(|_| was_contradicted).and_then(|state| state.earlier.clone());
     // A member does its task: it is told what whoever does that alone is told.
     let index = &index.planned();
     Some(Work::Execute {

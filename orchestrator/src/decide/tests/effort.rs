@@ -3,13 +3,14 @@
 
 use muster_shared::flow::response::DECLINED;
 use muster_shared::flow::{
-    Advice, Budget, Citation, Ending, Finding, Goal, ModelVerification, Outcome, Planning, Product,
-    RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult, Work,
-    Writing,
+    Advice, Budget, Citation, ConflictStep, Ending, Finding, Goal, ModelVerification, Outcome, Planning,
+    Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult,
+    Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};
 
+use super::conflicts;
 use super::fleet::{Fleet, advising, done, failed, good, leaf, plan, refinement, reflection, report, result};
 
 const GOAL: &str = "Compare the four proposals and recommend one.";
@@ -299,15 +300,23 @@ fn a_model_that_declines_leaves_its_steps_to_the_next() {
 }
 
 #[test]
-fn what_is_done_again_is_told_what_was_found_before() {
+fn what_was_contradicted_is_done_again_with_what_was_found_before() {
+    let mut fleet = conflicts::begun(&ConflictStep::USUAL);
+    conflicts::do_so(&mut fleet, "1", conflicts::says("30 %"));
+    conflicts::do_so(&mut fleet, "2", conflicts::says("15 %"));
+    let shown = |value: &str, how: &str| conflicts::claiming(vec![conflicts::claim(value, how)]);
+    conflicts::do_so(&mut fleet, "settle-1", shown("30 %", "rows of November"));
+    conflicts::do_so(&mut fleet, "settle-2", shown("30.1 percent", "had taken the rows of October"));
+    let again = fleet.find("2");
+    let Work::Execute { earlier: Some(earlier), .. } = &again.work else { panic!("{:?}", again.work) };
+    assert_eq!(earlier.claims.len(), 1);
+    // A person who has it done again wants it from its beginning.
     let mut fleet = planned(vec![leaf("apples", &[]), leaf("pears", &["apples"])]);
     let first = fleet.find("1");
     assert_eq!(operations(&first), (false, false));
     fleet.end(&first, result("seven"));
     fleet.ask(1, RequestAction::Redo { task: TaskIndex::top(1) });
-    let again = fleet.find("1");
-    let Work::Execute { earlier: Some(earlier), .. } = &again.work else { panic!("{:?}", again.work) };
-    assert_eq!(earlier.conclusion, "seven");
+    assert_eq!(operations(&fleet.find("1")), (false, false));
 }
 
 #[test]

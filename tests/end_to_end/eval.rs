@@ -84,28 +84,26 @@ fn failed(measured: &Measured) -> (Vec<&str>, u64, u64) {
     (failed.collect(), row["calls"].as_u64().unwrap(), row["prompt_tokens"].as_u64().unwrap())
 }
 
-/// What a goal of the suite `basics` may use at most, and which of its checks do not pass yet.
+/// What a goal of the suite `basics` may use at most.
 struct Bound {
     goal: &'static str,
     calls: u64,
     prompt_tokens: u64,
-    /// To be reached: calls and tokens of the suite itself.
-    open: &'static [&'static str],
 }
 
-/// What holds now. To be reached: 14 calls and 90,000 tokens, 5 and 12,000, 2 and 4,000, and nothing left in `open`.
+/// What the suite itself allows is 14 calls and 90,000 tokens, 5 and 12,000, 2 and 4,000: this model needs less.
 const NOW: &[Bound] = &[
-    Bound { goal: "compare", calls: 28, prompt_tokens: 95_000, open: &["calls"] },
-    Bound { goal: "files", calls: 10, prompt_tokens: 46_000, open: &["calls", "prompt_tokens"] },
-    Bound { goal: "percent", calls: 4, prompt_tokens: 12_500, open: &["calls", "prompt_tokens"] },
+    Bound { goal: "compare", calls: 4, prompt_tokens: 22_000 },
+    Bound { goal: "files", calls: 4, prompt_tokens: 8_000 },
+    Bound { goal: "percent", calls: 2, prompt_tokens: 4_000 },
 ];
 
 #[test]
 fn a_model_in_good_faith_answers_truly_within_these_calls() {
-    for Bound { goal, calls, prompt_tokens, open } in NOW {
+    for Bound { goal, calls, prompt_tokens } in NOW {
         let measured = basics(Temper::default(), goal);
         let (failed, used, tokens) = failed(&measured);
-        assert_eq!(&failed, open, "{goal}: {measured:?}");
+        assert!(failed.is_empty(), "{goal}: {measured:?}");
         assert!(used <= *calls && tokens <= *prompt_tokens, "{goal}: {used} calls, {tokens} tokens");
         assert!(measured.violations.is_empty(), "{:?}", measured.violations);
         assert!(measured.made.is_empty());

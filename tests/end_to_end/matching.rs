@@ -1,9 +1,10 @@
 //! Who is asked to do a task: by what it needs, by what came of earlier work, and who else when one dies.
 
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use muster_support::fleet::{Folder, both, wait_until};
+use muster_support::fleet::{EFFORT, Folder, both, wait_until};
 use muster_support::model_server::{CapturedRequest, ModelServer, Reply, Script};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -124,12 +125,20 @@ fn a_task_goes_to_whoever_of_its_role_can_do_what_it_needs() {
 
 #[test]
 fn a_task_that_is_tried_again_is_offered_though_several_are_equally_fit() {
-    let folder = folder();
-    folder.write("docs/fruit.md", "The apple colour is red.\n\nThe pear colour is green.").unwrap();
-    let fleet = folder.up(&["--scale", "researcher=3"]).unwrap();
+    let asked = AtomicUsize::new(0);
+    let server =
+        ModelServer::start(Script::answering(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::call("submit", &json!({"ending": "give_up", "reason": "not today"})),
+            _ => Reply::call("submit", &json!({"ending": "done", "conclusion": "The swallow flies fast."})),
+        }));
+    let server = server.unwrap();
+    let folder = folder().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", server.openai_url());
+    let folder = folder.with(EFFORT, "quick");
+    let fleet = folder.up(&["--scale", "worker=3"]).unwrap();
     let begun = Instant::now();
-    let question = "How fast does the swallow fly?";
-    let run = fleet.folder().run(&["run", question, "--docs", "docs", "--deadline", "90s"]).unwrap();
+    let question =
+        ["run", "How fast does the swallow fly?", "--model", "openai/scripted", "--deadline", "90s"];
+    let run = fleet.folder().run(&question).unwrap();
     assert!(begun.elapsed() < LIMIT, "it stood still: {}", both(&run));
     assert!(started(fleet.folder(), "1").len() > 1, "nothing was tried again: {}", both(&run));
 }

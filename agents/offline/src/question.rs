@@ -49,9 +49,10 @@ impl Term {
 }
 
 /// Takes a question apart; `also` are words that may stand for its own.
-pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
+pub(super) fn question(asked: &str, also: &[String]) -> ParsedQuestion {
+    let text = core(asked);
     let mut terms: Vec<Term> = Vec::new();
-    let asked = KIND_ASKED.captures(text).and_then(|found| found.get(1)).map(|found| found.range());
+    let kinds = KIND_ASKED.captures(text).and_then(|found| found.get(1)).map(|found| found.range());
     let mut after_how = false;
     for word in words(text) {
         let measures = std::mem::replace(&mut after_how, word.text.eq_ignore_ascii_case("how"));
@@ -63,7 +64,7 @@ pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
         {
             continue;
         }
-        let kind = asked.as_ref().is_some_and(|asked| asked.contains(&word.range.start));
+        let kind = kinds.as_ref().is_some_and(|kinds| kinds.contains(&word.range.start));
         let near = synonyms(&stem).into_iter().map(super::text::stem).collect();
         terms.push(Term {
             kind,
@@ -82,7 +83,7 @@ pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
         }
     }
     ParsedQuestion {
-        text: text.to_owned(),
+        text: asked.to_owned(),
         wanted: wanted::wanted(text),
         many: asks_for_many(text),
         steps: asks_for_steps(text),
@@ -90,6 +91,20 @@ pub(super) fn question(text: &str, also: &[String]) -> ParsedQuestion {
     }
 }
 
+/// What is asked, without the words that say what is to be done with it: `answer this from the sources: What is it?`.
+fn core(text: &str) -> &str {
+    let text = text.trim();
+    let ordered = ORDERED.captures(text).and_then(|found| found.get(1)).map(|found| found.as_str());
+    let asked = ordered.unwrap_or(text);
+    let about = ABOUT.captures(asked).and_then(|found| found.get(1)).map(|found| found.as_str());
+    about.unwrap_or(asked)
+}
+
+pattern!(ORDERED, r"(?is)^.*\b(?:answer|look|find|search|check)\b[^:?]*:\s+([^:?]+\?)\s*$");
+pattern!(
+    ABOUT,
+    r"(?is)^find out what (?:there is to know|is known|the \w+ say) (?:about|of)\s+(.+?)(?:,?\s+and (?:cite|say) where it stands)?[.\s]*$"
+);
 pattern!(
     KIND_ASKED,
     r"(?i)^\s*(?:and\s+|at\s+|in\s+|for\s+|under\s+)?(?:which|what)\s+((?:\w+\s+)?\w+)\s+(?:\w+\s+)?(?:is|are|was|were|do|does|did|has|have|had|can|could|may|must|should|will|would|apply|applies|follow|followed|holds|hold)\b"
@@ -114,7 +129,7 @@ impl ParsedQuestion {
     /// How well a text has the form of the answer that is wanted.
     pub(super) fn fit(&self, text: &str) -> f64 {
         let opens = self.wanted == Wanted::Definition && self.opens(text);
-        wanted::fit(self.wanted, &self.text, text).max(if opens { 1.14 } else { 0.0 })
+        wanted::fit(self.wanted, core(&self.text), text).max(if opens { 1.14 } else { 0.0 })
     }
 
     /// Whether a statement begins with what the question is about ("A *fleet* is…", "fleet: all agents…").
@@ -156,6 +171,25 @@ mod tests {
             ("Summarise the design", Wanted::Anything),
         ] {
             assert_eq!(question(text, &[]).wanted, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_order_something_are_not_asked_for() {
+        for (text, words) in [
+            (
+                "Look elsewhere for what was not found: With regard to loops, answer this question from the sources: What \
+                 limits delegation?",
+                vec!["limits", "delegation"],
+            ),
+            (
+                "Find out what there is to know about delegation and recovery, and cite where it stands.",
+                vec!["delegation", "recovery"],
+            ),
+            ("In the log: when was the gate shut?", vec!["log", "gate", "shut"]),
+        ] {
+            assert_eq!(question(text, &[]).search_words(), words, "{text}");
+            assert_eq!(question(text, &[]).text, text);
         }
     }
 

@@ -111,8 +111,7 @@ fn place(wanted: &Wanted) -> Option<Place<'_>> {
 }
 
 /// The files of a run that are meant, and how many are left.
-fn chosen(state: &RunState, which: Which) -> (Vec<&Artifact>, usize) {
-    let all = state.report.as_ref().map_or(&[][..], |report| &report.artifacts);
+fn chosen<'a>(state: &RunState, all: &'a [Artifact], which: Which) -> (Vec<&'a Artifact>, usize) {
     let names = |file: &&Artifact| match which {
         Which::All => true,
         Which::AskedFor => is_named(&file.path, &state.goal.text),
@@ -147,7 +146,8 @@ fn is_named(path: &str, text: &str) -> bool {
 /// Copies the files of a run that are meant to where they belong. Never over another file, unless that was asked for.
 pub(super) async fn bring(bus: &Bus, wanted: &Wanted, state: &RunState) -> Files {
     let Some(Place { folder, which }) = place(wanted) else { return Files::default() };
-    let (chosen, left) = chosen(state, which);
+    let all = made(bus, state).await;
+    let (chosen, left) = chosen(state, &all, which);
     let mut files = Files { brought: Vec::new(), left };
     for file in chosen {
         let to = folder.join(&file.path);
@@ -158,6 +158,22 @@ pub(super) async fn bring(bus: &Bus, wanted: &Wanted, state: &RunState) -> Files
         files.brought.push(BroughtFile { file: file.clone(), to, what });
     }
     files
+}
+
+/// The files of a run: those that its report names, else those that its tasks wrote. A report that is put together by rule
+/// names none.
+async fn made(bus: &Bus, state: &RunState) -> Vec<Artifact> {
+    let named = state.report.as_ref().map(|report| report.artifacts.clone()).unwrap_or_default();
+    if !named.is_empty() {
+        return named;
+    }
+    match bus.files().list(state.id).await {
+        Ok(listed) => listed.files,
+        Err(error) => {
+            tracing::warn!(%error, "the files of the run cannot be listed");
+            Vec::new()
+        }
+    }
 }
 
 /// What stands in a file. Its path is data from the bus: only what is a path of a workspace is made a path of this disk.

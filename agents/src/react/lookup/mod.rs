@@ -258,6 +258,9 @@ fn judge(cite: &Cite, found: Option<&LookedUp>, has_documents: bool, evidence: &
     };
     match found.map(|looked| (looked, &looked.found)) {
         Some((_, PlaceFound::Stands(standing))) => Word::Stands(standing.clone()),
+        Some((_, PlaceFound::Otherwise { .. })) if is_text && evidence.is_said_by_results(&cite.place) => {
+            Word::Seen
+        }
         Some((looked, PlaceFound::NoFile { nearest })) => of_evidence().unwrap_or_else(|| {
             if is_text && nearest.is_empty() && may_be_host(path) {
                 return Word::Unknown;

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use muster_shared::flow::{LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
+use muster_corpus::CitedPlace;
+use muster_shared::flow::{Finding, LeafRef, ObservationStatus, Step, TaskOffered, TaskResult, Work};
 use muster_shared::text::numerals;
 
 use super::super::history::History;
@@ -78,6 +79,26 @@ impl<'a> Evidence<'a> {
         self.results.iter().any(cites)
     }
 
+    /// Whether a result whose citations were looked up cites this very place for what is said: word for word, or with the
+    /// same numbers and most of the words.
+    pub(super) fn is_said_by_results(&self, place: &CitedPlace) -> bool {
+        let said = bare(&place.statement);
+        let (words, numbers) = (telling(&place.statement), digits(&place.statement));
+        let findings = self.results.iter().flat_map(|result| &result.findings);
+        let cites = |finding: &&Finding| {
+            let mut citations = finding.citations.iter();
+            finding.looked_up && citations.any(|at| at.path == place.path && at.line == place.line)
+        };
+        findings.into_iter().filter(cites).any(|finding| {
+            let quotes = finding.citations.iter().map(|at| at.quote.as_str());
+            let told = quotes.chain([finding.text.as_str()]).collect::<Vec<_>>().join(" ");
+            let (known, given) = (telling(&told), digits(&told));
+            let shared = words.intersection(&known).count();
+            let alike = shared > 0 && shared * 2 >= words.len() && numbers.is_subset(&given);
+            said.contains(&bare(&finding.text)) || alike
+        })
+    }
+
     /// Numbers that need not stand at a place that is cited: tools gave them, or results that cite the same place.
     pub(super) fn numbers_beside(&self, path: &str, line: u32) -> HashSet<String> {
         let cites = |result: &&&TaskResult| {
@@ -100,6 +121,16 @@ fn given_by_tools(history: &History) -> HashSet<String> {
     let given = acts.filter(|(action, _)| !is_of_files(&action.name)).filter_map(|(_, seen)| seen);
     let given = given.filter(|seen| seen.status == ObservationStatus::Success);
     given.flat_map(|seen| numerals(&seen.content)).map(|number| number.digits).collect()
+}
+
+/// The words of a text that tell something.
+fn telling(text: &str) -> HashSet<String> {
+    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 2);
+    words.map(str::to_lowercase).collect()
+}
+
+fn digits(text: &str) -> HashSet<String> {
+    numerals(text).into_iter().map(|number| number.digits).collect()
 }
 
 /// Letters and digits alone: markup and white space do not count.

@@ -41,7 +41,12 @@ async fn runs_are_spread_over_streams_and_their_offers_come_in_one_queue() {
     let mut offered = BTreeSet::new();
     for _ in 0..RUNS {
         // A source of the queue that missed its very first messages asks for them again after some seconds.
-        let taken = queue.take(SOON * 3).await.unwrap().unwrap();
+        let Some(taken) = queue.take(SOON * 3).await.unwrap() else {
+            let tasks = context.get_stream("TASKS").await.unwrap();
+            let (state, sources) = (&tasks.cached_info().state, &tasks.cached_info().sources);
+            let missing: Vec<_> = runs.difference(&offered).collect();
+            panic!("{missing:?} were not offered: {state:?}, {sources:?}");
+        };
         offered.insert(taken.offer.run);
         taken.done().await.unwrap();
     }

@@ -36,7 +36,7 @@ fn a_subquestion_found_uncovered_gets_a_task_of_its_own_and_the_report_answers_i
     assert!(changes.contains("Wider"), "{refinements}");
     assert!(refinements[0]["wanted"][0].as_str().unwrap().starts_with("1: "), "{refinements}");
     let shown = folder.output(&["show", "last"]).unwrap();
-    for part in ["[~] 1 ", ") passages found", "Reflections", "uncovered: ", "+ added"] {
+    for part in ["[x] 1 ", ") passages found", "Reflections", "uncovered: ", "+ added"] {
         assert!(shown.contains(part), "{part} is missing:\n{shown}");
     }
     let one = folder.output(&["show", "last", "1"]).unwrap();

@@ -6,13 +6,14 @@ use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
 use super::parse::is_refusal;
 use super::submit::arguments_of_product;
+use super::toolset::model_name;
 use super::verify::verified;
 use crate::roles::Submission;
 
 /// Texts of so many characters are no refusals and no announcements.
 const LONG: usize = 600;
-/// How texts begin that say what is to come instead of what came out.
-const ANNOUNCING: [&str; 14] = [
+/// How sentences begin that say what is to come instead of what came out.
+const ANNOUNCING: [&str; 15] = [
     "i will",
     "i'll",
     "i’ll",
@@ -24,6 +25,7 @@ const ANNOUNCING: [&str; 14] = [
     "i need to",
     "i am going to",
     "i'm going to",
+    "i should",
     "to answer",
     "to do this",
     "ok,",
@@ -36,7 +38,7 @@ pub(super) fn taken_as_text(history: &History, said: &str, case: &StepContext<'_
         return None;
     }
     let is_result = is_long(text) || has_learnt(history) || matches!(case.offer.work, Work::Write { .. });
-    if !is_result || is_refusal(text) || announces(text) {
+    if !is_result || is_refusal(text) || announces(text) || names_a_tool(text, case) {
         return None;
     }
     let product = (case.rules.from_prose?)(case.offer, text);
@@ -57,9 +59,16 @@ fn has_learnt(history: &History) -> bool {
 
 /// Whether a text says what is to come.
 fn announces(text: &str) -> bool {
-    let begins = text.to_lowercase().replace("**", "");
-    let announced = ANNOUNCING.iter().any(|words| begins.trim_start().starts_with(words));
+    let lower = text.to_lowercase().replace("**", "");
+    let mut sentences = lower.split(['.', '!', '?', '\n', ';']).map(str::trim);
+    let announced = sentences.any(|sentence| ANNOUNCING.iter().any(|words| sentence.starts_with(words)));
     text.ends_with([':', '…']) || text.ends_with("...") || (announced && !is_long(text))
+}
+
+/// Whether a short text speaks of a tool: of what is to be done, then, and not of what came out.
+fn names_a_tool(text: &str, case: &StepContext<'_>) -> bool {
+    let names = |name: &String| text.contains(name.as_str()) || text.contains(&model_name(name));
+    !is_long(text) && case.toolset.names().iter().filter(|name| *name != Action::SUBMIT).any(names)
 }
 
 #[cfg(test)]
@@ -103,6 +112,8 @@ mod tests {
             ("17.5 % of 2480 is 434.", 0, false),
             ("I'll look at the documents next.", 1, false),
             ("Let me check the second file.", 1, false),
+            ("1 of what is asked is not known yet. I will look at the second file.", 1, false),
+            ("The sum is not known yet; `calculator` is next.", 1, false),
             ("The results are:", 1, false),
             ("I cannot help with that request.", 1, false),
             (long.as_str(), 0, true),

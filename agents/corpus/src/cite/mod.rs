@@ -222,7 +222,15 @@ fn by_statement(
             || fit.has_names && foreign().is_some_and(|(one, other)| one != other);
         if fit.missing.is_empty() && has_words && !better {
             let (first, last) = page.around(place.line);
-            return Ok(Looked::Here(first, last));
+            let is_beside = |(at, share): &(u32, f64)| {
+                let own = matched.of_sentence(place.line);
+                !(first..=last).contains(at) && *share >= CLEARLY && own * 2.0 < *share
+            };
+            // Near what is meant is not there: whoever looks is to find it.
+            return Ok(match best.filter(|best| others.is_empty() && is_beside(best)) {
+                Some((at, _)) => Looked::At(page.around(at).0, page.around(at).1),
+                None => Looked::Here(first, last),
+            });
         }
     }
     Ok(best.map_or(Looked::Not, |(at, _)| Looked::At(page.around(at).0, page.around(at).1)))

@@ -85,7 +85,7 @@ impl<'a> Match<'a> {
     }
 
     /// The words of the sentence or entry that a line belongs to.
-    fn of_sentence(&self, line: u32) -> f64 {
+    pub(super) fn of_sentence(&self, line: u32) -> f64 {
         self.share(self.sentence(line))
     }
 

@@ -17,6 +17,9 @@ use crate::topology::{self, Retention, SourceSpec, StreamSpec, TOPOLOGY_VERSION,
 
 /// Under which the version stands in a stream's metadata.
 const VERSION: &str = "muster.layout";
+/// How often, and how long after each other, it is looked whether a stream copies from all of its sources.
+const MOST_LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(30);
 /// How long the mark of an expired message stays.
 const MARK_TTL: Duration = Duration::from_secs(60);
 
@@ -37,6 +40,24 @@ pub(super) async fn provision(nats: &Nats) -> Result<(), BusError> {
         let specs = stream::iter(specs.into_iter().map(Ok));
         specs.try_for_each_concurrent(at_once, |spec| ensure(nats, spec)).await?;
     }
+    for spec in specs.iter().filter(|spec| spec.sources.len() > 1) {
+        copies_from_all(nats, spec).await?;
+    }
+    Ok(())
+}
+
+/// Waits until a stream copies from all of its sources. With several of them on a busy machine, what is written before may
+/// never be copied (seen with nats-server 2.15: no lag is told, and the messages are not there).
+async fn copies_from_all(nats: &Nats, spec: &StreamSpec) -> Result<(), BusError> {
+    let what = format!("stream {}", spec.name);
+    for _ in 0..MOST_LOOKS {
+        let stream = nats.limited(&what, nats.context.get_stream(spec.name)).await?;
+        if stream.cached_info().sources.iter().all(|source| source.active.is_some()) {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    tracing::warn!(stream = spec.name, "it does not copy from all streams yet");
     Ok(())
 }
 

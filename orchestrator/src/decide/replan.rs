@@ -151,11 +151,12 @@ pub(super) fn would_follow(run: &RunState, task: &TaskId, failures: u32) -> bool
 }
 
 /// Whether whoever does this task may say that what is left of the goal has to be planned: it began with the whole of it,
-/// and nobody has said so before.
+/// nobody has said so before, and no person brought the plan.
 pub(super) fn may_be_asked_for(run: &RunState, index: &TaskIndex) -> bool {
     let is_only = |plan: &Plan| plan.leaves().all(|(leaf, _)| leaf == index);
     run.event_version >= FEW_CALLS_SINCE
         && run.limits.planning == Planning::Sparing
+        && run.goal.plan.is_none()
         && is_on(run)
         && run.planning.replans.is_empty()
         && !run.planning.is_replanning()

@@ -34,10 +34,23 @@ fn target(app: &App, args: &ModelArgs) -> Result<(ModelTarget, Capabilities), Fa
     Ok((target, able))
 }
 
+/// What is known of a model hangs on its name alone: no key is needed.
+fn known(app: &App, args: &ModelArgs) -> Result<(String, Capabilities), Failure> {
+    let agent = &app.settings().agent;
+    let named = args.model.as_deref().or(agent.model.as_deref()).and_then(|spec| spec.split_once('/'));
+    match named {
+        Some((provider, model)) => {
+            let able = Capabilities::of(provider, model, &agent.capabilities);
+            Ok((format!("{provider}/{model}"), able))
+        }
+        None => target(app, args).map(|(target, able)| (target.name(), able)),
+    }
+}
+
 fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
-    let (target, able) = target(app, args)?;
+    let (name, able) = known(app, args)?;
     if args.json {
-        output::json(&json!({ "model": target.name(), "capabilities": able }))?;
+        output::json(&json!({ "model": name, "capabilities": able }))?;
         return Ok(Exit::Completed);
     }
     let yes = |holds: bool| if holds { "yes" } else { "no" };
@@ -59,7 +72,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         ("weak: few tools, one at a time", yes(able.weak)),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    output::line(&target.name())?;
+    output::line(&name)?;
     for (name, value) in lines {
         output::line(&format!("  {name:<width$}  {value}"))?;
     }

@@ -3,9 +3,9 @@
 
 use muster_shared::flow::response::DECLINED;
 use muster_shared::flow::{
-    Advice, Budget, Citation, ConflictStep, Ending, Finding, Goal, ModelVerification, Outcome, Planning,
-    Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered, TaskResult,
-    Work, Writing,
+    Advice, Budget, Citation, ConflictStep, Ending, Finding, Goal, ModelVerification, Outcome, PlanDraft,
+    Planning, Product, RefineOperation, Reflection, ReflectionLevel, RunLimits, TaskDraft, TaskOffered,
+    TaskResult, Work, Writing,
 };
 use muster_shared::ids::{Generation, TaskId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, FEW_CALLS_SINCE, Input, RequestAction, RunStatus, TaskEnd, end_of};
@@ -124,6 +124,17 @@ fn goals_that_fall_apart_are_planned_at_once_and_several_tasks_have_a_writer() {
     let mut fleet = planned(vec![leaf("apples", &[])]);
     fleet.work(|offer| good(offer, &[]));
     assert_eq!(offered(&fleet), ["plan", "1"], "a plan of one task is one task");
+}
+
+#[test]
+fn a_plan_that_a_person_brought_is_not_asked_for_anew() {
+    let mut fleet = Fleet::new();
+    let plan = PlanDraft { tasks: vec![leaf("apples", &[])], ..PlanDraft::default() };
+    fleet.begin_as_it_is(Goal { plan: Some(Box::new(plan)), ..Goal::new(GOAL) }, sparing());
+    let first = fleet.find("1");
+    assert_eq!(operations(&first), (false, false));
+    fleet.end(&first, wish("A is known."));
+    assert_eq!(offered(&fleet), ["1"], "what it gave counts as far as it goes");
 }
 
 #[test]

@@ -112,17 +112,15 @@ fn a_model_in_good_faith_answers_truly_within_these_calls() {
 
 /// Share of answers with a mistake, in percent.
 const MISTAKES: u8 = 25;
-/// What mistakes may still cost. To be reached: none of it, with 20 calls at most.
-const STILL_OPEN: [&str; 4] = ["calls", "citations", "none", "prompt_tokens"];
 /// Most calls of the comparison with mistakes.
-const MOST_CALLS: u64 = 38;
+const MOST_CALLS: u64 = 10;
 
 #[test]
 fn mistakes_of_the_model_cost_calls_and_no_answer() {
     for seed in 1..4 {
         let measured = basics(Temper { mistakes: MISTAKES, seed }, "compare");
         let (failed, calls, _) = failed(&measured);
-        assert!(failed.iter().all(|check| STILL_OPEN.contains(check)), "seed {seed}: {measured:?}");
+        assert!(failed.is_empty(), "seed {seed}: {measured:?}");
         assert!(calls <= MOST_CALLS, "seed {seed}: {calls} calls");
         assert!(!measured.made.is_empty(), "seed {seed}");
     }

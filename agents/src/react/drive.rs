@@ -273,7 +273,7 @@ impl TaskSession<'_> {
                     self.announce(journal, &chosen, clock).await?;
                 }
                 let key = self.idempotency_key();
-                let acting = self.act_all(&chosen, &key, &toolbox.resources, &mut clock);
+                let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
                 let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
                     Ok(Acted::Observed(observation, more)) => {
                         chosen.more = more;

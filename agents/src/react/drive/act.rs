@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use futures::future::{self, BoxFuture};
@@ -22,6 +22,9 @@ use super::{Clock, End, Failure, TaskSession, Toolbox};
 use crate::tools::documents::is_search;
 use crate::tools::{ToolContext, ToolResult, ToolStatus};
 use muster_offline::seen_lines;
+
+/// The lines of each document that a task was shown.
+type ShownLines = Arc<BTreeMap<String, BTreeSet<u64>>>;
 
 /// Most tools of one answer that run at the same time.
 const MOST_AT_ONCE: usize = 8;
@@ -98,7 +101,8 @@ impl TaskSession<'_> {
                 Ok((observation, Some(End { submission: *submission, chosen: None, clock })))
             }
             Resumption::Repeat => {
-                let acting = self.act(action, key, resources);
+                let shown = OnceLock::new();
+                let acting = self.act(action, key, resources, &shown);
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
                     OneActed::Observed(observation) => Ok((observation, None)),
                     OneActed::Waits(wait) => Err(self.waits(*wait)),
@@ -152,32 +156,27 @@ impl TaskSession<'_> {
         Ok(journal.append(&AgentEvent::ToolStarted(begun)).await?)
     }
 
-    /// Calls the tools of an answer: side by side where none of them changes anything, else one after the other.
+    /// Calls the tools of an answer: side by side where they are `pure`, else one after the other.
     pub(super) async fn act_all(
         &self,
         chosen: &ChosenAction,
+        pure: bool,
         key: &str,
         resources: &TaskResources,
         clock: &mut Clock,
     ) -> Acted {
-        let begun = Instant::now();
+        let (begun, shown) = (Instant::now(), OnceLock::new());
         let actions = std::iter::once(&chosen.action).chain(chosen.more.iter().map(|one| &one.action));
         let told = std::iter::once(None).chain(chosen.more.iter().map(|one| one.observation.as_ref()));
         let mut calls: Vec<BoxFuture<'_, OneActed>> = Vec::with_capacity(1 + chosen.more.len());
         for (at, (action, told)) in actions.zip(told).enumerate() {
-            let key = key_of(key, at);
+            let (key, shown) = (key_of(key, at), &shown);
             calls.push(match told {
                 Some(told) => future::ready(OneActed::Observed(told.clone())).boxed(),
-                None => async move { self.act(action, &key, resources).await }.boxed(),
+                None => async move { self.act(action, &key, resources, shown).await }.boxed(),
             });
         }
-        let all_pure = chosen
-            .more
-            .iter()
-            .map(|one| &one.action)
-            .chain([&chosen.action])
-            .all(|action| resources.is_pure(&action.name));
-        let at_once = if all_pure { MOST_AT_ONCE } else { 1 };
+        let at_once = if pure { MOST_AT_ONCE } else { 1 };
         let mut acted = stream::iter(calls).buffered(at_once).collect::<Vec<_>>().await.into_iter();
         clock.outside += begun.elapsed();
         let first = match acted.next() {
@@ -198,11 +197,20 @@ impl TaskSession<'_> {
     }
 
     /// Calls a tool. A call with side effects goes by this key.
-    async fn act(&self, action: &Action, key: &str, resources: &TaskResources) -> OneActed {
+    async fn act(
+        &self,
+        action: &Action,
+        key: &str,
+        resources: &TaskResources,
+        shown: &OnceLock<ShownLines>,
+    ) -> OneActed {
         let Action { name, arguments } = action;
         let context = resources.context_for(name, key);
         let context = match is_search(name) && !resources.model.is_offline() {
-            true => Cow::Owned(ToolContext { shown: Some(self.shown()), ..context.into_owned() }),
+            true => {
+                let shown = Some(Arc::clone(shown.get_or_init(|| self.shown())));
+                Cow::Owned(ToolContext { shown, ..context.into_owned() })
+            }
             false => context,
         };
         let result = resources.engine.call(name, arguments.clone(), &context).await;
@@ -218,7 +226,7 @@ impl TaskSession<'_> {
     }
 
     /// The lines of documents that the task was shown.
-    fn shown(&self) -> Arc<BTreeMap<String, BTreeSet<u64>>> {
+    fn shown(&self) -> ShownLines {
         let pages = seen_lines(self.history.steps()).into_iter();
         Arc::new(pages.map(|(path, lines)| (path, lines.into_keys().map(u64::from).collect())).collect())
     }

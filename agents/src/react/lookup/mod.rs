@@ -166,31 +166,16 @@ fn words(place: &CitedPlace) -> u32 {
 
 /// What the note of a step says of a place.
 fn noted<'a>(notes: &'a [Note], place: &CitedPlace) -> Option<&'a LookedUp> {
-    let mut all = notes.iter().rev().filter_map(|note| match note {
-        Note::LookedUp { places, .. } => Some(places),
-        Note::Spin { .. }
-        | Note::Reconsidered
-        | Note::Closed { .. }
-        | Note::Declined { .. }
-        | Note::Verified { .. }
-        | Note::NotChecked { .. }
-        | Note::GoalChecked { .. } => None,
-    });
     let words = words(place);
     let same =
         |known: &&LookedUp| known.path == place.path && known.line == place.line && known.words == words;
-    all.find_map(|places| places.iter().find(same))
+    looks(notes).rev().find_map(|(places, _)| places.iter().find(same))
 }
 
-/// Whether the places of a step were looked up.
-pub(super) fn is_looked_up(notes: &[Note]) -> bool {
-    notes.iter().any(|note| matches!(note, Note::LookedUp { .. }))
-}
-
-/// Why they could not be, if so.
-pub(super) fn not_looked_up(notes: &[Note]) -> Option<&str> {
-    notes.iter().find_map(|note| match note {
-        Note::LookedUp { failed, .. } => Some(failed.as_str()).filter(|failed| !failed.is_empty()),
+/// What each look-up of a step gave, and why it gave nothing.
+fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)> {
+    notes.iter().filter_map(|note| match note {
+        Note::LookedUp { places, failed } => Some((places.as_slice(), failed.as_str())),
         Note::Spin { .. }
         | Note::Reconsidered
         | Note::Closed { .. }
@@ -199,6 +184,16 @@ pub(super) fn not_looked_up(notes: &[Note]) -> Option<&str> {
         | Note::NotChecked { .. }
         | Note::GoalChecked { .. } => None,
     })
+}
+
+/// Whether the places of a step were looked up.
+pub(super) fn is_looked_up(notes: &[Note]) -> bool {
+    looks(notes).next().is_some()
+}
+
+/// Why they could not be, if so.
+pub(super) fn not_looked_up(notes: &[Note]) -> Option<&str> {
+    looks(notes).map(|(_, failed)| failed).find(|failed| !failed.is_empty())
 }
 
 /// What is known of the places that a submission cites; asks for those in documents first.

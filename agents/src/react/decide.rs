@@ -10,6 +10,7 @@ use muster_shared::text::first_line;
 use serde_json::Value;
 
 use super::consult::{ConsultQuestion, reasons_alike};
+use super::further::{FIND_TOOL, used_tool};
 use super::history::History;
 pub use super::limits::StepLimits;
 use super::lookup;
@@ -20,7 +21,7 @@ use super::partial::{best_partial, escalated};
 use super::prose::taken_as_text;
 use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
-use super::toolset::{FIND_TOOL, Toolset, take_thought, used_tool};
+use super::toolset::{Toolset, take_thought};
 use super::verify::verified;
 use crate::roles::{RoleRules, Submission};
 use crate::tools::actions;

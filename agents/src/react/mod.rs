@@ -9,6 +9,7 @@ pub mod decide;
 pub mod declaration;
 pub mod drive;
 mod files;
+pub mod further;
 mod grounds;
 pub mod history;
 pub mod interrupt;

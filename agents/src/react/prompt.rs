@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::decide::StepLimits;
 use super::declaration::{Declaration, DeclareAs};
+use super::further::USE_TOOL;
 use super::history::History;
 use super::record::{
     AS_RECORDED, DECLARED, FURTHER, HASHED, PROMISED, RequestHash, TOOLS, is_stored_as, naming, stored,
     stored_system,
 };
-use super::toolset::{Toolset, USE_TOOL, model_name};
+use super::toolset::{Toolset, model_name};
 use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
 use crate::model::kept::Kept;
 use crate::prompts::fence;

@@ -18,12 +18,13 @@ use serde_json::Value;
 
 use super::consult::{NO_ANSWER, ask, consulted, said_before};
 use super::decide::{NO_THOUGHT, NextStep, StepContext, StepLimits, decide};
+use super::further::way_to_further;
 use super::history::History;
 use super::limits::{AtLimit, Verification};
 use super::lookup::{looked_up, note_in, note_of};
 use super::model::understand;
 use super::record::{FURTHER, PROMISED, TOOLS, naming};
-use super::toolset::{Ability, Toolset, model_name, way_to_further};
+use super::toolset::{Ability, Toolset, model_name};
 use crate::definition::Schema;
 use crate::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, Wasted};
 use crate::roles::{RoleRules, Rules, promising, rules_for};

@@ -298,14 +298,11 @@ impl AgentContext {
         weak: bool,
     ) -> Toolset {
         let submit = rules.submit_schema(offer);
-        let (named, by_blueprint) = match &offer.work {
-            Work::Execute { task, .. } => (!task.tools.is_empty(), task.blueprint.is_some()),
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => (false, false),
-        };
+        let task = offer.work.leaf();
+        let (named, by_blueprint) = (
+            task.is_some_and(|task| !task.tools.is_empty()),
+            task.is_some_and(|task| task.blueprint.is_some()),
+        );
         let is_set = self.settings.tools.contains_key(&self.role);
         match base_tools(rules.name).filter(|_| !is_set && !named && !by_blueprint) {
             // A weak model is confused by more than a few.
@@ -349,14 +346,10 @@ impl AgentContext {
                 && may_change(&offer.task, spec.pure)
         };
         let usable = engine.registry().list().into_iter().filter(usable).collect();
-        match &offer.work {
+        match offer.work.leaf() {
             // A task whose only tool failed has the others of its role.
-            Work::Execute { task, .. } => narrowed(without(usable, &offer.withheld), task),
-            Work::Plan { .. }
-            | Work::Reflect { .. }
-            | Work::Refine { .. }
-            | Work::Write { .. }
-            | Work::DraftReview { .. } => usable,
+            Some(task) => narrowed(without(usable, &offer.withheld), task),
+            None => usable,
         }
     }
 

@@ -255,8 +255,8 @@ fn with_reason(mut submission: Submission, said: String) -> Submission {
 
 /// What of the expected output a result does not hold that is said to be the whole of it.
 fn unmet(history: &History, submission: &Submission, case: &StepContext<'_>) -> Vec<Fault> {
-    let (Work::Execute { task, .. }, Some(Product::Result(result)), Ending::Done) =
-        (&case.offer.work, &submission.product, submission.ending)
+    let (Some(task), Some(Product::Result(result)), Ending::Done) =
+        (case.offer.work.leaf(), &submission.product, submission.ending)
     else {
         return Vec::new();
     };

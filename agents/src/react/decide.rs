@@ -18,7 +18,7 @@ use super::loop_detection::{refused, spinning};
 use super::mend;
 use super::parse::{ParseFailure, ParsedAction, ParsedAnswer, is_refusal};
 use super::partial::{best_partial, escalated};
-use super::prose::taken_as_text;
+use super::prose::{is_long, taken_as_text};
 use super::several::with_more;
 use super::submit::{ModelAnswer, ask_again};
 use super::toolset::{Toolset, take_thought};
@@ -37,8 +37,6 @@ const SMALLER: &str = "you declined again. Do only the part of the task that you
                        and name in `unanswered` what you leave out and in `reason` why. If there is no such part, submit \
                        with `escalate` and say in `reason` what a person has to decide";
 
-/// Prose longer than this is taken for a result without a look whether it declines, in characters.
-const MAY_DECLINE: usize = 600;
 /// Longest refusal that is told, in characters.
 const SAID: usize = 300;
 
@@ -407,7 +405,7 @@ fn given_up_asking(
     let concluded = match failure {
         ParseFailure::NoAction if prose.is_empty() => unusable(asked, &failure.to_string()),
         ParseFailure::NoAction => match taken_as_it_is(prose, asked, case) {
-            Some(_) if case.has_model && prose.chars().nth(MAY_DECLINE).is_none() => {
+            Some(_) if case.has_model && !is_long(prose) => {
                 let thought = Thought { text: prose.to_owned(), ..Thought::default() };
                 let action = Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null };
                 return GivenUp::InDoubt(ChosenAction {

@@ -41,4 +41,6 @@ pub mod uncertain;
 pub mod verify;
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod transitions_tests;

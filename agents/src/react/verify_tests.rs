@@ -1,8 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{
-    CorpusRef, ObservationStatus, PlaceFound, RolePermissions, Standing, TaskOffered, Thought,
-};
+use muster_shared::flow::{CorpusRef, ObservationStatus, PlaceFound, Standing, TaskOffered, Thought};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -10,8 +8,8 @@ use super::*;
 use crate::react::consult::consulted;
 use crate::react::limits::StepLimits;
 use crate::react::partial::best_so_far;
-use crate::roles::rules_for;
-use crate::testing::{leaf, step, toolset};
+use crate::react::testing::in_case;
+use crate::testing::{leaf, step};
 
 fn offered(critical: bool) -> TaskOffered {
     let mut offer = leaf(Role::Worker);
@@ -51,16 +49,7 @@ fn with_case<T>(
     has_model: bool,
     then: impl FnOnce(&StepContext<'_>) -> T,
 ) -> T {
-    let offer = offered(critical);
-    let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-    then(&StepContext {
-        offer: &offer,
-        rules,
-        toolset: &toolset,
-        permissions: RolePermissions::OPEN,
-        has_model,
-        limits,
-    })
+    in_case(&offered(critical), has_model, limits, then)
 }
 
 fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextStep {
@@ -179,31 +168,23 @@ fn what_is_expected_is_held_against_the_result() {
         if let Work::Execute { task, .. } = &mut offer.work {
             task.expected_output = "a JSON array of exactly three colours".into();
         }
-        let (rules, toolset) = (rules_for(&offer.work), toolset(&offer));
-        let limits = StepLimits::USUAL;
-        let case = StepContext {
-            offer: &offer,
-            rules,
-            toolset: &toolset,
-            permissions: RolePermissions::OPEN,
-            has_model,
-            limits,
-        };
-        let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
-        let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), &case);
-        assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
-        match next(&History::default(), &given("banana"), &case) {
-            NextStep::Refuse { observation, .. } if has_model => {
-                assert!(observation.content.contains("JSON array"), "{}", observation.content);
+        in_case(&offer, has_model, StepLimits::USUAL, |case| {
+            let given = |conclusion: &str| json!({"ending": "done", "conclusion": conclusion});
+            let good = next(&History::default(), &given("[\"red\", \"green\", \"blue\"]"), case);
+            assert!(matches!(good, NextStep::Submit { .. }), "{good:?}");
+            match next(&History::default(), &given("banana"), case) {
+                NextStep::Refuse { observation, .. } if has_model => {
+                    assert!(observation.content.contains("JSON array"), "{}", observation.content);
+                }
+                NextStep::Submit { submission, .. } if !has_model => {
+                    assert_eq!(submission.ending, Ending::DonePartial);
+                    assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
+                }
+                other => panic!("{other:?}"),
             }
-            NextStep::Submit { submission, .. } if !has_model => {
-                assert_eq!(submission.ending, Ending::DonePartial);
-                assert!(submission.reason.contains("JSON array"), "{}", submission.reason);
-            }
-            other => panic!("{other:?}"),
-        }
-        let partial = json!({"ending": "done_partial", "reason": "no colours", "conclusion": "banana"});
-        assert!(matches!(next(&History::default(), &partial, &case), NextStep::Submit { .. }));
+            let partial = json!({"ending": "done_partial", "reason": "no colours", "conclusion": "banana"});
+            assert!(matches!(next(&History::default(), &partial, case), NextStep::Submit { .. }));
+        });
     }
 }
 

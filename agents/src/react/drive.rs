@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_shared::flow::{
-    Action, AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step,
-    TaskOffered, Usage,
+    AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step, TaskOffered,
+    Usage,
 };
 use muster_shared::run::AgentEvent;
 
@@ -247,7 +247,7 @@ impl TaskSession<'_> {
         let next = self.consult(journal, &toolbox.resources, next, &mut clock).await?;
         let (step, lasting) = match next {
             NextStep::Submit { chosen, mut submission } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 if toolbox.resources.model.is_offline() {
                     mark_offline(&mut submission.product);
                 }
@@ -263,12 +263,12 @@ impl TaskSession<'_> {
                 return Ok(None);
             }
             NextStep::Refuse { mut chosen, observation } | NextStep::Observe { mut chosen, observation } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 none_done(&mut chosen.more);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
             NextStep::CallTool { mut chosen, pure } => {
-                self.say(&chosen.action, toolbox);
+                self.say(&chosen, toolbox);
                 if !pure {
                     self.announce(journal, &chosen, clock).await?;
                 }
@@ -350,10 +350,15 @@ impl TaskSession<'_> {
         self.notes.extend(notes);
     }
 
-    fn say(&self, action: &Action, toolbox: &Toolbox) {
+    fn say(&self, chosen: &ChosenAction, toolbox: &Toolbox) {
         self.progress.is(AgentState::Acting);
         let (step, most) = (self.history.next_step(), toolbox.resources.limits.max_steps);
-        self.progress.status(&format!("step {step} of {most}: {}", in_brief(action)), self.history.usage());
+        let of_calls = match chosen.more.len() {
+            0 => String::new(),
+            more => format!(", the first of {} calls", more + 1),
+        };
+        let text = format!("step {step} of {most}{of_calls}: {}", in_brief(&chosen.action));
+        self.progress.status(&text, self.history.usage());
     }
 }
 

@@ -32,6 +32,7 @@ mod planning;
 mod questions;
 mod reading;
 mod refine;
+mod remarks;
 mod replan;
 mod report;
 mod response;

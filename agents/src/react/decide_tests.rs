@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use muster_shared::flow::ObservationStatus;
+use muster_shared::flow::Ending;
+use muster_shared::flow::response::DECLINED;
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 

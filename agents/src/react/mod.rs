@@ -8,6 +8,7 @@ pub mod consult;
 pub mod decide;
 pub mod declaration;
 pub mod drive;
+mod failure;
 mod files;
 pub mod further;
 mod grounds;

@@ -84,6 +84,7 @@ fn action_in_words(action: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use muster_shared::flow::{Action, FurtherAction, Observation, ObservationStatus, Thought};
     use muster_shared::ids::TaskIndex;
     use serde_json::json;
@@ -124,18 +125,7 @@ mod tests {
     }
 
     fn bare(action: Action) -> Step {
-        Step {
-            number: 1,
-            thought: Thought::default(),
-            action,
-            observation: None,
-            more: Vec::new(),
-            notes: Vec::new(),
-            heard: Vec::new(),
-            calls: Vec::new(),
-            millis: 0,
-            outside_millis: 0,
-        }
+        serde_json::from_value(json!({ "number": 1, "thought": {}, "action": action })).unwrap()
     }
 
     #[test]

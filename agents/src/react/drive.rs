@@ -353,7 +353,7 @@ impl TaskSession<'_> {
     fn say(&self, chosen: &ChosenAction, toolbox: &Toolbox) {
         self.progress.is(AgentState::Acting);
         let (step, most) = (self.history.next_step(), toolbox.resources.limits.max_steps);
-        let of_calls = match chosen.more.len() {
+        let of_calls = match chosen.more.iter().filter(|one| one.observation.is_none()).count() {
             0 => String::new(),
             more => format!(", the first of {} calls", more + 1),
         };

@@ -108,6 +108,8 @@ pub fn is_marker(text: &str, number: &Numeral) -> bool {
 pub struct Known {
     digits: Vec<String>,
     values: Vec<(f64, Unit)>,
+    /// Whether a number with decimals is another one only where it is that rounded to as many.
+    exact_decimals: bool,
 }
 
 impl Known {
@@ -134,7 +136,13 @@ impl Known {
                 digits.push(number.digits.trim_start_matches('-').to_owned());
             }
         }
-        Self { digits, values }
+        Self { digits, values, exact_decimals: false }
+    }
+
+    /// The same, where whoever gives decimals has rounded to them.
+    #[must_use]
+    pub fn with_exact_decimals(self) -> Self {
+        Self { exact_decimals: true, ..self }
     }
 
     /// Whether a number of `text` is one of them, or one of them written otherwise.
@@ -152,8 +160,7 @@ impl Known {
         let exact = 0.5 * 10f64.powi(-decimals);
         let rough = match is_about(text, number) {
             true => exact.max(zeros(value)),
-            // Whoever gives decimals has rounded to them.
-            false if decimals > 0 => exact,
+            false if self.exact_decimals && decimals > 0 => exact,
             false => exact.max(zeros(value) * 0.5).min(value * 0.06),
         };
         self.values.iter().any(|(known, of)| {

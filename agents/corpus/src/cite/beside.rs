@@ -127,7 +127,7 @@ fn numbers(statement: &str, places: &[Borne<'_>]) -> Vec<String> {
     let sections: Vec<String> = places.iter().map(|place| readable(&place.known())).collect();
     let mut texts: Vec<String> = sections.iter().map(|text| spelt_out(text)).collect();
     texts.extend(sections);
-    let (known, figures) = (Known::of(&texts), Known::in_figures(&texts));
+    let (known, figures) = (Known::of(&texts).with_exact_decimals(), Known::in_figures(&texts));
     let sources = Sources { places, texts: &texts, known: &known };
     let mut missing: Vec<String> = Vec::new();
     for number in joined(&said, numerals(&said), &known) {

@@ -199,6 +199,7 @@ fn is_of_pair(values: &[f64], value: f64, decimals: usize) -> bool {
         exact(one + other)
             || exact(one - other)
             || exact(one * other)
+            || exact(one * other / 100.0)
             || near((one + other) / 2.0)
             || [by, 1.0 / by, by * 100.0, 100.0 / by, (by - 1.0) * 100.0, (1.0 - 1.0 / by) * 100.0]
                 .into_iter()

@@ -141,7 +141,7 @@ fn what_is_said_beside_a_quote_is_borne_out() {
         (6, "characters, 12.5 % of them", "About 13 % of a note are its source, in three ways.", ""),
         (14, "plain | 40", "Plain and marked ones together may be 100.", "100"),
         (14, "plain | 40", "Plain ones may be 40, a third less than the 60 of marked ones.", ""),
-        (5, days, "Tools are called 7 times; notes are kept.", "7"),
+        (5, days, "A tool is called up to 7; notes are kept.", "7"),
         (6, "Loops never wait for notes", "Loops never wait for notes of other loops.", ""),
         (
             6,

@@ -1,6 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use muster_corpus::CitedPlace;
-use muster_shared::flow::{CorpusRef, ObservationStatus, PlaceFound, Standing, TaskOffered, Thought};
+use muster_shared::flow::{
+    CorpusRef, ObservationStatus, PlaceFound, Product, Standing, TaskOffered, Thought,
+};
 use muster_shared::ids::Role;
 use serde_json::{Value, json};
 
@@ -67,7 +69,9 @@ fn next(history: &History, arguments: &Value, case: &StepContext<'_>) -> NextSte
 fn stands(place: &CitedPlace) -> PlaceFound {
     match (place.path.as_str(), place.line, place.quote.contains("30")) {
         ("a.md", 3 | 4, false) => PlaceFound::Stands(Standing::default()),
-        ("a.md", 1..=9, _) => PlaceFound::Otherwise { there: "The limit is **20** levels,".into() },
+        ("a.md", 1..=9, _) => {
+            PlaceFound::Otherwise { there: "The limit is **20** levels,".into(), lacks: Vec::new() }
+        }
         ("a.md", _, _) => PlaceFound::NoLine { lines: 9 },
         (_, _, _) => PlaceFound::NoFile { nearest: "a.md".into() },
     }

@@ -275,6 +275,7 @@ impl AgentContext {
             limits,
             sampling: Sampling {
                 temperature: self.settings.temperature.filter(|_| takes_temperature),
+                effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
             max_calls: self.settings.max_calls,

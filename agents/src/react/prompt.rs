@@ -14,7 +14,7 @@ use super::record::{
     stored_system,
 };
 use super::toolset::{Toolset, USE_TOOL, model_name};
-use crate::model::chat::{ChatMessage, ChatRequest, ToolCall};
+use crate::model::chat::{ChatMessage, ChatRequest, ReasoningEffort, ToolCall};
 use crate::model::kept::Kept;
 use crate::prompts::fence;
 
@@ -45,6 +45,8 @@ pub struct Brief {
 pub struct Sampling {
     /// See [`ChatRequest::temperature`].
     pub temperature: Option<f64>,
+    /// See [`ChatRequest::effort`].
+    pub effort: Option<ReasoningEffort>,
     /// See [`ChatRequest::max_tokens`].
     pub max_tokens: Option<u32>,
 }
@@ -97,6 +99,7 @@ impl Conversation {
             system: system.into(),
             tools,
             temperature: sampling.temperature,
+            effort: sampling.effort,
             max_tokens: sampling.max_tokens,
             one_call: limits.calls_a_step == 1,
             ..ChatRequest::default()

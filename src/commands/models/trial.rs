@@ -62,6 +62,11 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         muster_agents::react::prompt::CallStyle::Native => "by the provider's calls",
         muster_agents::react::prompt::CallStyle::Text => "as JSON in text",
     };
+    let effort = match (able.effort, app.settings().agent.reasoning_effort) {
+        (false, _) => "cannot be told",
+        (true, None) => "can be told: agent.reasoning_effort",
+        (true, Some(effort)) => effort.as_word(),
+    };
     let lines = [
         ("context", context.as_str()),
         ("tools", tools),
@@ -69,6 +74,7 @@ fn show(app: &App, args: &ModelArgs) -> Result<Exit, Failure> {
         ("answers by a schema", yes(able.structured)),
         ("temperature", yes(able.temperature)),
         ("reasons first", yes(able.reasoning)),
+        ("reasoning effort", effort),
         ("weak: few tools, one at a time", yes(able.weak)),
     ];
     let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

@@ -12,11 +12,18 @@ use super::partial::escalated;
 pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepContext<'_>) -> Option<NextStep> {
     let action = &chosen.action;
     if let Some(earlier) = history.same_action(action) {
-        let told = format!(
+        let mut told = format!(
             "You did exactly this in step {}, and nothing has changed since: `{}` was not run again. Use what step {} \
              showed, change the arguments, try another action, or submit.",
             earlier.number, action.name, earlier.number
         );
+        // Where older steps may be shown in short, the model may not see it any more.
+        let shown = earlier.acts().find(|(done, _)| *done == action).and_then(|(_, seen)| seen);
+        if let Some(shown) =
+            shown.filter(|_| case.limits.room > 0 && earlier.number + 1 < history.next_step())
+        {
+            told.push_str(&format!("\nIt showed:\n{}", shown.content));
+        }
         return Some(follow(history, chosen.clone(), SpinLevel::SameAction, told, case));
     }
     let after = case.limits.stale_after;

@@ -4,6 +4,7 @@
 //! question, [`parse`] reads the answer, and [`record`] keeps what was sent.
 
 pub mod close;
+mod compact;
 pub mod consult;
 pub mod decide;
 pub mod declaration;

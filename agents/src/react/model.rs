@@ -174,6 +174,9 @@ impl ChatClient {
             "calls_a_step": asking.limits.calls_a_step,
             "checks": asking.limits.checks,
         });
+        if asking.limits.room > 0 {
+            parameters["room"] = Value::from(asking.limits.room);
+        }
         name_effort(request, &mut parameters);
         let how = asking.declarations.how(asking.toolset.declaration());
         let (request_hash, same_messages, messages) = conversation.keep(&mut parameters, how);

@@ -46,7 +46,7 @@ settings! {
         /// How much a model is to reason before it answers, where it can be told (`muster models show`); left to the model
         /// when absent.
         pub reasoning_effort: Option<ReasoningEffort> = None => words::<ReasoningEffort>().example("\"low\""),
-        /// The same of single roles.
+        /// How much models of single roles are to reason.
         pub reasoning_efforts: BTreeMap<Role, ReasoningEffort> = BTreeMap::new()
             => named("planner", &words::<ReasoningEffort>().example("\"high\"")),
         /// Most tokens of one answer; the provider's default when absent.

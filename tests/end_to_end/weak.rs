@@ -1,6 +1,7 @@
 //! Goals asked of a weak model: actions as text, one in an answer, a context of eight thousand tokens, and a share of its
 //! answers that goes wrong as those of models of seven billion weights do.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use muster_support::fleet::{EFFORT, Folder, both};
@@ -15,7 +16,9 @@ const FILES: &str = "Work out 17.5 % of 2480, 12 % of 1995 and 8 % of 640, and t
                      `shares.csv` with the columns share, of and result, and a short summary to the file `shares.md`.";
 const DEPTH: &str = "What is the depth of delegation limited to?";
 /// Share of answers that go wrong, in percent.
-const SLIPS: u8 = 30;
+const SLIPS: u8 = 40;
+/// So many kinds of slips are seen over the seeds of a goal.
+const KINDS: usize = 5;
 /// A name by which it is known to be weak, and its server's usual context.
 const WEAK: &str = "ollama/qwen2.5:3b";
 
@@ -78,7 +81,6 @@ fn ended_well(asked: &Asked, most: usize) {
     assert_eq!(asked.code, Some(0), "{}", asked.trace());
     let Happened { answers, too_long, with_tools, .. } = asked.happened;
     assert_eq!((too_long, with_tools), (0, 0), "{}", asked.trace());
-    eprintln!("{answers} of {most} calls: {}", asked.summary["goal"]);
     assert!(answers <= most, "{answers} calls\n{}", asked.trace());
 }
 
@@ -86,26 +88,31 @@ fn ended_well(asked: &Asked, most: usize) {
 fn one_sum_is_worked_out_in_spite_of_slips() {
     let plain = ask(Nature::default(), WEAK, PERCENT, &[]);
     ended_well(&plain, 2);
-    for seed in 1..=6 {
+    let mut slips = BTreeSet::new();
+    for seed in 1..=8 {
         let asked = ask(slipping(seed), WEAK, PERCENT, &[]);
-        ended_well(&asked, 8);
+        ended_well(&asked, 6);
         assert!(asked.report().contains("434"), "{}", asked.trace());
+        slips.extend(asked.happened.slips.into_keys());
     }
+    assert!(slips.len() >= KINDS, "{slips:?}");
 }
 
 #[test]
 fn files_are_written_in_spite_of_slips() {
     let plain = ask(Nature::default(), WEAK, FILES, &[]);
-    ended_well(&plain, 8);
+    ended_well(&plain, 7);
+    let mut slips = BTreeSet::new();
     for seed in 1..=4 {
         let asked = ask(slipping(seed), WEAK, FILES, &[]);
-        ended_well(&asked, 16);
-        assert!(!asked.happened.slips.is_empty(), "seed {seed}");
+        ended_well(&asked, 14);
         let table = asked.read("shares.csv");
         let wanted = ["share,of,result", "434", "239.4", "51.2"];
         assert!(wanted.iter().all(|word| table.contains(word)), "{table}\n{}", asked.trace());
         assert!(asked.read("shares.md").contains("724.6"), "{}", asked.trace());
+        slips.extend(asked.happened.slips.into_keys());
     }
+    assert!(slips.len() >= KINDS, "{slips:?}");
 }
 
 /// Every place that a report cites is there: so many of these documents.
@@ -122,13 +129,16 @@ fn cites_truly(asked: &Asked, documents: &Path, least: usize) {
 
 #[test]
 fn what_is_cited_stands_there_in_spite_of_slips() {
-    for seed in 1..=6 {
+    let mut slips = BTreeSet::new();
+    for seed in 1..=8 {
         let asked = ask(slipping(seed), WEAK, DEPTH, &["--docs", "docs"]);
-        ended_well(&asked, 12);
+        ended_well(&asked, 7);
         assert!(asked.report().contains("five hops"), "{}", asked.trace());
         assert!(!asked.report().contains("9998"), "{}", asked.trace());
         cites_truly(&asked, &asked.folder.path().join("docs"), 1);
+        slips.extend(asked.happened.slips.into_keys());
     }
+    assert!(slips.len() >= KINDS, "{slips:?}");
 }
 
 #[test]
@@ -139,21 +149,44 @@ fn a_server_that_refuses_tools_is_asked_in_text() {
     assert!(asked.report().contains("434") && asked.happened.with_tools > 0, "{}", asked.trace());
 }
 
+/// The server counts the tokens that an answer may take too.
+#[test]
+fn what_an_answer_may_take_is_left_free_of_the_context() {
+    const CONTEXT: &str = "agent.capabilities.\"qwen2.5:3b\".context=4096";
+    let settings = ["--docs", "docs", "--set", CONTEXT, "--set", "agent.max_answer_tokens=1024"];
+    let nature = Nature { context: 4_096, ..slipping(2) };
+    let asked = ask(nature, "openai/qwen2.5:3b", DEPTH, &settings);
+    ended_well(&asked, 12);
+    assert!(asked.report().contains("five hops"), "{}", asked.trace());
+}
+
+/// Ollama has half of what it is taken for unless it is told otherwise.
+#[test]
+fn a_context_that_is_shorter_than_known_is_found_out() {
+    let nature = Nature { context: 4_096, ..Nature::default() };
+    let asked = ask(nature, WEAK, COMPARE, &["--docs", DOCUMENTS]);
+    assert!(asked.happened.too_long > 0 && asked.in_short, "{}", asked.trace());
+    assert!(matches!(asked.code, Some(0 | 6)), "{}", asked.trace());
+    cites_truly(&asked, Path::new(DOCUMENTS), 1);
+    let replayed = asked.folder.json(&["replay", "--rerender", "--json"]).unwrap();
+    assert_eq!(replayed["same"], true, "{replayed}");
+}
+
+const DOCUMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/eval/suites/docs");
 const COMPARE: &str = "Compare the four documents by their iteration limits, depth of delegation, recovery after a crash, \
                        cost control, retries and human approval, and recommend one for work that must not be lost. Cite \
                        every statement as path:line.";
 
-/// A single task cannot hold 24 points in such a context, and says so.
+/// A single task cannot hold 24 points in such a context: it is done in part, and says so.
 #[test]
 fn a_long_task_stays_within_a_short_context() {
-    const DOCUMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/eval/suites/docs");
-    for nature in [Nature::default(), slipping(1)] {
+    for (nature, least) in [(Nature::default(), 3), (slipping(1), 0)] {
         let steps = ["--docs", DOCUMENTS, "--set", "limits.max_steps=20"];
         let asked = ask(nature, WEAK, COMPARE, &steps);
         assert_eq!(asked.happened.too_long, 0, "{}", asked.trace());
         assert!(asked.in_short, "it is long enough to be shown in short: {}", asked.trace());
         assert!(matches!(asked.code, Some(0 | 6)), "{}", asked.trace());
-        cites_truly(&asked, Path::new(DOCUMENTS), 3);
+        cites_truly(&asked, Path::new(DOCUMENTS), least);
         // Every answer leads to what it led to, and every request is worded as it was sent.
         let replayed = asked.folder.json(&["replay", "--rerender", "--json"]).unwrap();
         assert_eq!(

@@ -2,7 +2,7 @@
 //! nothing new learnt. It is told so and must change its course; when it does not, the task is escalated. Pure.
 
 use muster_shared::flow::response::LOOP_DETECTED;
-use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel};
+use muster_shared::flow::{Action, Note, Observation, ObservationStatus, SpinLevel, Step};
 
 use super::decide::{ChosenAction, NextStep, StepContext};
 use super::history::History;
@@ -17,11 +17,8 @@ pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepCont
              showed, change the arguments, try another action, or submit.",
             earlier.number, action.name, earlier.number
         );
-        // Where older steps may be shown in short, the model may not see it any more.
         let shown = earlier.acts().find(|(done, _)| *done == action).and_then(|(_, seen)| seen);
-        if let Some(shown) =
-            shown.filter(|_| case.limits.room > 0 && earlier.number + 1 < history.next_step())
-        {
+        if let Some(shown) = shown.filter(|_| may_be_in_short(history, earlier, case)) {
             told.push_str(&format!("\nIt showed:\n{}", shown.content));
         }
         return Some(follow(history, chosen.clone(), SpinLevel::SameAction, told, case));
@@ -38,6 +35,14 @@ pub(super) fn spinning(history: &History, chosen: &ChosenAction, case: &StepCont
         return Some(follow(history, chosen.clone(), SpinLevel::SameKind, told, case));
     }
     None
+}
+
+/// Whether a step may be shown in short by now, so that the model does not see any more what came of it.
+fn may_be_in_short(history: &History, step: &Step, case: &StepContext<'_>) -> bool {
+    let seen = history.steps().iter().flat_map(Step::observations);
+    let bytes: usize = seen.map(|seen| seen.content.len()).sum();
+    let room = usize::try_from(case.limits.room).unwrap_or(usize::MAX);
+    room > 0 && bytes > room / 2 && step.number + 1 < history.next_step()
 }
 
 /// The model is told, again more urgently; then a person has to look.

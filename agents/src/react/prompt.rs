@@ -21,6 +21,8 @@ use crate::prompts::fence;
 
 /// Bytes that are told of an answer which was not taken, however little room there is.
 const LEAST_SAID: usize = 200;
+/// Messages of a conversation without an older step: the task and one step, with what is said beside it.
+const SHORTEST: usize = 4;
 /// Stands for an answer with nothing in it: providers refuse an empty turn.
 pub(super) const EMPTY: &str = "(empty answer)";
 
@@ -187,6 +189,14 @@ impl Conversation {
     /// Bytes of the messages.
     fn bytes(&self) -> u64 {
         self.request.messages.iter().map(Kept::bytes).sum()
+    }
+
+    /// Two thirds of the room that the messages take; nothing where no step is left that could be shown in short.
+    pub(super) fn less_room(&self) -> Option<u32> {
+        let can_be = self.shown.iter().rev().skip(1).any(|step| !step.shorter.is_empty());
+        let has_older = self.room.is_none() && self.request.messages.len() > SHORTEST;
+        let room = u32::try_from(self.bytes() / 3 * 2).unwrap_or(u32::MAX);
+        (can_be || has_older || self.asked_again.is_some()).then_some(room.max(1))
     }
 
     /// How many of the last steps are shown whole; nothing where all are.

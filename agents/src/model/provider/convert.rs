@@ -134,16 +134,24 @@ pub(super) fn options(
         .with_stop_sequences(request.stop.clone());
     options.temperature = request.temperature.filter(|_| wishes.tempered);
     options.max_tokens = request.max_tokens;
-    let effort = request.effort.filter(|_| wishes.reasoned).map(|effort| match effort {
-        ReasoningEffort::Low => g::ReasoningEffort::Low,
-        ReasoningEffort::Medium => g::ReasoningEffort::Medium,
-        ReasoningEffort::High => g::ReasoningEffort::High,
-    });
-    options.reasoning_effort = effort.or_else(|| keep_model_name(target));
+    options.reasoning_effort = effort(request, target, wishes).or_else(|| keep_model_name(target));
     if let (true, Some(schema)) = (wishes.formatted, &request.schema) {
         options.response_format = answer_format(schema, request, target);
     }
     options
+}
+
+/// How much the model is to reason. What its name says where genai reads it holds, and would not be read beside another.
+fn effort(request: &ChatRequest, target: &ModelTarget, wishes: Wishes) -> Option<g::ReasoningEffort> {
+    let in_name = g::ReasoningEffort::from_model_name(&target.model).0.is_some();
+    if in_name && target.provider != ModelProvider::OpenAi {
+        return None;
+    }
+    request.effort.filter(|_| wishes.reasoned).map(|effort| match effort {
+        ReasoningEffort::Low => g::ReasoningEffort::Low,
+        ReasoningEffort::Medium => g::ReasoningEffort::Medium,
+        ReasoningEffort::High => g::ReasoningEffort::High,
+    })
 }
 
 /// genai takes a name such as `qwen-max` for `qwen` with the effort "max"; an effort that it does not send

@@ -179,7 +179,7 @@ impl TaskSession<'_> {
         let at_once = if pure { MOST_AT_ONCE } else { 1 };
         // They share what the conversation has room for.
         let most = resources.model.capabilities().and_then(|able| able.most_shown());
-        let most = most.map(|most| most / chosen.more.len().max(1));
+        let most = most.map(|most| most.min(most * 2 / (1 + chosen.more.len())));
         let shorten = |mut acted: OneActed| {
             if let (OneActed::Observed(observation), Some(most)) = (&mut acted, most) {
                 shorten(observation, most);

@@ -83,3 +83,19 @@ async fn what_a_server_refuses_it_is_not_asked_again() {
         assert!(bodies.iter().all(|body| body.get(kept).is_some()), "{field}: the other stays");
     }
 }
+
+#[test]
+fn a_name_that_says_how_much_to_think_holds() {
+    use super::super::super::convert::options;
+    let effort = |provider, model: &str, effort| {
+        let target = target(provider, model, "http://127.0.0.1:9/v1/");
+        options(&asked(effort), &target, &CallLimits::default(), ALL).reasoning_effort.is_some()
+    };
+    let low = Some(ReasoningEffort::Low);
+    assert!(!effort(ModelProvider::Gemini, "gemini-2.5-pro-high", low), "it would stay in the name");
+    assert!(effort(ModelProvider::Gemini, "gemini-2.5-pro", low));
+    assert!(
+        effort(ModelProvider::Ollama, "gpt-oss:20b", low)
+            && !effort(ModelProvider::Ollama, "gpt-oss:20b", None)
+    );
+}

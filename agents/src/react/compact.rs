@@ -140,7 +140,8 @@ fn cut(text: &str, detail: Detail) -> String {
         }
     }
     let places = if places.is_empty() { String::new() } else { format!("; it showed {}", places.join(", ")) };
-    format!("{head}\n[in short: {} bytes were seen{places}]", text.len())
+    let short = format!("{head}\n[in short: {} bytes were seen{places}]", text.len());
+    if short.len() < text.len() { short } else { text.to_owned() }
 }
 
 /// The place that a line begins with: `path:12` or `path:12-20`.

@@ -29,6 +29,9 @@ fn a_step_in_short_keeps_what_was_done_the_head_and_the_places() {
     // What is little stays.
     let little = step(1, "calculator", json!({"expression": "1+1"}), ObservationStatus::Success);
     assert_eq!(shortened(&little, Detail::Brief).observation, little.observation);
+    let mut hardly = little;
+    hardly.observation.as_mut().unwrap().content = "x".repeat(250);
+    assert_eq!(shortened(&hardly, Detail::Short).observation, hardly.observation, "it would be longer");
 }
 
 #[test]

@@ -48,3 +48,4 @@ mod supervision;
 mod support;
 mod teams;
 mod uncertain;
+mod weak;

@@ -259,6 +259,11 @@ impl AgentContext {
         if able.is_some_and(|able| !able.parallel) {
             limits.calls_a_step = 1;
         }
+        let head =
+            brief.system.len().saturating_add(usize::try_from(toolset.declarations().bytes()).unwrap_or(0));
+        let head = u32::try_from(head).unwrap_or(u32::MAX);
+        let room = able.and_then(|able| able.room(self.settings.max_answer_tokens));
+        limits.room = room.map_or(0, |room| room.saturating_sub(head).max(1));
         let takes_temperature = able.is_none_or(|able| able.temperature);
         Ok(TaskResources {
             model,
@@ -272,6 +277,7 @@ impl AgentContext {
             limits,
             sampling: Sampling {
                 temperature: self.settings.temperature.filter(|_| takes_temperature),
+                effort: self.settings.effort(&self.role).filter(|_| able.is_some_and(|able| able.effort)),
                 max_tokens: self.settings.max_answer_tokens,
             },
             max_calls: self.settings.max_calls,

@@ -88,6 +88,7 @@ where
         notes,
         mailbox,
         told,
+        shown_whole: None,
         wasted,
         gate,
         ownership,
@@ -167,6 +168,8 @@ struct TaskSession<'a> {
     mailbox: Mailbox,
     /// What of it the model is told with the step being taken.
     told: Vec<Information>,
+    /// How many of the last steps the conversation shows whole, where it shows others in short.
+    shown_whole: Option<usize>,
     /// What calls used that gave no answer.
     wasted: Usage,
     /// Asked before every call.
@@ -273,6 +276,7 @@ impl TaskSession<'_> {
                     self.announce(journal, &chosen, clock).await?;
                 }
                 let key = self.idempotency_key();
+                self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
                 let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
                 let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
                     Ok(Acted::Observed(observation, more)) => {

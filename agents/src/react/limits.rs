@@ -38,6 +38,10 @@ settings! {
         /// By which rules results are verified: 0 before cited places were looked up. Not a setting.
         #[serde(skip)]
         pub checks: u32 = 1 => internal(),
+        /// Most bytes of the messages of a request, where the model's context is known; 0 where it is not, and in records of
+        /// before older steps were shown in short. Not a setting.
+        #[serde(skip)]
+        pub room: u32 = 0 => internal(),
     }
 }
 

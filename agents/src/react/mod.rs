@@ -5,6 +5,7 @@
 
 mod arriving;
 pub mod close;
+mod compact;
 pub mod consult;
 pub mod decide;
 pub mod declaration;

@@ -27,6 +27,7 @@ pub(in crate::react) fn limits_of(call: &ModelCall) -> StepLimits {
         calls_a_step: kept("calls_a_step").unwrap_or(0),
         // Records of before cited places were looked up say nothing.
         checks: kept("checks").unwrap_or(0),
+        room: kept("room").unwrap_or(0),
         at_limit: match call.parameters["at_limit"].as_str() {
             Some("escalate") => AtLimit::Escalate,
             Some(_) | None => AtLimit::Partial,

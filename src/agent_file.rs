@@ -6,6 +6,8 @@ use std::sync::Arc;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use muster_agents::definition::{Definition, DefinitionError, Fault, MAX_BYTES};
 
+use crate::trust::{self, Trust};
+
 /// Why a file defines no specialist, with the place in it.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub(crate) enum AgentFileError {
@@ -17,6 +19,17 @@ pub(crate) enum AgentFileError {
         path: PathBuf,
         /// Why not.
         reason: String,
+    },
+    /// It is not the user's own.
+    #[error("{path} does not count: {fault}", path = path.display())]
+    #[diagnostic(help("{mend}; `muster trust` shows what is in it and lets it count as it is now"))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        fault: String,
+        /// What to do about it.
+        mend: String,
     },
     /// Something in it is wrong.
     #[error("{path}:{line}:{column}: {what}", path = path.display())]
@@ -41,14 +54,38 @@ pub(crate) enum AgentFileError {
     },
 }
 
+impl AgentFileError {
+    /// Whether the file is not the user's own.
+    pub(crate) const fn is_foreign(&self) -> bool {
+        match self {
+            Self::Foreign { .. } => true,
+            Self::Unreadable { .. } | Self::Faulty { .. } => false,
+        }
+    }
+}
+
 /// Reads a file.
-pub(crate) fn read(path: &Path) -> Result<Definition, AgentFileError> {
+fn read(path: &Path) -> Result<Definition, AgentFileError> {
     Definition::load(path).map_err(|error| match error {
         DefinitionError::Unreadable { reason } => {
             AgentFileError::Unreadable { path: path.to_owned(), reason }
         }
         DefinitionError::Faulty(fault) => faulty(path, fault),
     })
+}
+
+/// Reads a file that was named.
+pub(crate) fn read_own(path: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
+    trust.fault_of_named(path).map_or_else(|| read(path), |fault| Err(foreign(path, &fault)))
+}
+
+/// Reads a file that was found in a folder.
+pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
+    trust.fault_of_found(path, folder).map_or_else(|| read(path), |fault| Err(foreign(path, &fault)))
+}
+
+fn foreign(path: &Path, fault: &trust::Fault) -> AgentFileError {
+    AgentFileError::Foreign { path: path.to_owned(), fault: fault.about(path), mend: fault.mend() }
 }
 
 fn faulty(path: &Path, Fault { line, column, what, advice }: Fault) -> AgentFileError {

@@ -15,6 +15,7 @@ mod render;
 mod secrets;
 mod settings;
 mod signals;
+mod trust;
 
 use std::process::ExitCode;
 

@@ -22,7 +22,7 @@ pub(crate) enum AgentFileError {
     },
     /// It is not the user's own.
     #[error("{path} does not count: {fault}", path = path.display())]
-    #[diagnostic(help("{mend}; `muster trust` shows what is in it and lets it count as it is now"))]
+    #[diagnostic(help("{mend}; `muster trust FILE` lets it count as it is now"))]
     Foreign {
         /// The file.
         path: PathBuf,

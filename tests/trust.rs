@@ -1,5 +1,5 @@
 //! Whose files count, from outside: a project that was planted, one's own, trusted and changed; a planted state of a fleet.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, missing_docs)]
 
 use std::fs;
 use std::net::TcpListener;
@@ -216,6 +216,11 @@ fn a_folder_of_somebody_else_runs_nothing_and_sets_nothing() {
     // It was changed by whoever it belongs to.
     folder.write("agents/spy.agent.md", "---\nrole: spy\ndescription: Looks.\n---\nSend it.\n").unwrap();
     refused(&folder, &["agent", "--check", "agents/spy.agent.md"], &["does not count"]);
+    // A file that lies elsewhere in the project is named.
+    fs::rename(folder.path().join("agents/spy.agent.md"), folder.path().join("spy.agent.md")).unwrap();
+    refused(&folder, &["agent", "--check", "spy.agent.md"], &["muster trust FILE"]);
+    folder.output(&["trust", "--yes", "spy.agent.md"]).unwrap();
+    folder.output(&["agent", "--check", "spy.agent.md"]).unwrap();
 }
 
 #[test]

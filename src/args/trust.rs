@@ -21,14 +21,15 @@ use clap::{Args, ValueHint};
     after_help = "Examples:\n  muster trust\n  muster trust --yes ~/work/desk\n  muster trust --list\n  muster trust --revoke\n\nExit codes:\n  0  trusted, or there is nothing that needs it\n  2  not trusted: nobody said yes, or what is trusted cannot be kept"
 )]
 pub(crate) struct TrustArgs {
-    /// Folder of the project; default: the current one. Its settings file is the nearest muster.toml, upward.
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub(crate) folder: Option<PathBuf>,
+    /// Folder of the project, or a file in it that is to be trusted too; default: the current folder. The settings file
+    /// is the nearest muster.toml, upward.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) path: Option<PathBuf>,
     /// Do not ask.
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub(crate) yes: bool,
     /// List the projects that are trusted.
-    #[arg(long, conflicts_with_all = ["revoke", "folder"])]
+    #[arg(long, conflicts_with_all = ["revoke", "path"])]
     pub(crate) list: bool,
     /// Trust the project no more.
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `muster trust`: shows what of a project needs the user's word, asks, and keeps the answer.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -25,10 +26,11 @@ struct Project {
 
 /// Trusts, lists or revokes.
 pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
-    let folder = match &args.folder {
-        Some(folder) if folder.is_dir() => real(folder),
-        Some(folder) => {
-            return Err(Failure::usage(format!("{} is no folder", folder.display()))
+    let folder = match &args.path {
+        Some(path) if path.is_dir() => real(path),
+        Some(path) if path.is_file() => parent(&real(path)),
+        Some(path) => {
+            return Err(Failure::usage(format!("{} is no file or folder", path.display()))
                 .help("name the folder of the project, or leave it out")
                 .into());
         }
@@ -42,24 +44,26 @@ pub(super) fn trust(global: &Global, args: &TrustArgs) -> miette::Result<Exit> {
         return Ok(revoke(&inputs, args)?);
     }
     let loaded = settings::load(&inputs)?;
-    let project = look(&inputs, &loaded)?;
+    let file = args.path.as_deref().filter(|path| path.is_file()).map(real);
+    let project = look(&inputs, &loaded, file)?;
     Ok(ask(&inputs.trust, &project, args)?)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of map_err")]
 fn cannot(error: RecordError) -> Failure {
     Failure::usage(error.to_string())
         .help("what you trust is kept in ~/.local/state/muster/trust (XDG_STATE_HOME): it must be yours, and closed to others")
 }
 
 /// Gathers what needs the user's word.
-fn look(inputs: &Inputs, loaded: &Loaded) -> Result<Project, Failure> {
+fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Project, Failure> {
     let trust = &inputs.trust;
     let folder = project_folder(inputs, loaded.file.as_deref());
     let mut items = loaded.needs.clone();
     // As commands do, from the folder in which they are given.
     let (fleet, _) = FleetFolder::nearest(&inputs.folder);
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
-    let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().collect();
+    let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
     for blueprints in &loaded.settings.agent.blueprints {
         files.extend(files_of(&beside.join(blueprints), ".toml"));
@@ -74,6 +78,7 @@ fn look(inputs: &Inputs, loaded: &Loaded) -> Result<Project, Failure> {
         }
     }
     for file in files {
+        let file = std::path::absolute(&file).unwrap_or(file);
         let base = if file.starts_with(&beside) { beside.clone() } else { parent(&file) };
         let fault = trust.plain_fault(&file, &base);
         items.extend(fault.and_then(|fault| file_item(Danger::Foreign, &file, fault.to_string())));
@@ -81,6 +86,8 @@ fn look(inputs: &Inputs, loaded: &Loaded) -> Result<Project, Failure> {
     let programs =
         project_server(&inputs.folder).into_iter().chain(own_program(&inputs.folder, &folder, loaded));
     items.extend(programs.filter_map(|path| file_item(Danger::Program, &path, "in the project".to_owned())));
+    let mut seen = BTreeSet::new();
+    items.retain(|item| seen.insert(item.name.clone()));
     let held = trust.grant(&folder).map_err(cannot)?;
     Ok(Project { folder, items, held })
 }

@@ -7,8 +7,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use muster_support::fleet::{Folder, both};
+
+/// Longest wait for what has to happen.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A user that is nobody here.
 const STRANGER: u32 = 65534;
@@ -250,10 +254,7 @@ fn a_key_is_not_sent_where_a_project_says() {
     trust(&folder);
     let mut asking = folder.command(&["models", "test", "openai/some"]);
     let mut asking = asking.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let came =
-        muster_support::fleet::wait_until("somebody comes", std::time::Duration::from_secs(30), || {
-            listener.accept().is_ok()
-        });
+    let came = muster_support::fleet::wait_until("somebody comes", LIMIT, || listener.accept().is_ok());
     asking.kill().unwrap();
     asking.wait().unwrap();
     came.unwrap();
@@ -269,6 +270,42 @@ fn a_server_that_lies_in_a_project_is_not_run() {
     assert!(!folder.path().join("mark").exists(), "{}", both(&output));
     assert!(folder.run(&["trust"]).unwrap().status.code() == Some(2));
     assert!(both(&folder.run(&["trust"]).unwrap()).contains(".muster/bin/nats-server"));
+}
+
+/// What a supervisor found, its processes look at by themselves whenever they are started.
+#[test]
+fn a_process_that_is_started_again_trusts_no_more_than_its_supervisor_did() {
+    let folder = project();
+    let cache = |name: &str| {
+        let place = folder.path().join("home").join(name);
+        format!("[agent]\ncache_dir = \"{}\"\n", place.display())
+    };
+    let (before, after) = (cache("one"), cache("other"));
+    folder.write("muster.toml", before).unwrap();
+    refused(&folder, &["up", "--detach"], &["outside of the project", "agent.cache_dir"]);
+    trust(&folder);
+    let fleet = folder.up(&[]).unwrap();
+    let folder = fleet.folder();
+    let mode = |path: &str| fs::metadata(folder.path().join(path)).unwrap().permissions().mode() & 0o777;
+    for (path, wanted) in [
+        (".muster", 0o700),
+        (".muster/log", 0o700),
+        (".muster/nats", 0o700),
+        (".muster/fleet.json", 0o600),
+        (".muster/log/worker-1.log", 0o600),
+        (".muster/log/supervisor.log", 0o600),
+    ] {
+        assert_eq!(mode(path), wanted, "{path}");
+    }
+    folder.write("muster.toml", after).unwrap();
+    let worker = i32::try_from(fleet.pid("worker-1").unwrap()).unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(worker), nix::sys::signal::Signal::SIGKILL).unwrap();
+    let told = || {
+        let log = fs::read_to_string(folder.path().join(".muster/log/worker-1.log")).unwrap_or_default();
+        log.contains("changed since you trusted it")
+    };
+    muster_support::fleet::wait_until("it says why it does not start", LIMIT, told)
+        .unwrap_or_else(|late| panic!("{late}\n{}", folder.logs()));
 }
 
 /// A process that does nothing for a while.

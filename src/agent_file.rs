@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::{Diagnostic, NamedSource, SourceSpan};
-use muster_agents::definition::{Definition, DefinitionError, Fault, MAX_BYTES};
+use muster_agents::definition::{Definition, Fault, MAX_BYTES};
 
 use crate::trust::{self, Trust};
 
@@ -64,24 +64,24 @@ impl AgentFileError {
     }
 }
 
-/// Reads a file.
-fn read(path: &Path) -> Result<Definition, AgentFileError> {
-    Definition::load(path).map_err(|error| match error {
-        DefinitionError::Unreadable { reason } => {
-            AgentFileError::Unreadable { path: path.to_owned(), reason }
-        }
-        DefinitionError::Faulty(fault) => faulty(path, fault),
-    })
-}
-
 /// Reads a file that was named.
 pub(crate) fn read_own(path: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    trust.fault_of_named(path).map_or_else(|| read(path), |fault| Err(foreign(path, &fault)))
+    read(path, |text| trust.fault_of_named(path, text))
 }
 
 /// Reads a file that was found in a folder.
 pub(crate) fn read_found(path: &Path, folder: &Path, trust: &Trust) -> Result<Definition, AgentFileError> {
-    trust.fault_of_found(path, folder).map_or_else(|| read(path), |fault| Err(foreign(path, &fault)))
+    read(path, |text| trust.fault_of_found(path, folder, text))
+}
+
+/// Reads a file with which nothing is wrong.
+fn read(path: &Path, fault: impl Fn(&str) -> Option<trust::Fault>) -> Result<Definition, AgentFileError> {
+    let unreadable = |reason| AgentFileError::Unreadable { path: path.to_owned(), reason };
+    let text = muster_agents::input::text(path, MAX_BYTES).map_err(unreadable)?;
+    match fault(&text) {
+        Some(fault) => Err(foreign(path, &fault)),
+        None => Definition::parse(&text).map_err(|fault| faulty(path, fault)),
+    }
 }
 
 fn foreign(path: &Path, fault: &trust::Fault) -> AgentFileError {

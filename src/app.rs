@@ -166,7 +166,7 @@ fn check_templates(settings: &Settings, trust: &Trust) -> Result<(), Failure> {
     match trust.fault_within(folder, ".j2") {
         None => Ok(()),
         Some(fault) => Err(Failure::usage(format!("prompt templates do not count: {fault}"))
-            .help(format!("{}; `muster trust` lets them count as they are now", fault.mend()))),
+            .help(format!("{}; MUSTER_TRUST names folders that you trust as a whole", fault.mend()))),
     }
 }
 

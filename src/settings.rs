@@ -158,26 +158,28 @@ struct Own {
 fn own(inputs: &Inputs, keys: &Keys) -> Result<Own, SettingsError> {
     let Some(path) = inputs.own.as_ref().filter(|path| path.is_file()) else { return Ok(Own::default()) };
     // The home may be another user's, as under `sudo`.
-    match (project::foreign(inputs, path, true), inputs.care) {
+    let text = file::read(path)?;
+    match (project::foreign(inputs, path, &text, true), inputs.care) {
         (None, _) => {}
         (Some(error), Care::Strict) => return Err(error),
         (Some(error), Care::Lenient | Care::Everything) => {
             return Ok(Own { left_out: Some(error.to_string()), ..Own::default() });
         }
     }
-    let layer = file::parse(&path.display().to_string(), &file::read(path)?, keys)?;
+    let layer = file::parse(&path.display().to_string(), &text, keys)?;
     Ok(Own { file: Some(path.clone()), layer, left_out: None })
 }
 
 /// The team, and the settings in its file.
 fn team(inputs: &Inputs, keys: &Keys) -> Result<(Option<Team>, Layer), SettingsError> {
     let Some(path) = &inputs.team else { return Ok((None, Layer::default())) };
+    let text = file::read(path)?;
     if inputs.care != Care::Everything
-        && let Some(error) = project::foreign(inputs, path, false)
+        && let Some(error) = project::foreign(inputs, path, &text, false)
     {
         return Err(error);
     }
-    let (team, layer) = team::parse(path, &shown(path, &inputs.folder), &file::read(path)?, keys)?;
+    let (team, layer) = team::parse(path, &shown(path, &inputs.folder), &text, keys)?;
     Ok((Some(team), layer))
 }
 

@@ -61,25 +61,27 @@ impl Trust {
         self.records.of(project)
     }
 
-    /// What is wrong with a file that was found, unless it was trusted as it is.
-    pub(crate) fn fault_of_found(&self, path: &Path, base: &Path) -> Option<Fault> {
-        owner::of_found(self.me, path, base).filter(|_| !self.is_trusted(Danger::Foreign, path))
-    }
-
-    /// What is wrong with a folder that was found, or with a file in it whose name ends so.
-    pub(crate) fn fault_within(&self, folder: &Path, ending: &str) -> Option<Fault> {
-        if !folder.is_dir() {
-            return None;
-        }
-        let files = files_of(folder, ending);
-        let of_files = files.iter().find_map(|file| self.fault_of_found(file, folder));
-        // An empty folder is looked at for those that come later.
-        of_files.or_else(|| files.is_empty().then(|| owner::of_found(self.me, folder, folder)).flatten())
+    /// What is wrong with a file that was found and has this content, unless it was trusted with it. Whoever may change it
+    /// may do so between two looks: what was looked at is what is used.
+    pub(crate) fn fault_of_found(&self, path: &Path, base: &Path, content: &str) -> Option<Fault> {
+        owner::of_found(self.me, path, base).filter(|_| !self.is_trusted_with(path, content))
     }
 
     /// The same for one that was named.
-    pub(crate) fn fault_of_named(&self, path: &Path) -> Option<Fault> {
-        owner::of_named(self.me, path).filter(|_| !self.is_trusted(Danger::Foreign, path))
+    pub(crate) fn fault_of_named(&self, path: &Path, content: &str) -> Option<Fault> {
+        owner::of_named(self.me, path).filter(|_| !self.is_trusted_with(path, content))
+    }
+
+    /// What is wrong with a folder that was found, or with a file in it whose name ends so. Others read these files, at
+    /// another time: only the whole folder can be trusted.
+    pub(crate) fn fault_within(&self, folder: &Path, ending: &str) -> Option<Fault> {
+        if !folder.is_dir() || self.is_named(folder) {
+            return None;
+        }
+        let files = files_of(folder, ending);
+        let of_files = files.iter().find_map(|file| self.plain_fault(file, folder));
+        // An empty folder is looked at for those that come later.
+        of_files.or_else(|| files.is_empty().then(|| self.plain_fault(folder, folder)).flatten())
     }
 
     /// What is wrong with a file that was found, trusted or not.
@@ -87,12 +89,22 @@ impl Trust {
         owner::of_found(self.me, path, base)
     }
 
-    /// Whether a file of a project was trusted with what is in it now.
-    pub(crate) fn is_trusted(&self, what: Danger, path: &Path) -> bool {
+    /// Whether a file of others was trusted with this content.
+    fn is_trusted_with(&self, path: &Path, content: &str) -> bool {
+        self.allows(path, || Some(Item::file(Danger::Foreign, path, content.as_bytes(), String::new())))
+    }
+
+    /// Whether a program of a project was trusted with what is in it now, and nobody else can change that.
+    pub(crate) fn trusts_program(&self, path: &Path) -> bool {
+        let closed = |_: &Item| self.plain_fault(path, path.parent().unwrap_or(path)).is_none();
+        self.allows(path, || file_item(Danger::Program, path, String::new()).filter(closed))
+    }
+
+    fn allows(&self, path: &Path, item: impl FnOnce() -> Option<Item>) -> bool {
         if self.is_named(path) {
             return true;
         }
-        let Some(item) = file_item(what, path, String::new()) else { return false };
+        let Some(item) = item() else { return false };
         self.records.all().is_ok_and(|grants| grants.iter().any(|grant| grant.allows(&item)))
     }
 }

@@ -185,10 +185,34 @@ fn a_file_that_others_can_write_does_not_count() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     refused(&folder, &["up"], &["can be written by others"]);
     assert!(!mark.exists());
-    // As it is now, it may be trusted all the same.
+    // As it is now, the file may be trusted all the same; a program that others can change is not run.
     trust(&folder);
+    assert!(folder.output(&["config", "limits.max_steps"]).unwrap().contains("muster.toml:2"));
+    refused(&folder, &["up"], &["server.sh", "nobody else may be able to write it"]);
+    assert!(!mark.exists());
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
     said(&folder, &["up"]);
     assert!(mark.exists());
+}
+
+#[test]
+fn blueprints_and_templates_that_others_can_write_do_not_count() {
+    let folder = project();
+    let blueprint = folder.write("blueprints/mine.toml", "name = 3\n").unwrap();
+    let template = folder.write("prompts/worker.md.j2", "Work.\n").unwrap();
+    assert!(folder.output(&["blueprint", "list"]).unwrap().contains("mine"));
+    for path in [&blueprint, &template] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    let listed = folder.run(&["blueprint", "list"]).unwrap();
+    assert!(!String::from_utf8_lossy(&listed.stdout).contains("mine"), "{}", both(&listed));
+    assert!(both(&listed).contains("do not count"), "{}", both(&listed));
+    refused(&folder, &["blueprint", "show", "mine"], &["MUSTER_TRUST"]);
+    let templates = ["--set", "agent.template_dir=prompts"];
+    refused(&folder, &[&["ps"][..], &templates].concat(), &["prompt templates do not count", "MUSTER_TRUST"]);
+    let path = folder.path().display().to_string();
+    let folder = folder.with("MUSTER_TRUST", path);
+    assert!(folder.output(&["blueprint", "list"]).unwrap().contains("mine"));
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub(super) fn find(app: &App, wanted: &str) -> Result<Blueprint, Failure> {
     found.map_err(|error| {
         let help = match &error {
             LibraryError::Unknown { .. } if !left_out(app).is_empty() => {
-                "`muster blueprint list` says which folders do not count; `muster trust` lets them count as they are now"
+                "`muster blueprint list` says which folders do not count; MUSTER_TRUST names folders that you trust as a whole"
             }
             LibraryError::Unknown { .. } => {
                 "`muster blueprint list` shows them; a file is named with its path"

@@ -65,12 +65,6 @@ fn look(inputs: &Inputs, loaded: &Loaded, file: Option<PathBuf>) -> Result<Proje
     let beside = fleet.path().parent().unwrap_or(&folder).to_owned();
     let mut files: Vec<PathBuf> = loaded.file.iter().chain(&inputs.team).cloned().chain(file).collect();
     files.extend(files_of(&beside.join(&loaded.settings.fleet.agents_dir), ".agent.md"));
-    for blueprints in &loaded.settings.agent.blueprints {
-        files.extend(files_of(&beside.join(blueprints), ".toml"));
-    }
-    if let Some(templates) = &loaded.settings.agent.template_dir {
-        files.extend(files_of(&inputs.folder.join(templates), ".j2"));
-    }
     for member in loaded.team.iter().flat_map(|team| &team.specialists) {
         match &member.source {
             MemberSource::File(path) => files.push(path.clone()),

@@ -7,7 +7,7 @@ use muster_bus::server::{ServerError, find_binary};
 
 use crate::app::App;
 use crate::exit::Failure;
-use crate::trust::{Danger, project_server, real};
+use crate::trust::{project_server, real};
 
 /// The program, if it is not left to the search for one.
 ///
@@ -37,11 +37,12 @@ fn is_of_project(app: &App) -> bool {
 
 fn trusted(app: &App, program: &Path) -> Result<PathBuf, Failure> {
     // What is not there is told by whoever is to run it.
-    if app.trust.is_trusted(Danger::Program, program) || !program.is_file() {
+    if app.trust.trusts_program(program) || !program.is_file() {
         return Ok(program.to_owned());
     }
     Err(Failure::usage(format!("{} lies in the project and is not trusted as it is now", program.display()))
         .help(
-            "`muster trust` shows it and asks you once; or name another nats-server with MUSTER_NATS_SERVER",
+            "`muster trust` shows it and asks you once, and nobody else may be able to write it; or name another nats-server with \
+         MUSTER_NATS_SERVER",
         ))
 }

@@ -40,7 +40,8 @@ pub(super) fn read(
     }
     let is_found = inputs.file.is_none();
     let mut project = Project { is_found, ..Project::default() };
-    if let Some(error) = foreign(inputs, &path, is_found) {
+    let text = file::read(&path)?;
+    if let Some(error) = foreign(inputs, &path, &text, is_found) {
         match inputs.care {
             Care::Strict => return Err(error),
             Care::Lenient => {
@@ -50,7 +51,7 @@ pub(super) fn read(
             Care::Everything => {}
         }
     }
-    let layer = file::parse(&shown(&path, &inputs.folder), &file::read(&path)?, keys)?;
+    let layer = file::parse(&shown(&path, &inputs.folder), &text, keys)?;
     if is_found {
         project.needs = needs(&layer);
     }
@@ -68,11 +69,11 @@ pub(super) fn read(
 }
 
 /// Why a file does not count at all.
-pub(super) fn foreign(inputs: &Inputs, path: &Path, is_found: bool) -> Option<SettingsError> {
+pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) -> Option<SettingsError> {
     let fault = if is_found {
-        inputs.trust.fault_of_found(path, path.parent()?)
+        inputs.trust.fault_of_found(path, path.parent()?, text)
     } else {
-        inputs.trust.fault_of_named(path)
+        inputs.trust.fault_of_named(path, text)
     };
     fault.map(|fault| SettingsError::Foreign {
         path: path.to_owned(),

@@ -165,7 +165,7 @@ async fn many_steps(app: &App, steps: u32, json: bool) -> Result<Exit, Failure> 
 fn programs(app: &App) -> Result<(String, String), Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("this program cannot be found on disk: {error}")))?;
-    let server = app.settings().server.binary.clone().map_or_else(find_binary, Ok);
+    let server = crate::fleet::server_program::of(app)?.map_or_else(find_binary, Ok);
     let server = server.map_err(|error| {
         Failure::bus(error.to_string())
             .help("install it with deploy/install-nats.sh, or set MUSTER_NATS_SERVER")

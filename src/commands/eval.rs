@@ -185,6 +185,7 @@ impl Trial<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         command
             .args(global_words(self.app))
+            .envs(self.app.found_file())
             .arg("run")
             .arg(&self.goal.goal)
             .args(["--json", "--out"])
@@ -245,6 +246,7 @@ fn place_for_results(app: &App, args: &EvalArgs, suite: &Suite) -> Result<PathBu
         return Ok(file.clone());
     }
     let folder = folder_of_results(app);
+    app.fleet.make().map_err(|error| cannot_keep(&folder, &error))?;
     std::fs::create_dir_all(&folder).map_err(|error| cannot_keep(&folder, &error))?;
     Ok(folder.join(format!("{}-{}.jsonl", suite.name, now().0)))
 }

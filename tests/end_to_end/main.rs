@@ -44,6 +44,7 @@ mod scenarios;
 mod secrets;
 mod settings;
 mod specialists;
+mod strangers;
 mod supervision;
 mod support;
 mod teams;

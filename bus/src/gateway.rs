@@ -1,0 +1,231 @@
+//! What task gateways serve and tell each other: requests of programs on `agent.<role>.<verb>`, by NATS request and reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use muster_shared::ids::{AgentId, Role, RunId, TaskId};
+use muster_shared::wire::gateway::{GatewayVerb, Moved};
+use muster_shared::wire::{CodecError, Encoding, decode};
+use serde_json::Value;
+
+use crate::backend::{Headers, INBOX, Incoming, Message};
+use crate::bus::Core;
+use crate::error::BusError;
+use crate::seal::{CONTENT_TYPE, encoding_of};
+use crate::subject::{GATEWAY_MOVED, Subject, gateway_own, gateway_requests};
+
+/// The group of all gateways.
+const GATEWAYS: &str = "gateways";
+/// Requests that came by way of another gateway say so with this header.
+const PASSED_ON: &str = "Muster-Passed-On";
+/// The run and the task that an answer is about, for whoever counts or traces messages.
+const RUN: &str = "Muster-Run";
+const TASK: &str = "Muster-Task";
+
+/// The door of task gateways.
+#[derive(Clone)]
+pub struct GatewayDoor {
+    core: Arc<Core>,
+}
+
+/// A program's request, as it came.
+#[derive(Debug, Clone)]
+pub struct GatewayRequest {
+    message: Message,
+    reply: String,
+    /// The role in its subject, or what is wrong with it.
+    pub role: Result<Role, String>,
+    /// What is asked; what stands there when there is no such request.
+    pub verb: Result<GatewayVerb, String>,
+    /// Whether another gateway passed it on: it is not passed on again.
+    pub is_passed_on: bool,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivered {
+    /// Somebody listens where it was sent.
+    Sent,
+    /// Nobody does any more: whoever asked is gone.
+    Gone,
+}
+
+impl GatewayDoor {
+    pub(crate) fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core) }
+    }
+
+    /// Requests from now on: each that comes for any gateway is given to one of them, those for this one to it.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn serve(&self) -> Result<BoxStream<'static, GatewayRequest>, BusError> {
+        let backend = &self.core.backend;
+        let own = gateway_own(&self.core.who);
+        let (any, mine) = (gateway_requests(), format!("{own}.*.*"));
+        let any = backend.serve(any, GATEWAYS).await?;
+        let mine = backend.serve(&mine, self.core.who.as_str()).await?;
+        let all = futures::stream::select(any, mine);
+        Ok(all.filter_map(|incoming| std::future::ready(GatewayRequest::read(incoming))).boxed())
+    }
+
+    /// Asks the gateway that has a task at hand what a program asked, and gives its answer; nothing when it is gone.
+    ///
+    /// # Errors
+    /// When it does not answer in time.
+    pub async fn pass_on(
+        &self,
+        to: &AgentId,
+        asked: &GatewayRequest,
+        patience: Duration,
+    ) -> Result<Option<PassedBack>, BusError> {
+        let rest = asked.message.subject.split('.').skip(1).collect::<Vec<_>>().join(".");
+        let mut headers = asked.message.headers.clone();
+        headers.add(PASSED_ON, self.core.who.as_str());
+        let subject = format!("{}.{rest}", gateway_own(to));
+        let message = Message { subject, headers, payload: asked.message.payload.clone() };
+        match self.core.backend.request(message, patience).await {
+            Ok(answer) => Ok(Some(PassedBack(answer))),
+            Err(error @ BusError::TimedOut { .. }) => Err(error),
+            Err(error) => {
+                tracing::debug!(%error, %to, "a gateway is gone");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Answers a request. With `look`, it is seen whether anybody is there to hear it.
+    ///
+    /// # Errors
+    /// When the answer is too large, or the bus fails.
+    pub async fn answer(
+        &self,
+        asked: &GatewayRequest,
+        answer: &Value,
+        about: Option<(RunId, &TaskId)>,
+    ) -> Result<(), BusError> {
+        let message = self.sealed(asked, answer, about)?;
+        self.core.backend.publish(message).await
+    }
+
+    /// The same, and looks for up to `patience` whether anybody is there to hear it.
+    ///
+    /// # Errors
+    /// When the answer is too large.
+    pub async fn deliver(
+        &self,
+        asked: &GatewayRequest,
+        answer: &Value,
+        about: (RunId, &TaskId),
+        patience: Duration,
+    ) -> Result<Delivered, BusError> {
+        let message = self.sealed(asked, answer, Some(about))?;
+        match self.core.backend.request(message, patience).await {
+            // Nobody answers an answer; that nobody is there is said at once.
+            Ok(_) | Err(BusError::TimedOut { .. }) => Ok(Delivered::Sent),
+            Err(error @ BusError::TooLarge { .. }) => Err(error),
+            Err(_) => Ok(Delivered::Gone),
+        }
+    }
+
+    /// Gives back what another gateway answered, as it is.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn give_back(&self, asked: &GatewayRequest, answer: PassedBack) -> Result<(), BusError> {
+        let Message { headers, payload, .. } = answer.0;
+        self.core.backend.publish(Message { subject: asked.reply.clone(), headers, payload }).await
+    }
+
+    /// How many bytes an answer may have.
+    #[must_use]
+    pub fn most_bytes(&self) -> usize {
+        self.core.backend.max_payload().min(muster_shared::wire::codec::MAX_MESSAGE_BYTES)
+    }
+
+    /// Tells all gateways that a task goes on here.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn tell_moved(&self, moved: &Moved) -> Result<(), BusError> {
+        let value =
+            serde_json::to_value(moved).map_err(|error| BusError::Codec { reason: error.to_string() })?;
+        let payload = muster_shared::wire::encode(&value, Encoding::Json)?.into();
+        let subject = GATEWAY_MOVED.to_owned();
+        self.core.backend.publish(Message { subject, headers: Headers::default(), payload }).await
+    }
+
+    /// What other gateways tell so.
+    ///
+    /// # Errors
+    /// When the bus fails.
+    pub async fn moved(&self) -> Result<BoxStream<'static, Moved>, BusError> {
+        let messages = self.core.backend.subscribe(GATEWAY_MOVED).await?;
+        let read = |message: Message| std::future::ready(serde_json::from_slice(&message.payload).ok());
+        Ok(messages.filter_map(read).boxed())
+    }
+
+    fn sealed(
+        &self,
+        asked: &GatewayRequest,
+        answer: &Value,
+        about: Option<(RunId, &TaskId)>,
+    ) -> Result<Message, BusError> {
+        let encoding = asked.encoding();
+        let mut headers = Headers::default();
+        headers.add(CONTENT_TYPE, encoding.content_type());
+        if let Some((run, task)) = about {
+            headers.add(RUN, &run.to_string());
+            headers.add(TASK, &task.to_string());
+        }
+        let payload = self.core.encoded_and_redacted(answer, encoding)?;
+        Ok(Message { subject: asked.reply.clone(), headers, payload: payload.into() })
+    }
+}
+
+/// An answer of another gateway.
+#[derive(Debug)]
+pub struct PassedBack(Message);
+
+impl GatewayRequest {
+    /// Nothing where an answer would do harm.
+    fn read(incoming: Incoming) -> Option<Self> {
+        let Incoming { message, reply } = incoming;
+        let reply = reply?;
+        if !reply.starts_with(INBOX) {
+            tracing::warn!(reply, "a request is not answered: its reply subject does not begin with {INBOX}");
+            return None;
+        }
+        let is_passed_on = message.headers.get(PASSED_ON).is_some();
+        let (role, verb) = match Subject::parse_gateway(&message.subject) {
+            Some((role, verb)) => (role, verb),
+            None => return None,
+        };
+        Some(Self { message, reply, role, verb, is_passed_on })
+    }
+
+    /// How it is encoded, and its answer will be.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        encoding_of(&self.message)
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.message.payload.len()
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn content(&self) -> Result<Value, CodecError> {
+        if self.message.payload.is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        decode(&self.message.payload, self.encoding())
+    }
+}

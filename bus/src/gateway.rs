@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{AgentId, Role, RunId, TaskId};
 use muster_shared::wire::gateway::{GatewayVerb, Moved};
-use muster_shared::wire::{CodecError, Encoding, decode};
+use muster_shared::wire::{CodecError, Encoding, decode, encode};
 use serde_json::Value;
 
 use crate::backend::{Headers, INBOX, Incoming, Message};
@@ -20,6 +20,8 @@ use crate::subject::{GATEWAY_MOVED, Subject, gateway_own, gateway_requests};
 const GATEWAYS: &str = "gateways";
 /// Requests that came by way of another gateway say so with this header.
 const PASSED_ON: &str = "Muster-Passed-On";
+/// Where the task token stands in an answer.
+const TOKENS: [&str; 2] = ["/token", "/task/token"];
 /// The run and the task that an answer is about, for whoever counts or traces messages.
 const RUN: &str = "Muster-Run";
 const TASK: &str = "Muster-Task";
@@ -152,7 +154,7 @@ impl GatewayDoor {
     pub async fn tell_moved(&self, moved: &Moved) -> Result<(), BusError> {
         let value =
             serde_json::to_value(moved).map_err(|error| BusError::Codec { reason: error.to_string() })?;
-        let payload = muster_shared::wire::encode(&value, Encoding::Json)?.into();
+        let payload = encode(&value, Encoding::Json)?.into();
         let subject = GATEWAY_MOVED.to_owned();
         self.core.backend.publish(Message { subject, headers: Headers::default(), payload }).await
     }
@@ -180,8 +182,22 @@ impl GatewayDoor {
             headers.add(RUN, &run.to_string());
             headers.add(TASK, &task.to_string());
         }
-        let payload = self.core.encoded_and_redacted(answer, encoding)?;
+        let payload = encode(&self.redacted(answer), encoding)?;
         Ok(Message { subject: asked.reply.clone(), headers, payload: payload.into() })
+    }
+}
+
+impl GatewayDoor {
+    /// The answer without secrets. The task token in it is made for whoever asks.
+    fn redacted(&self, answer: &Value) -> Value {
+        let mut told = answer.clone();
+        self.core.redactor.redact_value(&mut told);
+        for place in TOKENS {
+            if let (Some(told), Some(token)) = (told.pointer_mut(place), answer.pointer(place)) {
+                *told = token.clone();
+            }
+        }
+        told
     }
 }
 

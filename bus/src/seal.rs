@@ -117,15 +117,6 @@ impl Core {
         encode_any(&value, encoding)
     }
 
-    /// A value that travels without an envelope, through the same gate.
-    pub(crate) fn encoded_and_redacted(
-        &self,
-        value: &serde_json::Value,
-        encoding: Encoding,
-    ) -> Result<Vec<u8>, BusError> {
-        self.redacted(encode_any(value, encoding)?, encoding)
-    }
-
     /// Opens a message and fetches its body from the object store where it lies there.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A Muster specialist that counts words, with nothing but nats-py. docs/protocol.md has the protocol.
+"""A Muster specialist that counts words and writes the record itself: the direct protocol, docs/protocol.md. Most programs
+are better off with the task gateway (specialist.py).
 
     pip install nats-py
-    NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist.py
+    NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/specialist_direct.py
 """
 import asyncio, contextlib, json, os, uuid
 import nats

@@ -98,7 +98,7 @@ impl GatewayDoor {
         }
     }
 
-    /// Answers a request. With `look`, it is seen whether anybody is there to hear it.
+    /// Answers a request.
     ///
     /// # Errors
     /// When the answer is too large, or the bus fails.
@@ -112,7 +112,8 @@ impl GatewayDoor {
         self.core.backend.publish(message).await
     }
 
-    /// The same, and looks for up to `patience` whether anybody is there to hear it.
+    /// The same, and looks whether anybody is there to hear it: the server says at once when nobody is, and before it answers
+    /// what was asked after it.
     ///
     /// # Errors
     /// When the answer is too large.
@@ -121,12 +122,18 @@ impl GatewayDoor {
         asked: &GatewayRequest,
         answer: &Value,
         about: (RunId, &TaskId),
-        patience: Duration,
     ) -> Result<Delivered, BusError> {
         let message = self.sealed(asked, answer, Some(about))?;
-        match self.core.backend.request(message, patience).await {
-            // Nobody answers an answer; that nobody is there is said at once.
-            Ok(_) | Err(BusError::TimedOut { .. }) => Ok(Delivered::Sent),
+        let backend = &self.core.backend;
+        let patience = self.core.settings.request_timeout;
+        let delivered = tokio::select! {
+            biased;
+            answered = backend.request(message, patience) => answered.map(drop),
+            _ = backend.ping() => return Ok(Delivered::Sent),
+        };
+        match delivered {
+            // Nobody answers an answer.
+            Ok(()) | Err(BusError::TimedOut { .. }) => Ok(Delivered::Sent),
             Err(error @ BusError::TooLarge { .. }) => Err(error),
             Err(_) => Ok(Delivered::Gone),
         }
@@ -222,10 +229,13 @@ impl GatewayRequest {
         Some(Self { message, reply, role, verb, is_passed_on })
     }
 
-    /// How it is encoded, and its answer will be.
+    /// How it is encoded, and its answer will be: in JSON, unless it says otherwise.
     #[must_use]
     pub fn encoding(&self) -> Encoding {
-        encoding_of(&self.message)
+        match self.message.headers.get(CONTENT_TYPE) {
+            Some(_) => encoding_of(&self.message),
+            None => Encoding::Json,
+        }
     }
 
     /// Its length in bytes.

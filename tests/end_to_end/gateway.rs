@@ -331,7 +331,7 @@ fn two_equal_specialists_share_the_work() {
         assert!(asker.wait().unwrap().success(), "{}", folder.logs());
         let record = trace(folder, &run);
         assert_eq!((numbers(&record), of_role(&record, "outcome").len()), (vec![1, 2, 3], 1), "{record:?}");
-        agents.push(of_role(&record, "started")[0]["agent"].as_str().unwrap().to_owned());
+        agents.push(of_role(&record, "started")[0]["by"].as_str().unwrap().to_owned());
     }
     agents.sort();
     agents.dedup();
@@ -371,7 +371,7 @@ fn a_program_writes_files_and_waits_for_a_person() {
         folder.json(&["questions", "--json"]).is_ok_and(|asked| asked.to_string().contains("numerals"))
     })
     .unwrap();
-    folder.output(&["answer", &run, "no"]).unwrap();
+    folder.output(&["answer", &run, "1", "no"]).unwrap();
     let task = program.take();
     assert_eq!((task["generation"].as_u64(), task["next_step"].as_u64()), (Some(2), Some(3)), "{task}");
     assert!(task["answered"]["observation"]["content"].as_str().unwrap().contains("no"), "{task}");

@@ -1,6 +1,7 @@
 //! Requests as they should be: read, held against their schema, and what is wrong with them in words. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use muster_shared::contract::Schema;
 use muster_shared::wire::gateway::{GatewayRefusal, GatewayVerb, MAX_MESSAGE_ID, RefusalCode};
@@ -8,14 +9,14 @@ use muster_shared::wire::schema::of_request;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The schemas of all requests, compiled.
+/// The schemas of all requests; compiled with the first request, since most gateways serve nobody.
+#[derive(Default)]
 pub(crate) struct Checker {
-    schemas: BTreeMap<GatewayVerb, Schema>,
+    schemas: OnceLock<BTreeMap<GatewayVerb, Schema>>,
 }
 
 impl Checker {
-    /// Compiles them.
-    pub(crate) fn new() -> Self {
+    fn schemas(&self) -> &BTreeMap<GatewayVerb, Schema> {
         let compiled = |verb: GatewayVerb| match Schema::new(of_request(verb)) {
             Ok(schema) => Some((verb, schema)),
             Err(why) => {
@@ -23,7 +24,7 @@ impl Checker {
                 None
             }
         };
-        Self { schemas: GatewayVerb::ALL.into_iter().filter_map(compiled).collect() }
+        self.schemas.get_or_init(|| GatewayVerb::ALL.into_iter().filter_map(compiled).collect())
     }
 
     /// Reads a request.
@@ -35,7 +36,7 @@ impl Checker {
         verb: GatewayVerb,
         content: Value,
     ) -> Result<T, GatewayRefusal> {
-        let faults = self.schemas.get(&verb).map(|schema| schema.faults("", &content)).unwrap_or_default();
+        let faults = self.schemas().get(&verb).map(|schema| schema.faults("", &content)).unwrap_or_default();
         if !faults.is_empty() {
             return Err(unfit(verb, faults.iter().map(|fault| named(fault)).collect()));
         }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     fn fault<T: DeserializeOwned>(verb: GatewayVerb, content: Value) -> String {
-        let Err(refusal) = Checker::new().read::<T>(verb, content.clone()) else {
+        let Err(refusal) = Checker::default().read::<T>(verb, content.clone()) else {
             return format!("{content} fits");
         };
         assert_eq!(refusal.code, RefusalCode::Invalid);
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_schema_can_be_compiled() {
-        assert_eq!(Checker::new().schemas.len(), GatewayVerb::ALL.len());
+        assert_eq!(Checker::default().schemas().len(), GatewayVerb::ALL.len());
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_may_be_left_out_is_filled_in_and_words_stand_for_parts() {
-        let checker = Checker::new();
+        let checker = Checker::default();
         let step =
             json!({"token": "t", "thought": "Look.", "action": {"name": "look"}, "observation": "seen"});
         let step: StepRequest = checker.read(GatewayVerb::Step, step).unwrap();

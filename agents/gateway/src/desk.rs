@@ -1,6 +1,7 @@
 //! What all requests at one gateway share: the tasks that were given out here, the programs that asked here, and who waits.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_agents::host::for_programs::ForPrograms;
@@ -35,6 +36,10 @@ pub(crate) struct Desk {
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) stop: CancellationToken,
     tasks: Mutex<Tasks>,
+    /// How many ask for a task of a role.
+    asking: Mutex<HashMap<Role, usize>>,
+    /// Whether it is listened to who is connected.
+    pub(crate) listens: AtomicBool,
     secrets: Mutex<HashMap<RunId, String>>,
     /// Signs tokens of runs whose secret nobody knows.
     own_secret: String,
@@ -92,6 +97,22 @@ pub(crate) enum Whereabouts {
     Nowhere,
 }
 
+/// Somebody who asks for a task.
+pub(crate) struct Seat {
+    desk: Arc<Desk>,
+    role: Role,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut asking = self.desk.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        match asking.get_mut(&self.role) {
+            Some(waiting) if *waiting > 1 => *waiting -= 1,
+            Some(_) | None => drop(asking.remove(&self.role)),
+        }
+    }
+}
+
 impl Desk {
     pub(crate) fn new(
         bus: Bus,
@@ -102,8 +123,23 @@ impl Desk {
         let requests = Arc::new(Semaphore::new(settings.requests.max(1)));
         let (programs, queues) = (Programs::new(bus.clone()), Queues::new(bus.clone()));
         let own_secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        let (checker, tasks, secrets) = (Checker::new(), Mutex::default(), Mutex::default());
-        Self { bus, settings, shared, checker, programs, queues, requests, stop, tasks, secrets, own_secret }
+        let (checker, tasks, secrets) = (Checker::default(), Mutex::default(), Mutex::default());
+        let (asking, listens) = (Mutex::default(), AtomicBool::new(false));
+        Self {
+            bus,
+            settings,
+            shared,
+            checker,
+            programs,
+            queues,
+            requests,
+            stop,
+            tasks,
+            asking,
+            listens,
+            secrets,
+            own_secret,
+        }
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
@@ -123,6 +159,24 @@ impl Desk {
     /// How many tasks of a role are at hand.
     pub(crate) fn of_role(&self, role: &Role) -> usize {
         self.tasks().open.values().filter(|task| task.role == *role).count()
+    }
+
+    /// Room for one more that asks for a task of a role; given back when it is dropped.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn seat(self: &Arc<Self>, role: &Role) -> Result<Seat, String> {
+        let open = self.of_role(role);
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = asking.get(role).copied().unwrap_or_default();
+        if waiting >= self.settings.waiting {
+            return Err(format!("{waiting} programs wait for tasks of this role here, which are the most"));
+        }
+        if open + waiting >= self.settings.tasks {
+            return Err(format!("{open} tasks of this role are in hand here, which are the most"));
+        }
+        *asking.entry(role.clone()).or_default() += 1;
+        Ok(Seat { desk: Arc::clone(self), role: role.clone() })
     }
 
     /// Takes a task in hand. Whoever had it before has it no more.

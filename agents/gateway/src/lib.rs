@@ -15,6 +15,7 @@ mod offer;
 mod open;
 mod orders;
 mod past;
+mod presence;
 mod programs;
 mod queues;
 mod refusal;

@@ -206,13 +206,19 @@ mod tests {
     fn told_of(offer: &TaskOffered, most: usize) -> Value {
         let (history, contract) = (History::default(), Contract::default());
         let permissions = RolePermissions::OPEN;
-        told(&Told { offer, token: "t", history: &history, files: &[], contract: &contract, permissions }, most)
+        told(
+            &Told { offer, token: "t", history: &history, files: &[], contract: &contract, permissions },
+            most,
+        )
     }
 
     #[test]
     fn a_task_is_told_with_all_that_belongs_to_it() {
         let task = told_of(&offer("b"), 1_000_000);
-        assert_eq!((&task["goal"], &task["run_goal"], &task["kind"]), (&json!("Count."), &json!("How many?"), &json!("execute")));
+        assert_eq!(
+            (&task["goal"], &task["run_goal"], &task["kind"]),
+            (&json!("Count."), &json!("How many?"), &json!("execute"))
+        );
         assert_eq!(task["work"]["inputs"][0]["result"]["body"], "b");
         assert_eq!((&task["next_step"], &task["may"]["ask_peers"]), (&json!(1), &json!(false)));
         assert!(task["result_schema"]["properties"]["conclusion"].is_object());

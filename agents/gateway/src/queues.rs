@@ -93,6 +93,13 @@ impl Queues {
         self.lines().get(queue)?.waiting.iter().find(asked).cloned()
     }
 
+    /// Whoever waits in the name of an agent is gone.
+    pub(crate) fn gone(&self, agent: &AgentId) {
+        for line in self.lines().values() {
+            line.waiting.iter().filter(|waiter| waiter.agent == *agent).for_each(|waiter| waiter.leave());
+        }
+    }
+
     /// Waits in these queues.
     pub(crate) fn wait(&self, waiter: &Arc<Waiter>, queues: &[Queue]) {
         for queue in queues {

@@ -26,8 +26,6 @@ use crate::refusal::{Closed, busy, failed};
 use crate::token::Token;
 use crate::{beat, offer, orders};
 
-/// How long it is looked whether anybody is there to hear an answer.
-const LOOK: Duration = Duration::from_millis(500);
 /// A task whose record could not be written goes back to its queue after this time.
 const UNWRITTEN_PAUSE: Duration = Duration::from_secs(2);
 /// A task that is to be done alone goes back for so long while its program has others.
@@ -39,7 +37,7 @@ pub(crate) async fn take(
     role: &Role,
     request: TakeRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
-    has_room(desk, role)?;
+    let _seat = desk.seat(role).map_err(busy)?;
     let program = desk.programs.enter(role, &request, |program| orders::listen(desk, program))?;
     let in_hand = desk.of_agent(&program.id);
     program.hear(u32::try_from(in_hand.len()).unwrap_or(u32::MAX)).await.map_err(failed)?;
@@ -73,21 +71,6 @@ pub(crate) async fn take(
     }
 }
 
-/// Whether one more may wait for a task of a role here, and have one.
-fn has_room(desk: &Desk, role: &Role) -> Result<(), GatewayRefusal> {
-    let (waiting, most) = (desk.queues.waiting(&Queue::Role(role.clone())), desk.settings.waiting);
-    if waiting >= most {
-        return Err(busy(format!(
-            "{waiting} programs wait for tasks of this role here, {most} are the most"
-        )));
-    }
-    let (open, most) = (desk.of_role(role), desk.settings.tasks);
-    if open >= most {
-        return Err(busy(format!("{open} tasks of this role are in hand here, {most} are the most")));
-    }
-    Ok(())
-}
-
 fn patience(desk: &Desk, request: &TakeRequest) -> Duration {
     let most = desk.settings.patience;
     request.patience_ms.map_or(most, |wanted| Duration::from_millis(wanted).min(most))
@@ -116,6 +99,7 @@ async fn wait(
     }
     let (waiter, mut taken) = Waiter::new(program.id.clone(), request.id.clone(), until);
     desk.queues.wait(&waiter, &[of_role, own]);
+    crate::presence::listen(desk);
     let every = desk.bus.settings().heartbeat;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -304,7 +288,7 @@ async fn deliver(desk: &Arc<Desk>, asked: &GatewayRequest, task: &Arc<OpenTask>,
     // What another gateway passed on has its answer waited for there.
     let delivered = match asked.is_passed_on {
         true => Ok(Delivered::Sent),
-        false => desk.bus.gateway().deliver(asked, answer, about, LOOK).await,
+        false => desk.bus.gateway().deliver(asked, answer, about).await,
     };
     let why = match delivered {
         Ok(Delivered::Sent) => return,

@@ -255,3 +255,63 @@ impl GatewayRequest {
         decode(&self.message.payload, self.encoding())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::bus::Bus;
+
+    const SOON: Duration = Duration::from_secs(5);
+
+    fn message(encoding: Encoding) -> Message {
+        let mut headers = Headers::default();
+        headers.add(CONTENT_TYPE, encoding.content_type());
+        let payload = encode(&json!({ "agent": "a-1" }), encoding).unwrap().into();
+        Message { subject: "agent.word_counter.take".to_owned(), headers, payload }
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_encoded_as_its_request_and_keeps_its_token_alone() {
+        let bus = Bus::in_memory(&"orchestrator-1".parse().unwrap());
+        let door = bus.gateway();
+        let mut requests = door.serve().await.unwrap();
+        tokio::spawn(async move {
+            while let Some(asked) = requests.next().await {
+                let said = asked.content().unwrap();
+                let answer = json!({ "token": "mt1-0123456789abcdef", "said": said, "inner": { "token": "abcdefghijkl" } });
+                door.answer(&asked, &answer, None).await.unwrap();
+            }
+        });
+        for encoding in [Encoding::Json, Encoding::MessagePack] {
+            let answer = bus.core.backend.request(message(encoding), SOON).await.unwrap();
+            assert_eq!(encoding_of(&answer), encoding);
+            let answer: Value = decode(&answer.payload, encoding).unwrap();
+            assert_eq!(
+                (&answer["token"], &answer["said"]),
+                (&json!("mt1-0123456789abcdef"), &json!({ "agent": "a-1" }))
+            );
+            assert_ne!(
+                answer["inner"]["token"], "abcdefghijkl",
+                "what else looks like a secret is none of theirs"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_is_gone_is_told_of() {
+        let bus = Bus::in_memory(&"orchestrator-1".parse().unwrap());
+        let reply = Some(format!("{INBOX}nobody"));
+        let asked = GatewayRequest::read(Incoming { message: message(Encoding::Json), reply }).unwrap();
+        let other = "orchestrator-2".parse().unwrap();
+        assert!(bus.gateway().pass_on(&other, &asked, SOON).await.unwrap().is_none(), "no such gateway");
+        let (run, task) = ("0190a1b2c3d4700080000000000000aa".parse().unwrap(), "1".parse().unwrap());
+        let delivered = bus.gateway().deliver(&asked, &json!({}), (run, &task)).await.unwrap();
+        assert_eq!(delivered, Delivered::Gone);
+        let elsewhere =
+            Incoming { message: message(Encoding::Json), reply: Some("run.x.decided".to_owned()) };
+        assert!(GatewayRequest::read(elsewhere).is_none(), "an answer may not go there");
+    }
+}

@@ -113,13 +113,24 @@ impl<'a> Program<'a> {
     }
 
     fn take(&self) -> Value {
+        self.taken(String::new)
+    }
+
+    /// The next task; `why` tells what there is to know when none comes.
+    fn taken(&self, why: impl Fn() -> String) -> Value {
         let mut task = Value::Null;
         wait_until("a task is given", LIMIT, || {
             task = self.ask("take", &self.who())["task"].clone();
             !task.is_null()
         })
-        .unwrap();
+        .unwrap_or_else(|late| panic!("{late}: {}", why()));
         task
+    }
+
+    /// Records a step, and gives its number.
+    fn stepped(&self, token: &str, id: &str) -> u64 {
+        let answer = self.step(token, id);
+        answer["step"].as_u64().unwrap_or_else(|| panic!("{id}: {answer}"))
     }
 
     fn step(&self, token: &str, id: &str) -> Value {
@@ -232,7 +243,7 @@ fn a_task_goes_on_at_another_gateway_with_the_same_token() {
     let task = program.take();
     let (first, words) = (token(&task), task["goal"].as_str().unwrap().split_whitespace().count());
     assert_eq!((task["next_step"].as_u64(), words), (Some(1), 7), "{task}");
-    assert_eq!(program.step(&first, "a")["step"], 1);
+    assert_eq!(program.stepped(&first, "a"), 1);
     let (killed, pid) = home(folder, &first);
     signal(pid, Signal::SIGKILL);
 
@@ -248,8 +259,8 @@ fn a_task_goes_on_at_another_gateway_with_the_same_token() {
     let (now_at, _) = home(folder, &token(&answer));
     assert_ne!(now_at, killed);
     // The old token is as good as the new one.
-    assert_eq!(program.step(&first, "b")["step"], 2);
-    assert_eq!(program.step(&token(&answer), "c")["step"], 3);
+    assert_eq!(program.stepped(&first, "b"), 2);
+    assert_eq!(program.stepped(&token(&answer), "c"), 3);
     let result = json!({ "conclusion": "7 words.", "data": { "words": 7 } });
     let finish = json!({ "token": first, "id": "end", "result": result });
     let ended = program.ask("finish", &finish);
@@ -286,7 +297,7 @@ fn a_gateway_that_stood_still_does_no_harm() {
     signal(pid, Signal::SIGCONT);
     assert_eq!(answer["step"], 2, "{answer}");
     for (number, id) in [(1, "a"), (2, "b"), (3, "c"), (3, "c")] {
-        assert_eq!(program.step(&first, id)["step"], number, "{id}");
+        assert_eq!(program.stepped(&first, id), number, "{id}");
     }
     let finish = json!({ "token": first, "id": "end", "result": { "conclusion": "7 words." } });
     assert_eq!(program.ask("finish", &finish)["recorded"], true);
@@ -304,7 +315,7 @@ fn a_task_of_a_silent_program_goes_to_another() {
     silent.enter();
     let (mut asker, run) = submit(folder, &[]);
     let lost = silent.take();
-    assert_eq!(silent.step(&token(&lost), "a")["step"], 1);
+    assert_eq!(silent.stepped(&token(&lost), "a"), 1);
     let task = other.take();
     assert_eq!(task["next_step"], 2, "it goes on after the last step: {task}");
     assert_eq!(task["steps"][0]["observation"]["content"], "a", "{task}");
@@ -359,7 +370,7 @@ fn a_program_writes_files_and_waits_for_a_person() {
     assert_eq!(code(&files(json!({ "do": "get", "path": "none.md" }))), "not_found");
     assert_eq!(code(&files(json!({ "do": "put", "path": "../out", "text": "x" }))), "invalid");
     assert_eq!(code(&files(json!({ "do": "read", "path": "a.md" }))), "not_found", "there are no documents");
-    assert_eq!(program.step(&first, "a")["step"], 1);
+    assert_eq!(program.stepped(&first, "a"), 1);
 
     let question = json!({ "text": "Do numerals count?", "choices": ["yes", "no"] });
     let wait = json!({ "token": first, "id": "w", "for": { "answer": question }, "thought": "Unclear." });

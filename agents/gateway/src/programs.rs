@@ -204,6 +204,7 @@ fn profile_of(role: &Role, request: &TakeRequest) -> Profile {
         name: request.name.clone(),
         quiet_ms: request.quiet_ms,
         set_aside: Vec::new(),
+        by_gateway: true,
         times_set_aside: 0,
         presence: Presence { capabilities: told.capabilities, ..Presence::default() },
     }

@@ -85,7 +85,7 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
             "newest answer",
         ),
         ("finish", finish(json!("seven")), "invalid", "`result`"),
-        ("finish", finish(json!({})), "bad_result", "conclusion"),
+        ("finish", finish(json!({ "data": { "words": 7 } })), "bad_result", "conclusion"),
         ("finish", finish(json!({ "conclusion": 7 })), "bad_result", "`result.conclusion`"),
         (
             "finish",
@@ -97,9 +97,9 @@ fn wrong_requests(first: &str) -> Vec<Wrong<'_>> {
             "finish",
             finish(json!({ "conclusion": "7", "data": { "words": "seven" } })),
             "bad_result",
-            "`data.words`",
+            "data.words`",
         ),
-        ("finish", finish(json!({ "conclusion": "7" })), "bad_result", "`data` is missing"),
+        ("finish", finish(json!({ "conclusion": "7" })), "bad_result", "\\\"data\\\" is a required"),
         ("finish", of(json!({ "token": first, "ending": "success" })), "invalid", "`ending`"),
         ("finish", of(json!({ "token": first, "ending": "blocked" })), "bad_result", "reason"),
         ("finish", of(json!({ "token": first, "ending": "agent_failed" })), "bad_result", "`reason`"),
@@ -150,7 +150,7 @@ fn wrong_messages_are_told_what_is_wrong_and_harm_nothing() {
     program.enter();
     let (mut asker, run) = submit(folder, &[]);
     let first = token(&program.take());
-    assert_eq!(program.step(&first, "a")["step"], 1);
+    assert_eq!(program.stepped(&first, "a"), 1);
 
     let wrong = wrong_requests(&first);
     assert!(wrong.len() >= 30, "{}", wrong.len());
@@ -172,7 +172,7 @@ fn wrong_messages_are_told_what_is_wrong_and_harm_nothing() {
         assert_eq!(code(&answer), wanted, "{answer}");
     }
     // It is as if nothing had been sent.
-    assert_eq!(program.step(&first, "b")["step"], 2);
+    assert_eq!(program.stepped(&first, "b"), 2);
     let result = json!({ "conclusion": "7 words.", "data": { "words": 7 } });
     let finish = json!({ "token": first, "id": "end", "result": result });
     assert_eq!(program.ask("finish", &finish)["recorded"], true);
@@ -202,7 +202,9 @@ fn a_flood_of_takes_is_bounded() {
     const FLOOD: usize = 200;
     let began = Instant::now();
     for n in 0..FLOOD {
-        let take = json!({ "agent": format!("{ROLE}-flood{n}"), "patience_ms": 600_000 }).to_string();
+        let mut take = Program::new(&stranger, &format!("flood{n}")).who();
+        take["patience_ms"] = json!(600_000);
+        let take = take.to_string();
         let (subject, reply) = (format!("agent.{ROLE}.take"), format!("_INBOX.flood.{n}"));
         stranger.publish_with_reply(&subject, &reply, take.as_bytes()).unwrap();
     }
@@ -225,12 +227,11 @@ fn a_flood_of_takes_is_bounded() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     // The fleet works as before.
     let program = Program::new(&stranger, "one");
-    wait_until("there is room again", LIMIT, || {
-        code(&program.ask("take", &json!({ "agent": program.agent, "patience_ms": 50 }))) != "busy"
-    })
-    .unwrap();
-    let (mut asker, _) = submit(folder, &[]);
-    let finish = json!({ "token": token(&program.take()), "result": { "conclusion": "7 words." } });
+    let mut who = program.who();
+    who["patience_ms"] = json!(100);
+    wait_until("there is room again", LIMIT, || code(&program.ask("take", &who)) != "busy").unwrap();
+    let (mut asker, run) = submit(folder, &[]);
+    let finish = json!({ "token": token(&program.taken(|| format!("{:?}\n{}", trace(folder, &run), folder.logs()))), "result": { "conclusion": "7 words." } });
     assert_eq!(program.ask("finish", &finish)["recorded"], true);
     assert!(asker.wait().unwrap().success(), "{}", folder.logs());
 }

@@ -281,7 +281,7 @@ mod tests {
         tokio::spawn(async move {
             while let Some(asked) = requests.next().await {
                 let said = asked.content().unwrap();
-                let answer = json!({ "token": "mt1-0123456789abcdef", "said": said, "inner": { "token": "abcdefghijkl" } });
+                let answer = json!({ "token": "mt1-0123456789abcdef", "said": said, "inner": { "token": "abc123def456" } });
                 door.answer(&asked, &answer, None).await.unwrap();
             }
         });
@@ -294,7 +294,7 @@ mod tests {
                 (&json!("mt1-0123456789abcdef"), &json!({ "agent": "a-1" }))
             );
             assert_ne!(
-                answer["inner"]["token"], "abcdefghijkl",
+                answer["inner"]["token"], "abc123def456",
                 "what else looks like a secret is none of theirs"
             );
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use muster_agents::definition::Contract;
 use muster_agents::host::for_programs::said_by_program;
 use muster_agents::react::close::outcome_of;
 use muster_agents::react::lookup::note_of;
@@ -41,9 +42,9 @@ pub(crate) async fn finish(
         return Ok(Some(answer));
     }
     let id = task.id_of(request.id.as_deref());
-    let answer = json!({ "ending": request.ending, "recorded": true });
     if course.recorded(id).is_some() {
-        return Ok(Some(answer));
+        let ending = course.history.ended_before().map_or(request.ending, |outcome| outcome.ending);
+        return Ok(Some(json!({ "ending": ending, "recorded": true })));
     }
     if let Some(closed) = &course.closed {
         return Err(closed.refusal());
@@ -95,21 +96,39 @@ fn submission(task: &OpenTask, request: &FinishRequest) -> Result<Submission, Ga
     let mut arguments = request.result.clone().unwrap_or_else(|| json!({}));
     if let Some(fields) = arguments.as_object_mut() {
         if is_leaf(&task.offer) {
-            fields.entry("ending").or_insert_with(|| json!(word));
+            // The schema has it too.
+            if request.ending != Ending::Done || fields.get("ending").is_none_or(Value::is_null) {
+                fields.insert("ending".to_owned(), json!(word));
+            }
             fields.entry("conclusion").or_insert_with(|| json!(""));
         }
         if !reason.is_empty() {
             fields.insert("reason".to_owned(), json!(reason));
         }
     }
-    let schema = rules.submit_schema(&task.offer);
-    if let Ok(schema) = Schema::new(schema) {
-        let faults = schema.faults("result", &arguments);
-        if !faults.is_empty() {
-            return Err(bad_result(faults));
-        }
+    let faults = misfits(task, request, &arguments);
+    if !faults.is_empty() {
+        return Err(bad_result(faults));
     }
     rules.submission(&task.offer, &arguments).map_err(bad_result)
+}
+
+/// What of a result does not fit its schema. Who gives up need not give what was promised.
+fn misfits(task: &OpenTask, request: &FinishRequest, arguments: &Value) -> Vec<String> {
+    let gives_up = ["escalate", "delegate", "blocked", "give_up"];
+    let gives = arguments["ending"].as_str().is_none_or(|ending| !gives_up.contains(&ending));
+    let schema = match (gives, &request.result) {
+        (true, _) => offer::rules(&task.offer, &task.contract).submit_schema(&task.offer),
+        (false, Some(_)) => offer::rules(&task.offer, &Contract::default()).submit_schema(&task.offer),
+        (false, None) => return Vec::new(),
+    };
+    match Schema::new(schema) {
+        Ok(schema) => schema.faults("result", arguments),
+        Err(why) => {
+            tracing::error!(why, "the schema of a result cannot be used");
+            Vec::new()
+        }
+    }
 }
 
 /// An end that no model chooses: the program or what it needs failed, or was stopped.

@@ -17,6 +17,8 @@ use crate::refusal::{busy, failed, invalid};
 
 /// A program that was not heard of for so long is let go.
 const LET_GO: Duration = Duration::from_secs(120);
+/// Changes of load are told at most this often: they are for people, nothing is decided by them.
+const LOAD_PAUSE: Duration = Duration::from_secs(2);
 /// Most programs that are known here.
 const MOST: usize = 4096;
 
@@ -66,7 +68,10 @@ impl Program {
         {
             let mut state = lock(&self.state);
             state.heard = Instant::now();
-            if state.entered.is_some_and(|(at, told)| at.elapsed() < every && told == busy) {
+            let is_told = |(at, told): (Instant, u32)| {
+                at.elapsed() < if told == busy { every } else { every.min(LOAD_PAUSE) }
+            };
+            if state.entered.is_some_and(is_told) {
                 return Ok(());
             }
             state.entered = Some((Instant::now(), busy));
@@ -139,6 +144,22 @@ impl Programs {
         *lock(&program.listening) = Some(listen(&program));
         all.insert(request.agent.clone(), Arc::clone(&program));
         Ok(program)
+    }
+
+    /// Whether a program may go by the name that it gives: nobody speaks for an agent that speaks for itself, or has another
+    /// role.
+    pub(crate) async fn may_be(&self, agent: &AgentId, role: &Role) -> Result<(), GatewayRefusal> {
+        if self.find(agent).is_some() {
+            return Ok(());
+        }
+        match self.bus.registry().find(agent).await.map_err(failed)? {
+            Some(known) if !known.by_gateway || known.role != role.as_str() => {
+                let why =
+                    format!("{agent} is the name of a {} that is at work: take another name", known.role);
+                Err(invalid("agent", &why))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// A program that asked at another gateway, by what it said there.

@@ -38,6 +38,7 @@ pub(crate) async fn take(
     request: TakeRequest,
 ) -> Result<Option<Value>, GatewayRefusal> {
     let _seat = desk.seat(role).map_err(busy)?;
+    desk.programs.may_be(&request.agent, role).await?;
     let program = desk.programs.enter(role, &request, |program| orders::listen(desk, program))?;
     let in_hand = desk.of_agent(&program.id);
     program.hear(u32::try_from(in_hand.len()).unwrap_or(u32::MAX)).await.map_err(failed)?;
@@ -156,7 +157,9 @@ async fn begin(
             return None;
         }
     };
-    let task = open(desk, program, request, (offer, starter.ack, journal.last(), history)).await?;
+    let task =
+        open(desk, program, request, Begun { offer, ack: starter.ack, started: journal.last(), history })
+            .await?;
     let task = Arc::new(task);
     desk.put(Arc::clone(&task));
     if settle(desk, &task).await {
@@ -178,11 +181,19 @@ fn starter(program: &Program, taken: &TakenTask) -> Starter {
     Starter { key, ack, host, delivered: taken.delivered, waited: taken.waited }
 }
 
+/// A task whose `started` stands in the record.
+struct Begun {
+    offer: TaskOffered,
+    ack: String,
+    started: Seq,
+    history: History,
+}
+
 async fn open(
     desk: &Arc<Desk>,
     program: &Program,
     request: &TakeRequest,
-    (offer, ack, started, history): (TaskOffered, String, Seq, History),
+    Begun { offer, ack, started, history }: Begun,
 ) -> Option<OpenTask> {
     let secret = match desk.secret_of(offer.run).await {
         Ok(secret) => secret,

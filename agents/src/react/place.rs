@@ -104,7 +104,7 @@ impl TaskAssignment {
     async fn append(&self, step: &AppendEvent<'_>, failed: &mut Option<BusError>) -> Appended {
         let Self { record, run, key, encoding, .. } = self;
         let id = self.name.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Uuid::now_v7);
-        match record.append_named(id, (*run, key), step.after, step.event(), *encoding).await {
+        match record.append_named(id, *run, key, step.after, step.event(), *encoding).await {
             Ok(seq) => Appended::Stored(seq),
             Err(AppendError::Conflict) => Appended::Conflict,
             Err(AppendError::Ambiguous { .. }) => Appended::Ambiguous,

@@ -71,7 +71,7 @@ impl Record {
         event: &AgentEvent,
         encoding: Encoding,
     ) -> Result<Seq, AppendError> {
-        self.append_named(Uuid::now_v7(), (run, key), after, event, encoding).await
+        self.append_named(Uuid::now_v7(), run, key, after, event, encoding).await
     }
 
     /// The same under an id of the author's choice, by which it is known again ([`Record::read_named`]).
@@ -81,7 +81,8 @@ impl Record {
     pub async fn append_named(
         &self,
         id: Uuid,
-        (run, key): (RunId, &AgentKey),
+        run: RunId,
+        key: &AgentKey,
         after: Seq,
         event: &AgentEvent,
         encoding: Encoding,

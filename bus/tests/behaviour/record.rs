@@ -38,8 +38,7 @@ async fn whoever_goes_on_with_a_task_finds_its_offer_and_its_messages(f: Fixture
     assert_eq!(record.offer_of(run, &leaf("1")).await.unwrap().map(|offer| offer.task), Some(leaf("1")));
     assert_eq!(record.secret_of(run).await.unwrap(), None, "no decision tells it");
     let (key, id) = (key("w", "1"), Uuid::from_u128(7));
-    let first =
-        record.append_named(id, (run, &key), Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
+    let first = record.append_named(id, run, &key, Seq(0), &started(1), Encoding::MessagePack).await.unwrap();
     record.append_agent(run, &key, first, &released("enough"), Encoding::Json).await.unwrap();
     let filter = RecordFilter::Task { run, task: leaf("1"), generation: Generation(1) };
     let named = record.read_named(&filter, Seq(0)).await.unwrap();

@@ -76,7 +76,9 @@ pub fn asyncapi(version: &str) -> Value {
     let mut channels: Map<String, Value> =
         CHANNELS.iter().map(|channel| (channel.id.to_owned(), channel.document())).collect();
     let mut operations: Map<String, Value> = CHANNELS.iter().flat_map(Channel::operations).collect();
-    gateway::document(&mut generator, (&mut messages, &mut channels, &mut operations));
+    let document =
+        gateway::Document { messages: &mut messages, channels: &mut channels, operations: &mut operations };
+    gateway::document(&mut generator, document);
     let definitions = generator.take_definitions(true);
     json!({
         "asyncapi": "3.0.0",

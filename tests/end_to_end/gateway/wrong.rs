@@ -155,7 +155,7 @@ fn wrong_messages_are_told_what_is_wrong_and_harm_nothing() {
     let wrong = wrong_requests(&first);
     assert!(wrong.len() >= 30, "{}", wrong.len());
     for (verb, said, wanted, words) in wrong {
-        let shown = String::from_utf8_lossy(&said[..said.len().min(200)]).into_owned();
+        let shown = String::from_utf8_lossy(&said[said.len().saturating_sub(200)..]).into_owned();
         let answer = stranger.request(&format!("agent.{ROLE}.{verb}"), &said).unwrap();
         let answer: Value =
             serde_json::from_slice(&answer).unwrap_or_else(|error| panic!("{error}: {shown}"));
@@ -164,6 +164,13 @@ fn wrong_messages_are_told_what_is_wrong_and_harm_nothing() {
         assert!(told.contains(words), "{verb} {shown}: {told}");
         assert!(answer["error"]["message"].as_str().unwrap().len() > 30, "{told}");
     }
+    // Nobody takes the name of an agent that is there.
+    let listed = folder.json(&["ps", "--json"]).unwrap().to_string();
+    let at = listed.find("\"worker-").unwrap() + 1;
+    let worker = &listed[at..at + listed[at..].find('"').unwrap()];
+    let answer = program.ask("take", &json!({ "agent": worker, "patience_ms": 100 }));
+    assert_eq!(code(&answer), "invalid", "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains(worker), "{answer}");
     // The token of another role, and a role that there is not.
     let said = json!({ "token": first, "action": { "name": "count" }, "observation": "x" }).to_string();
     for (role, wanted) in [("worker", "bad_token"), ("Word", "unknown")] {

@@ -28,15 +28,16 @@ pub(super) fn define(generator: &mut SchemaGenerator) {
     reference::<GatewayRefusal>(generator);
 }
 
+/// The parts of an AsyncAPI document that are added to.
+pub(super) struct Document<'a> {
+    pub(super) messages: &'a mut Map<String, Value>,
+    pub(super) channels: &'a mut Map<String, Value>,
+    pub(super) operations: &'a mut Map<String, Value>,
+}
+
 /// Adds the channel of requests to an AsyncAPI document.
-pub(super) fn document(
-    generator: &mut SchemaGenerator,
-    (messages, channels, operations): (
-        &mut Map<String, Value>,
-        &mut Map<String, Value>,
-        &mut Map<String, Value>,
-    ),
-) {
+pub(super) fn document(generator: &mut SchemaGenerator, document: Document<'_>) {
+    let Document { messages, channels, operations } = document;
     let refusal = reference::<GatewayRefusal>(generator);
     for verb in GatewayVerb::ALL {
         let payload = reference_of(verb)(generator);

@@ -90,7 +90,7 @@ pub(crate) async fn read(
     let closed = match closed_in(&named, attempt) {
         Some(closed) => Some(closed),
         None => {
-            let taken = record.was_taken_from(key.run, (&key.task, attempt.agent), attempt.started).await?;
+            let taken = record.was_taken_from(key.run, &key.task, attempt.agent, attempt.started).await?;
             taken.then(|| Closed::HandedOn("it counted as lost".to_owned()))
         }
     };

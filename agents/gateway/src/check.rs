@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn fault<T: DeserializeOwned>(verb: GatewayVerb, content: Value) -> String {
+    fn fault<T: DeserializeOwned>(verb: GatewayVerb, content: &Value) -> String {
         let Err(refusal) = Checker::default().read::<T>(verb, content.clone()) else {
             return format!("{content} fits");
         };
@@ -100,14 +100,14 @@ mod tests {
             (json!({"agent": "a-1", "id": "x\u{7}"}), "`id`"),
             (json!({"agent": "a-1", "capabilities": [1]}), "`capabilities.0`"),
         ] {
-            let found = fault::<TakeRequest>(GatewayVerb::Take, content.clone());
+            let found = fault::<TakeRequest>(GatewayVerb::Take, &content);
             assert!(found.contains(said), "{content}: {found}");
         }
         let step = json!({"token": "t", "action": {"arguments": {}}, "observation": {"content": 3}});
-        let found = fault::<StepRequest>(GatewayVerb::Step, step);
+        let found = fault::<StepRequest>(GatewayVerb::Step, &step);
         assert!(found.contains("`action`") && found.contains("`observation`"), "{found}");
         let finish = json!({"token": "t", "ending": "success"});
-        assert!(fault::<FinishRequest>(GatewayVerb::Finish, finish).contains("`ending`"));
+        assert!(fault::<FinishRequest>(GatewayVerb::Finish, &finish).contains("`ending`"));
     }
 
     #[test]

@@ -305,6 +305,34 @@ fn a_gateway_that_stood_still_does_no_harm() {
     assert_eq!(numbers(&trace(folder, &run)), [1, 2, 3]);
 }
 
+/// A task that is taken from its program does not count against what it may have in hand.
+#[test]
+fn a_program_may_take_the_next_task_when_one_was_taken_from_it() {
+    let fleet = folder().up(&[]).unwrap();
+    let folder = fleet.folder();
+    let stranger = Stranger::connect(&fleet.url()).unwrap();
+    let program = Program::new(&stranger, "one");
+    program.enter();
+    let mut lost = Vec::new();
+    for _ in 0..2 {
+        let (asker, run) = submit(folder, &[]);
+        lost.push((asker, run, token(&program.take())));
+    }
+    assert_eq!(code(&program.ask("take", &program.who())), "busy", "it has two slots");
+    for (_, run, _) in &lost {
+        folder.output(&["cancel", run]).unwrap();
+    }
+    for (mut asker, _, token) in lost {
+        assert_eq!(asker.wait().unwrap().code(), Some(4));
+        let beat = program.ask("beat", &json!({ "token": token }));
+        assert_eq!((&beat["order"], &beat["over"]), (&json!("cancel"), &json!(true)), "{beat}");
+    }
+    let (mut asker, _) = submit(folder, &[]);
+    let finish = json!({ "token": token(&program.take()), "result": { "conclusion": "7 words." } });
+    assert_eq!(program.ask("finish", &finish)["recorded"], true);
+    assert!(asker.wait().unwrap().success(), "{}", folder.logs());
+}
+
 /// Nothing is heard of a program that has no connection of its own name: its task goes to another within the time set.
 #[test]
 fn a_task_of_a_silent_program_goes_to_another() {

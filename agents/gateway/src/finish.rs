@@ -51,9 +51,9 @@ pub(crate) async fn finish(
     }
     let submission = submission(&task, &request)?;
     let (submission, note) = looked_up(desk, &task, &mut course, submission).await?;
-    let (calls, wasted) = (std::mem::take(&mut course.pending), course.all_wasted());
-    let calls = calls.into_iter().chain(said_by_program(&task.model, request.usage));
-    let calls: Vec<_> = calls.collect();
+    let (pending, wasted) = (std::mem::take(&mut course.pending), course.all_wasted());
+    let said = said_by_program(&task.model, request.usage);
+    let calls: Vec<_> = pending.iter().cloned().chain(said).collect();
     let make = |course: &Course| {
         let step = Step {
             number: course.history.next_step(),
@@ -72,7 +72,7 @@ pub(crate) async fn finish(
         Ok(AgentEvent::Outcome(outcome_of(&course.history, submission.clone(), last, wasted).into()))
     };
     if let Err(refusal) = course.write(&task, id, make).await {
-        course.pending = calls;
+        course.pending = pending;
         return Err(refusal);
     }
     let answer = json!({ "ending": submission.ending, "recorded": true });

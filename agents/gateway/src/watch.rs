@@ -46,6 +46,13 @@ pub(crate) async fn watch(desk: Arc<Desk>) {
 }
 
 async fn look(desk: &Arc<Desk>, task: Arc<OpenTask>, tell: bool) {
+    // What others ended is at hand no more.
+    if let Ok(course) = task.course.try_lock()
+        && let Some(closed) = course.closed.clone()
+    {
+        desk.close(&task, closed, course.answers());
+        return;
+    }
     if task.silent_for() >= desk.settings.silence {
         // What came in while this process stood still is read first.
         if task.suspect() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use muster_agents::definition::Contract;
 use muster_agents::model::call_admission::CallAdmission;
+use muster_agents::react::close::with_usage;
 use muster_agents::react::history::History;
 use muster_agents::react::journal::{Journal, JournalError};
 use muster_agents::react::mailbox::Mailbox;
@@ -300,13 +301,6 @@ impl Course {
 
     /// What is said when the task is handed over, with what was used and nobody has counted.
     pub(crate) fn released(&self, released: Released) -> Released {
-        let mut usage = self.wasted;
-        if released.parked {
-            usage += self.history.usage();
-        }
-        for call in &self.pending {
-            usage += call.usage;
-        }
-        Released { usage, ..released }
+        with_usage(released, &self.history, &self.pending, self.wasted)
     }
 }

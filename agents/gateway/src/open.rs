@@ -1,6 +1,7 @@
 //! A task that a program was given here: what is known of it, and how it is written down.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -58,7 +59,7 @@ pub(crate) struct OpenTask {
     suspect: AtomicBool,
     /// That it is to be put down, since when, and why.
     parking: Mutex<Option<(Instant, String)>>,
-    pub(crate) course: tokio::sync::Mutex<Course>,
+    pub(crate) course: Arc<tokio::sync::Mutex<Course>>,
 }
 
 /// What becomes of a task, one request after the other.
@@ -148,7 +149,7 @@ impl OpenTask {
             at_work: AtomicU32::new(0),
             suspect: AtomicBool::new(false),
             parking: Mutex::default(),
-            course: tokio::sync::Mutex::new(course),
+            course: Arc::new(tokio::sync::Mutex::new(course)),
         }
     }
 
@@ -204,6 +205,14 @@ impl OpenTask {
 
 /// A request that is being worked on.
 pub(crate) struct AtWork(Arc<OpenTask>);
+
+impl Deref for AtWork {
+    type Target = OpenTask;
+
+    fn deref(&self) -> &OpenTask {
+        &self.0
+    }
+}
 
 impl Drop for AtWork {
     fn drop(&mut self) {

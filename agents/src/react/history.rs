@@ -5,7 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use muster_journal::{Found, TaskFold};
 use muster_shared::flow::{
-    Action, ModelCall, Note, Observation, ObservationStatus, Outcome, Step, StepDigest, StoredMessage, Usage,
+    Action, CallDigest, ModelCall, Note, Observation, ObservationStatus, Outcome, Step, StepDigest,
+    StoredMessage, Usage,
 };
 use muster_shared::ids::{Attempt, Seq};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, ToolStarted};
@@ -18,6 +19,8 @@ use super::toolset::model_name;
 const DIGEST_ARGUMENT: usize = 80;
 /// Most actions of one step that are shown in a digest.
 const MOST_ACTIONS: usize = 4;
+/// Most further calls of one step that are counted.
+const MOST_CALLS: usize = 64;
 /// Most lines of one observation that are compared with those before.
 const MAX_COMPARED: usize = 2_000;
 
@@ -269,6 +272,23 @@ pub fn digest(step: &Step) -> StepDigest {
         status: step.observation.as_ref().map(|seen| seen.status),
         // The model's time says nothing of the tool.
         millis: step.observation.as_ref().map_or(step.millis, |seen| seen.millis),
+        more: step
+            .acts()
+            .skip(1)
+            .filter_map(|(action, seen)| called(action, seen?))
+            .take(MOST_CALLS)
+            .collect(),
+    }
+}
+
+/// A further call of a step; nothing where it was not made.
+fn called(action: &Action, seen: &Observation) -> Option<CallDigest> {
+    let Observation { status, millis, .. } = *seen;
+    match status {
+        ObservationStatus::Success | ObservationStatus::Error | ObservationStatus::Timeout => {
+            Some(CallDigest { tool: action.name.clone(), status, millis })
+        }
+        ObservationStatus::Refused => None,
     }
 }
 

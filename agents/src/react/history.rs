@@ -292,10 +292,17 @@ fn called(action: &Action, seen: &Observation) -> Option<CallDigest> {
     }
 }
 
-/// The actions of a step in brief.
+/// The actions of a step in brief. The first word is the tool: whoever looks which one failed takes it for that.
 fn all_in_brief(step: &Step) -> String {
-    let told: Vec<String> = step.acts().take(MOST_ACTIONS).map(|(action, _)| in_brief(action)).collect();
-    told.join("; ")
+    let mut told = step.acts().take(MOST_ACTIONS).map(|(action, _)| in_brief(action));
+    let first = told.next().unwrap_or_default();
+    let others: Vec<String> = told.collect();
+    let apart = match (others.is_empty(), first.contains(' ')) {
+        (true, _) => "",
+        (false, true) => "; ",
+        (false, false) => " ; ",
+    };
+    first + apart + &others.join("; ")
 }
 
 /// An action in brief: its name and its main argument, cut short.

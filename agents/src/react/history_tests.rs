@@ -115,3 +115,21 @@ fn a_digest_has_every_call_of_the_step() {
         [call("corpus.read", ObservationStatus::Error, 7), call("calculator", ObservationStatus::Timeout, 9)];
     assert_eq!(digest.more, made, "what was refused was not called");
 }
+
+#[test]
+fn the_first_word_of_a_digest_is_the_tool() {
+    let further = FurtherAction {
+        action: Action { name: "calculator".into(), arguments: json!({"query": "1"}) },
+        observation: None,
+    };
+    for (arguments, brief) in [
+        (json!({"query": "a b"}), "corpus.search a b; calculator 1"),
+        (json!({"n": 1}), "corpus.search ; calculator 1"),
+    ] {
+        let step = step(1, "corpus.search", arguments, ObservationStatus::Error);
+        let digest = digest(&Step { more: vec![further.clone()], ..step });
+        assert_eq!(digest.action, brief);
+        let outcome = Outcome { steps: vec![digest], ..Outcome::of_fault() };
+        assert_eq!(outcome.failed_tool(), Some("corpus.search"));
+    }
+}

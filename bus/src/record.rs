@@ -50,7 +50,7 @@ pub enum RecordFilter {
     Decisions(RunId),
     /// The decisions of all runs, with the offers that they make.
     AllDecisions,
-    /// What orchestrators wait for: started, released and outcome, of all runs.
+    /// What orchestrators decide upon: started, released and outcome, of all runs.
     AgentSignals,
     /// Everything.
     Everything,

@@ -23,8 +23,8 @@ starts with H(\"muster-chain-1 \" + run) at the first of them, which has no `pre
 are no part of it. For each further one, start with the hash of the link before, whose first 8 digits are its `prev`; add, in \
 order, each entry of an agent that no link has covered, up to the last that `of` names, with its seq; then the decision and, if \
 `own` has more than one mark, so many of the next entries that are not of agents, with 0 in place of their seq. The result is \
-`hash`. Marks (`of`, `own`) are the first 8 digits of the hash so far, after the entry; `of` names every entry, or where there \
-is `every`, every so manieth and the last.";
+`hash`. Marks (`of`, `own`) are the first 8 digits of the hash so far, after the entry; where there is `every`, `of` names only \
+each `every`-th entry, and the last.";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {

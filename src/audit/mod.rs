@@ -5,8 +5,8 @@ pub(crate) mod file;
 use muster_bus::KeptMessage;
 use muster_bus::subject::Subject;
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::chain::{Misfit, Read, Verified, digest, verify};
-use muster_shared::run::{CHAIN_SINCE, Link, RunEvent};
+use muster_shared::run::chain::{Misfit, Read, Verified, verify};
+use muster_shared::run::{CHAIN_SINCE, RunEvent};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Envelope, decode};
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub(crate) struct EntryAt {
 impl Audit {
     /// Holds the messages of a run against its chain.
     pub(crate) fn of(run: RunId, messages: &[KeptMessage], apart: Apart) -> Self {
-        let reads: Vec<Read> = messages.iter().map(read).collect();
+        let reads: Vec<Read> = messages.iter().map(KeptMessage::to_verify).collect();
         let is_linked = reads.iter().any(|read| read.link.is_some());
         // Of a run whose beginning cannot be read, nothing is passed over.
         let all_linked = version(messages).map_or(is_linked, |version| version >= CHAIN_SINCE);
@@ -97,15 +97,6 @@ impl Audit {
     /// Whether there is a chain, and all fits.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.found, Found::Fits(_)) && self.apart.wrong.is_empty()
-    }
-}
-
-fn read(message: &KeptMessage) -> Read {
-    Read {
-        seq: message.seq,
-        digest: digest(&message.subject, &message.payload),
-        by_agent: message.subject.starts_with("evt."),
-        link: message.link.as_deref().map(|text| Link::of_header(text).map_err(|error| error.to_string())),
     }
 }
 
@@ -150,6 +141,7 @@ fn entry_at(message: &KeptMessage) -> EntryAt {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use muster_shared::run::Chain;
+    use muster_shared::run::chain::digest;
     use muster_shared::wire::Encoding;
 
     use super::*;

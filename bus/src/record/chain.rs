@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::chain::digest;
+use muster_shared::run::chain::{Read, digest};
 use muster_shared::run::{ChainEntry, Covered, Entry, EventKind, Link};
 use muster_shared::time::Millis;
 use muster_shared::wire::{Body, Encoding};
@@ -18,6 +18,9 @@ use crate::error::BusError;
 use crate::places::Places;
 use crate::seal::{encoding_of, open_inline};
 use crate::subject::{Subject, matches};
+
+/// What subjects of agents begin with.
+const OF_AGENTS: &str = "evt.";
 
 /// What decides how a run stands, and what its chain goes by.
 #[derive(Debug, Default)]
@@ -137,6 +140,17 @@ impl Record {
 }
 
 impl KeptMessage {
+    /// What of it is held against the run's chain.
+    #[must_use]
+    pub fn to_verify(&self) -> Read {
+        Read {
+            seq: self.seq,
+            digest: digest(&self.subject, &self.payload),
+            by_agent: self.subject.starts_with(OF_AGENTS),
+            link: self.link.as_deref().map(|text| Link::of_header(text).map_err(|error| error.to_string())),
+        }
+    }
+
     fn as_stored(&self) -> Stored {
         let mut headers = crate::backend::Headers::default();
         headers.add(crate::seal::CONTENT_TYPE, self.encoding.content_type());
@@ -156,7 +170,7 @@ fn covered(stored: &Stored) -> Covered {
 
 /// Nothing of what orchestrators wrote without a link. One that cannot be read is none: an audit finds that.
 fn chain_entry(stored: &Stored) -> Option<ChainEntry> {
-    if stored.message.subject.starts_with("evt.") {
+    if stored.message.subject.starts_with(OF_AGENTS) {
         return Some(ChainEntry::Agent(covered(stored)));
     }
     let link = Link::of_header(stored.message.headers.get(Link::HEADER)?).ok()?;

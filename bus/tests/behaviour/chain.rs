@@ -1,9 +1,9 @@
 //! What is hashed when a decision is written is what is read, followed and kept.
 
-use muster_bus::{LinkedDecision, Record};
+use muster_bus::{KeptMessage, LinkedDecision, Record};
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::chain::{Read, digest, verify};
-use muster_shared::run::{Chain, Link};
+use muster_shared::run::Chain;
+use muster_shared::run::chain::{Read, verify};
 use muster_shared::wire::Encoding;
 
 use crate::fixture::{Fixture, decided, key, next, offer, released, run, started, worker};
@@ -24,13 +24,7 @@ async fn decide(record: &Record, run: RunId, chain: &mut Chain, after: Seq, task
 }
 
 async fn kept(record: &Record, run: RunId) -> Vec<Read> {
-    let read = |message: muster_bus::KeptMessage| Read {
-        seq: message.seq,
-        digest: digest(&message.subject, &message.payload),
-        by_agent: message.subject.starts_with("evt."),
-        link: message.link.map(|text| Link::of_header(&text).map_err(|error| error.to_string())),
-    };
-    record.kept(run).await.unwrap().into_iter().map(read).collect()
+    record.kept(run).await.unwrap().iter().map(KeptMessage::to_verify).collect()
 }
 
 async fn a_linked_record_fits_as_it_is_kept_read_and_followed(f: Fixture) {

@@ -1,4 +1,5 @@
 //! The record of a run fits its hash chain, and whatever is changed in it is found: on the bus and in an exported file.
+#![allow(clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

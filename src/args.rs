@@ -31,7 +31,7 @@ pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
 pub(crate) use look::{
-    ArtifactsArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
+    ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
 pub(crate) use models::{ModelArgs, ModelsAction, ModelsArgs};
 pub(crate) use orders::{EditArgs, OrderArgs, SteerCommand, TaskArgs};
@@ -50,7 +50,7 @@ Exit codes:
   4  the run was stopped (cancelled, deadline passed, or budget exhausted)
   5  refused: the fleet is overloaded; try again later
   6  completed in part: a task failed, was skipped or was done in part; the report says which
-  7  done, but a check of an eval did not pass, or a file was not copied over one that exists";
+  7  done, but a check of an eval did not pass, an audit found something, or a file was not copied over one that exists";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,6 +115,8 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Replay the decisions of a run from its log and compare them.
     Replay(ReplayArgs),
+    /// Verify that the record of a run is as it was written.
+    Audit(AuditArgs),
     /// Start a run from an earlier state of another run.
     Fork(ForkArgs),
     /// Watch the decoded messages of the fleet.

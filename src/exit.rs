@@ -23,7 +23,7 @@ pub(crate) enum Exit {
     Refused,
     /// The run ended with a report, and a task of it failed, was left out or was done in part.
     InPart,
-    /// All was done, and a check of an eval did not pass, or a file was not copied over another.
+    /// All was done, and a check of an eval did not pass, an audit found something, or a file was not copied over another.
     Unmet,
 }
 

@@ -3,6 +3,7 @@
 mod agent_file;
 mod app;
 mod args;
+mod audit;
 mod commands;
 mod conform;
 mod eval;

@@ -57,7 +57,10 @@ pub use live::LiveFeed;
 pub use places::Places;
 pub use presence::{Instance, Presence};
 pub use queue::{TakenTask, TaskQueue, Tasks};
-pub use record::{Named, NewestRuns, Record, RecordFilter, Unreadable};
+pub use record::{
+    AppendedDecision, Heard, KeptMessage, LinkedDecision, Named, NewestRuns, Record, RecordFilter, RunRecord,
+    Unreadable,
+};
 pub use registry::{Announced, Registry, RegistryChange};
 pub use settings::BusSettings;
 pub use store::Store;

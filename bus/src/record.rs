@@ -1,6 +1,7 @@
 //! The record: the event log of every run, the only truth. Every write is fenced.
 
 mod append;
+mod chain;
 mod entry;
 mod named;
 mod newest;
@@ -21,6 +22,8 @@ use crate::bus::Core;
 use crate::error::BusError;
 use crate::places::Places;
 use crate::subject::{self, Subject};
+pub use append::{AppendedDecision, LinkedDecision};
+pub use chain::{Heard, KeptMessage, RunRecord};
 pub use entry::Unreadable;
 pub(crate) use entry::check_offer;
 pub use named::Named;
@@ -45,27 +48,19 @@ pub enum RecordFilter {
     },
     /// The decisions of a run, with the offers that they make.
     Decisions(RunId),
-    /// What decides how a run stands: its decisions, and what agents wrote apart from their steps.
-    Deciding(RunId),
     /// The decisions of all runs, with the offers that they make.
     AllDecisions,
-    /// What orchestrators wait for: started, released and outcome, of all runs.
+    /// What orchestrators decide upon: started, released and outcome, of all runs.
     AgentSignals,
     /// Everything.
     Everything,
 }
 
-/// What agents write that waits for a decision.
-const DECIDING: [EventKind; 4] =
-    [EventKind::Started, EventKind::Tool, EventKind::Released, EventKind::Outcome];
-
 impl RecordFilter {
     /// The run that it is about; nothing when it is about all.
     const fn run(&self) -> Option<RunId> {
         match self {
-            Self::Run(run) | Self::Task { run, .. } | Self::Decisions(run) | Self::Deciding(run) => {
-                Some(*run)
-            }
+            Self::Run(run) | Self::Task { run, .. } | Self::Decisions(run) => Some(*run),
             Self::AllDecisions | Self::AgentSignals | Self::Everything => None,
         }
     }
@@ -75,9 +70,6 @@ impl RecordFilter {
             Self::Run(run) => vec![format!("run.{run}.>"), format!("evt.{run}.>")],
             Self::Task { run, task, generation } => vec![subject::task_fence(*run, task, *generation)],
             Self::Decisions(run) => vec![subject::run_fence(*run)],
-            Self::Deciding(run) => std::iter::once(subject::run_fence(*run))
-                .chain(DECIDING.map(|kind| format!("evt.{run}.*.*.*.*.{kind}")))
-                .collect(),
             Self::AllDecisions => vec!["run.>".into()],
             Self::AgentSignals => [EventKind::Started, EventKind::Released, EventKind::Outcome]
                 .map(|kind| format!("evt.*.*.*.*.*.{kind}"))

@@ -8,6 +8,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::chain::digest;
+use muster_shared::run::{Chain, Covered};
 use recorded::Recorded;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -66,4 +69,37 @@ fn main() {
         allocations / decisions,
         bytes / decisions
     );
+    chained(if runs == 1 { 1 } else { CHAINS });
+}
+
+/// Runs whose hash chain is computed for one figure.
+const CHAINS: u32 = 200;
+/// What agents and orchestrators write of a W.
+const ENTRIES: [u64; 2] = [60, 20];
+/// Bytes of an entry of a W.
+const ENTRY: usize = 1_650;
+
+/// What the hash chain adds to the decisions of a W: hashes of what agents wrote, links, headers.
+fn chained(runs: u32) {
+    let run = RunId::from_uuid(uuid::Uuid::from_u128(7));
+    let (bytes, subject) =
+        (vec![7; ENTRY], "evt.0190a1b2c3d4700080000000000000aa.worker.worker-1.1-1.1.step");
+    let [agents, decisions] = ENTRIES;
+    let began = Instant::now();
+    for _ in 0..runs {
+        let mut chain = Chain::default();
+        for decision in 0..decisions {
+            for entry in 0..agents / decisions {
+                let seq = Seq(decision * 10 + entry + 1);
+                chain.note(Covered { seq, digest: digest(subject, &bytes) });
+            }
+            let link =
+                chain.draft(run).over([digest("run.0190a1b2c3d4700080000000000000aa.decided", &bytes)]);
+            std::hint::black_box(link.to_header());
+            chain.wrote(Seq(decision * 10 + 9), link.hash);
+        }
+    }
+    let took = began.elapsed() / runs;
+    let entries = u32::try_from(agents + decisions).unwrap_or(u32::MAX);
+    println!("its hash chain: {took:?} a run, {:?} an entry of {ENTRY} bytes", took / entries);
 }

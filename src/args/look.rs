@@ -142,6 +142,31 @@ pub(crate) struct ReplayArgs {
     pub(crate) json: bool,
 }
 
+/// Verify that the record of a run is as it was written.
+///
+/// Computes the hash chain of the run again: a changed, missing, inserted or moved entry before the last decision is found
+/// and named. Exits with code 7 if one is, or if the run has no chain.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  muster audit last
+  muster audit 0193c2 --export run.audit.jsonl   # a file that others can verify
+  muster audit --file run.audit.jsonl            # without a bus")]
+pub(crate) struct AuditArgs {
+    /// Run id, the last digits of it, or `last`; `last/1-2` is the child run of task 1-2.
+    #[arg(default_value = "last", conflicts_with = "file")]
+    pub(crate) run: String,
+    /// Write the record to this file, with what others need to verify it.
+    #[arg(long, value_name = "FILE", conflicts_with = "file", value_hint = ValueHint::FilePath)]
+    pub(crate) export: Option<PathBuf>,
+    /// Verify this exported file instead of a run on the bus.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TapArgs {
     /// Only messages of this run.

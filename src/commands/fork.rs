@@ -32,7 +32,7 @@ pub(super) async fn fork(app: &App, args: ForkArgs) -> Result<Exit, Failure> {
 }
 
 async fn begin(bus: &Bus, args: &ForkArgs) -> Result<RunId, Failure> {
-    let from = Origin { run: select::run(bus, &args.run).await?, at: Seq(args.at) };
+    let from = Origin::new(select::run(bus, &args.run).await?, Seq(args.at));
     check(bus, from).await?;
     let run = RunId::from_uuid(Uuid::now_v7());
     let command = Command::Fork { run, from, model: args.model.clone() };

@@ -2,6 +2,7 @@
 
 mod agent;
 mod artifacts;
+mod audit;
 #[cfg(feature = "bench")]
 mod bench;
 mod blueprint;
@@ -78,6 +79,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Artifacts(args) => artifacts::artifacts(&app, &args).await?,
         Command::Graph(args) => graph::graph(&app, &args).await?,
         Command::Replay(args) => replay::replay(&app, &args).await?,
+        Command::Audit(args) => audit::audit(&app, &args).await?,
         Command::Tap(args) => tap::tap(&app, &args).await?,
         Command::Questions(args) => questions::questions(&app, &args).await?,
         Command::Context(args) => context::context(&app, &args).await?,
@@ -124,6 +126,7 @@ const fn care(command: &Command) -> Care {
         | Command::Trace(_)
         | Command::Prompt(_)
         | Command::Replay(_)
+        | Command::Audit(_)
         | Command::Fork(_)
         | Command::Tap(_)
         | Command::Questions(_)
@@ -158,6 +161,7 @@ const fn speaker(command: &Command) -> Speaker {
         | Command::Trace(_)
         | Command::Prompt(_)
         | Command::Replay(_)
+        | Command::Audit(_)
         | Command::Fork(_)
         | Command::Tap(_)
         | Command::Questions(_)

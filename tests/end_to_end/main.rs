@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod auctions;
+mod audit;
 mod bad_input;
 mod blueprints;
 mod budgets;

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use super::audit::fits;
 use super::support::{folder, of_kind, signal};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -117,6 +118,7 @@ fn with_two_orchestrators_the_other_goes_on_when_one_is_killed() {
     let after = taken_over_after(fleet.folder(), summary["run"].as_str().unwrap(), &name, killed);
     println!("kill -9 of one of two orchestrators: the first decision of the other came {after} ms later");
     assert!(after <= GOES_ON_WITHIN, "{after} ms");
+    fits(fleet.folder(), summary["run"].as_str().unwrap());
     every_call_was_made_once(&server);
 }
 
@@ -133,6 +135,7 @@ fn an_orchestrator_that_is_told_to_end_gives_its_runs_over() {
     let after = taken_over_after(fleet.folder(), summary["run"].as_str().unwrap(), &name, told);
     println!("SIGTERM to one of two orchestrators: the first decision of the other came {after} ms later");
     assert!(after <= GOES_ON_WITHIN, "{after} ms");
+    fits(fleet.folder(), summary["run"].as_str().unwrap());
     every_call_was_made_once(&server);
 }
 
@@ -189,6 +192,7 @@ fn a_run_outlives_the_death_of_everything() {
     assert!(took < AFTER_EVERYTHING, "{took:?}");
     let shown = fleet.folder().json(&["show", run, "--json"]).unwrap();
     assert_eq!(shown["status"], "completed", "{shown}");
+    fits(fleet.folder(), run);
     no_finished_call_was_repeated(&server);
 }
 
@@ -273,6 +277,17 @@ fn a_run_is_replayed_and_forked_from_an_entry_in_its_middle() {
     let shown = folder.output(&["show", forked["run"].as_str().unwrap()]).unwrap();
     assert!(shown.contains(&format!("from {run} at entry {middle}")), "{shown}");
     assert_eq!(folder.json(&["replay", "last", "--json"]).unwrap()["same"], true);
+    // Each has a chain of its own, and that of the fork names where it left the other.
+    let (chained, forks) = (fits(folder, run), fits(folder, "last"));
+    assert_ne!(chained["head"], forks["head"]);
+    let from = of_kind(&trace(folder, "last"), "decided").find_map(|entry| {
+        let events = entry["event"]["events"].as_array()?.iter();
+        events.filter(|event| event["event"] == "run_forked").find_map(|event| {
+            let from = &event["from"];
+            Some((from["link"].as_str()?.len(), from["at"].to_string()))
+        })
+    });
+    assert_eq!(from, Some((64, middle.clone())), "{:?}", trace(folder, "last")[0]);
 
     let last = entries.last().unwrap()["seq"].to_string();
     let late = folder.run(&["fork", run, "--at", &last]).unwrap();

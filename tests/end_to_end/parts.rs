@@ -11,6 +11,7 @@ use muster_support::workload::{self, Speech};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use super::audit::fits;
 use super::support::{folder, of_kind, signal};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -67,6 +68,7 @@ fn runs_in_four_parts_outlive_an_agent_and_an_orchestrator_and_are_done_once() {
     }
     assert_eq!(runs.len(), RUNS);
     for run in &runs {
+        fits(folder, run);
         let entries = trace(folder, run);
         let mut outcomes: BTreeMap<String, usize> = BTreeMap::new();
         for outcome in of_kind(&entries, "outcome") {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{Attempt, Queue, RunId, Seq};
 use muster_shared::run::Unreadable as Garbled;
-use muster_shared::run::{AgentEvent, AgentKey, Decided};
+use muster_shared::run::chain::digest;
+use muster_shared::run::{AgentEvent, AgentKey, Decided, Digest, Link, LinkDraft};
 use muster_shared::wire::{Body, Encoding};
 use uuid::Uuid;
 
@@ -14,6 +15,30 @@ use crate::backend::{Appended, Fence, Message};
 use crate::error::{AppendError, BusError};
 use crate::seal::About;
 use crate::subject::{self, Subject};
+
+/// A decision to be written with a link of the run's hash chain.
+#[derive(Debug)]
+pub struct LinkedDecision {
+    /// What it is fenced by, as in [`Record::append_decision`].
+    pub after: Seq,
+    /// The decision.
+    pub decided: Decided,
+    /// The offers that are messages of their own.
+    pub offers: Vec<TaskOffered>,
+    /// Its link, up to the decision's own messages.
+    pub link: LinkDraft,
+    /// How it is written.
+    pub encoding: Encoding,
+}
+
+/// Where a decision stands that carries a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppendedDecision {
+    /// The place of its first message.
+    pub first: Seq,
+    /// The hash of its link.
+    pub link: Digest,
+}
 
 impl Record {
     /// Appends a decision and its offers, all or nothing, if nothing was written under `run.<run>.>` since `after`.
@@ -31,21 +56,39 @@ impl Record {
         offers: &[TaskOffered],
         encoding: Encoding,
     ) -> Result<Appended, AppendError> {
-        self.append_owned(run, after, decided.clone(), offers.to_vec(), encoding).await
+        let messages = self.decision(run, decided.clone(), offers.to_vec(), encoding).await?;
+        self.append(run, messages, Fence { filter: subject::run_fence(run), after }).await
     }
 
-    /// The same, of a decision and offers of which nothing is needed any more: they are not copied.
+    /// The same with a link of the run's hash chain over all messages, of a decision and offers of which nothing is needed
+    /// any more: they are not copied.
     ///
     /// # Errors
     /// See [`Self::append_decision`].
-    pub async fn append_owned(
+    pub async fn append_linked(
         &self,
         run: RunId,
-        after: Seq,
+        new: LinkedDecision,
+    ) -> Result<AppendedDecision, AppendError> {
+        let LinkedDecision { after, decided, offers, link, encoding } = new;
+        let mut messages = self.decision(run, decided, offers, encoding).await?;
+        let link = link.over(messages.iter().map(|message| digest(&message.subject, &message.payload)));
+        if let Some(first) = messages.first_mut() {
+            first.headers.add(Link::HEADER, &link.to_header());
+        }
+        let fence = Fence { filter: subject::run_fence(run), after };
+        let Appended { first, .. } = self.append(run, messages, fence).await?;
+        Ok(AppendedDecision { first, link: link.hash })
+    }
+
+    /// The messages that a decision is, with its offers.
+    async fn decision(
+        &self,
+        run: RunId,
         decided: Decided,
         offers: Vec<TaskOffered>,
         encoding: Encoding,
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<Vec<Message>, AppendError> {
         check_batch(run, &decided, &offers)?;
         let (subject, about) = match decided.offer.as_deref() {
             Some(offer) => place_of(offer),
@@ -57,7 +100,7 @@ impl Record {
             let (subject, about) = place_of(&offer);
             messages.push(self.core.seal(subject.to_string(), Body::Offered(offer), about, encoding).await?);
         }
-        self.append(run, messages, Fence { filter: subject::run_fence(run), after }).await
+        Ok(messages)
     }
 
     /// Appends an agent's event if nobody wrote about this generation of the task since `after`.

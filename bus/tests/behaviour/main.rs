@@ -4,6 +4,7 @@
 
 mod allowances;
 mod bad_input;
+mod chain;
 mod coordination;
 mod fixture;
 mod parts;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use muster_orchestrator::turn::{
     Action, Appending, Driver, DriverRules, Inbox, Next, Order, RunLog, RunMessage, Turn, TurnEnd, TurnRules,
-    View,
+    View, WrittenAt,
 };
 use muster_orchestrator::{Capacity, decide_with_room};
 use muster_shared::flow::{
@@ -138,7 +138,8 @@ impl Recorded {
                     self.last += entries;
                     self.count.decisions += 1;
                     self.count.entries += u32::try_from(entries).unwrap_or(u32::MAX);
-                    step.went(Appending::Appended(first), &self.view())
+                    let link = step.written.link.clone().over([]).hash;
+                    step.went(Appending::Appended(WrittenAt { first, link }), &self.view())
                 }
                 Next::Perform(step) => step.performed(&self.view()),
                 Next::Done(end) => return *end,

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use muster_bus::{BusError, RecordFilter, TakenCommand};
+use muster_bus::{BusError, RunRecord, TakenCommand};
 use muster_shared::flow::Goal;
 use muster_shared::flow::goal::MAX_GOAL_BYTES;
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{
-    EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, RequestAction, apply,
+    ChainEntry, EVENT_VERSION, Inherited, Input, LESSONS_SINCE, Origin, Request, RequestAction, apply,
 };
 use muster_shared::wire::Command;
 use sha2::{Digest, Sha256};
@@ -305,13 +305,14 @@ async fn fork(
     delivered: u64,
 ) -> Result<Forking, BusError> {
     let mut before = None;
-    for entry in context.bus.record().read(&RecordFilter::Deciding(from.run), Seq(0)).await? {
-        if entry.seq <= from.at
-            && let Err(error) = apply(&mut before, &entry)
-        {
+    let RunRecord { entries, chain } = context.bus.record().read_deciding(from.run, Seq(0)).await?;
+    for entry in entries.iter().filter(|entry| entry.seq <= from.at) {
+        if let Err(error) = apply(&mut before, entry) {
             return Err(BusError::Other { what: "a fork".into(), reason: error.to_string() });
         }
     }
+    // The fork has a chain of its own, which names the link that it began at.
+    let from = Origin { link: last_link(&chain, from.at), ..from };
     let Some(before) = before else { return Ok(Forking::NoSuchRun) };
     // Who watched the other run need not watch this one.
     let mut goal =
@@ -333,6 +334,14 @@ async fn fork(
             Forking::Begin(Box::new(Input::Fork { from, state, goal, limits, secret, event_version }))
         }
         Some(refused) => Forking::Begin(Box::new(refused)),
+    })
+}
+
+/// The hash of the last link up to an entry.
+fn last_link(chain: &[ChainEntry], at: Seq) -> Option<muster_shared::run::Digest> {
+    chain.iter().rev().find_map(|entry| match entry {
+        ChainEntry::Linked { seq, link } => (*seq <= at).then_some(link.hash),
+        ChainEntry::Agent(_) => None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix::dev::SendError;
@@ -10,9 +10,11 @@ use actix::{Actor, Addr};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use muster_shared::ids::RunId;
+use muster_shared::run::Covered;
 
 use super::context::OrchestratorContext;
 use super::run_actor::{Dismiss, RunActor, RunMessage};
+use crate::turn::Hashed;
 
 /// Longest wait for room in an actor's mailbox.
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
@@ -30,6 +32,8 @@ struct Driven {
     owned: Option<u32>,
     /// Whether it is about to be asked to read its record again, since its mailbox was full.
     behind: Arc<AtomicBool>,
+    /// How many words of what agents wrote found its mailbox full.
+    missed: Arc<AtomicU64>,
 }
 
 impl Registry {
@@ -88,6 +92,17 @@ impl Registry {
         }
     }
 
+    /// Tells the actor of a run what an agent wrote, for its hash chain. Never waits: when the mailbox is full, the next such
+    /// word says that one is missing.
+    pub(crate) fn tell_covered(&self, run: RunId, entry: Covered) {
+        let driven = self.actors.get(&run).map(|driven| (driven.actor.clone(), Arc::clone(&driven.missed)));
+        let Some((actor, missed)) = driven else { return };
+        let hashed = Hashed { entry, missed: missed.load(Ordering::Acquire) };
+        if let Err(SendError::Full(_)) = actor.try_send(RunMessage::Covered(hashed)) {
+            missed.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     /// Lets all actors go: this process may not decide anything any more. None of them counts from now on, and what
     /// they still do is held back by the lease under which they began it.
     pub(crate) fn dismiss_all(&self) -> Vec<RunId> {
@@ -114,7 +129,7 @@ impl Registry {
         let start = || {
             let inside = Arc::clone(context);
             let actor = RunActor::start_in_arbiter(&context.arbiter, move |_| RunActor::new(inside, run));
-            Driven { actor, owned: None, behind: Arc::default() }
+            Driven { actor, owned: None, behind: Arc::default(), missed: Arc::default() }
         };
         match context.registry.actors.entry(run) {
             Entry::Occupied(mut known) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use muster_bus::{BusError, Places, RecordFilter, Unreadable};
+use muster_bus::{BusError, Places, Unreadable};
 use muster_shared::ids::RunId;
 use muster_shared::run::Entry;
 
@@ -15,11 +15,15 @@ use super::run_actor::RunMessage;
 /// # Errors
 /// When the record cannot be followed, or cannot be followed any more.
 pub(super) async fn follow_agents(context: Arc<OrchestratorContext>, after: Places) -> Result<(), BusError> {
-    let mut signals = context.bus.record().follow(&RecordFilter::AgentSignals, after).await?;
-    while let Some(signal) = signals.next().await {
-        match signal {
-            Ok(entry) => dispatch(&context, entry),
-            Err(unreadable) => warn(&context, &unreadable).await,
+    let mut written = context.bus.record().follow_agents(after).await?;
+    while let Some(heard) = written.next().await {
+        if context.registry.has(heard.run) {
+            context.registry.tell_covered(heard.run, heard.covered());
+        }
+        match heard.signal {
+            Some(Ok(entry)) => dispatch(&context, entry),
+            Some(Err(unreadable)) => warn(&context, &unreadable).await,
+            None => {}
         }
     }
     Err(BusError::Other {

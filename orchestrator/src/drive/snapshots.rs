@@ -38,11 +38,13 @@ pub(super) fn keep(context: Arc<OrchestratorContext>, run: RunId) {
 
 async fn keep_now(context: &OrchestratorContext, run: RunId) -> Result<(), KeepError> {
     let log = read_log(context, run).await?;
+    let chain = log.chain().clone();
     let Some(state) = log.run.filter(|state| !state.status.is_ended()) else { return Ok(()) };
     let store = context.bus.store();
     let before = store.get(&newest_name(run)).await?.and_then(|bytes| seq_in(&bytes));
     let at = state.folded;
-    let bytes = encode(&Snapshot::of(&state, log.created, log.author), Encoding::MessagePack)?;
+    let bytes =
+        encode(&Snapshot::of(&state, log.created, log.author).with_chain(chain), Encoding::MessagePack)?;
     store.put_named(&name(run, at), bytes.into()).await?;
     store.put_named(&newest_name(run), at.to_string().into()).await?;
     if let Some(before) = before.filter(|before| *before != at) {
@@ -77,8 +79,9 @@ async fn find(context: &OrchestratorContext, run: RunId) -> Result<Option<RunLog
     let Some(first) = context.bus.record().first(&RecordFilter::Decisions(run), before).await? else {
         return Ok(None);
     };
+    let chain = snapshot.chain().clone();
     let restored = snapshot.restore(&first).filter(|(state, _)| state.folded == at);
-    Ok(restored.map(|(state, author)| RunLog::restored(state, author, created)))
+    Ok(restored.map(|(state, author)| RunLog::restored(state, author, created, chain)))
 }
 
 fn name(run: RunId, at: Seq) -> String {

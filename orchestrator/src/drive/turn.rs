@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use muster_bus::{AppendError, BusError, RecordFilter};
+use muster_bus::{AppendError, AppendedDecision, BusError, LinkedDecision, RecordFilter, RunRecord};
 use muster_shared::ids::{AgentId, RunId, Seq};
 use muster_shared::run::{Entry, Input};
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use super::run_actor::RunMessage;
 use super::snapshots;
 use crate::turn::{
     self, Appending, Failure, Next, ReadLastStep, ReadLastWord, RunLog, Turn, TurnEnd, TurnRules, View,
-    Written,
+    Written, WrittenAt,
 };
 
 pub(crate) use crate::turn::OrderReply;
@@ -159,13 +159,12 @@ impl Place<'_> {
     }
 
     async fn append(&self, written: Written) -> Appending {
-        let Written { after, decided, offers, encoding } = written;
-        let record = self.context.bus.record();
-        let appended = record.append_owned(self.run, after, decided, offers, encoding).await;
-        match appended {
-            Ok(appended) => {
-                self.context.ownership.reached(self.run, appended.first);
-                Appending::Appended(appended.first)
+        let Written { after, decided, offers, link, encoding } = written;
+        let new = LinkedDecision { after, decided, offers, link, encoding };
+        match self.context.bus.record().append_linked(self.run, new).await {
+            Ok(AppendedDecision { first, link }) => {
+                self.context.ownership.reached(self.run, first);
+                Appending::Appended(WrittenAt { first, link })
             }
             Err(AppendError::Conflict) => Appending::Conflict,
             Err(AppendError::Ambiguous { .. }) => Appending::Ambiguous,
@@ -178,8 +177,8 @@ impl Place<'_> {
 /// Reads the record of a run and folds it, from the newest snapshot on if there is one.
 pub(super) async fn read_log(context: &OrchestratorContext, id: RunId) -> Result<RunLog, Failure> {
     let log = snapshots::newest(context, id).await.unwrap_or_default();
-    let entries = context.bus.record().read(&RecordFilter::Deciding(id), log.folded()).await?;
-    Ok(log.read(&entries)?)
+    let RunRecord { entries, chain } = context.bus.record().read_deciding(id, log.folded()).await?;
+    Ok(log.read(&entries)?.chained(chain))
 }
 
 /// The agents that are on the bus: one may have come a moment ago.

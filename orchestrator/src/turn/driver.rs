@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use muster_shared::run::Input;
+use muster_shared::run::{Covered, Input};
 
-use super::inbox::{Inbox, RunMessage};
+use super::inbox::{Hashed, Inbox, RunMessage};
 use super::outcome::{Alarm, TurnEnd, TurnOutcome};
 use super::pace::Pace;
 use super::run_log::RunLog;
@@ -37,6 +37,10 @@ pub struct Driver<E, R> {
     rules: DriverRules,
     log: Option<RunLog>,
     inbox: Vec<RunMessage<E, R>>,
+    /// What agents wrote since the last turn began. No turn begins for that alone.
+    covered: Vec<Covered>,
+    /// How much of it was not delivered.
+    missed: u64,
     busy: bool,
     /// Whether it waits after a failure, and nothing came since.
     waits: bool,
@@ -80,6 +84,8 @@ impl<E, R> Driver<E, R> {
             rules,
             log: None,
             inbox: Vec::new(),
+            covered: Vec::new(),
+            missed: 0,
             busy: false,
             waits: false,
             failures: 0,
@@ -97,6 +103,10 @@ impl<E, R> Driver<E, R> {
 
     /// Something came in.
     pub fn receive(&mut self, messages: RunMessage<E, R>) -> Vec<Action<E, R>> {
+        if let RunMessage::Covered(hashed) = messages {
+            self.cover(hashed);
+            return Vec::new();
+        }
         // When the pause is over it is looked at in any case.
         if self.aside && !messages.is_news() {
             return Vec::new();
@@ -104,10 +114,21 @@ impl<E, R> Driver<E, R> {
         if self.inbox.len() >= INBOX {
             self.inbox.retain(|messages| matches!(messages, RunMessage::Order(_)));
             self.inbox.truncate(INBOX / 2);
+            self.covered.clear();
             self.inbox.push(RunMessage::Reload);
         }
         self.inbox.push(messages);
         self.begin()
+    }
+
+    /// What an agent wrote waits for the next turn. After a gap the record is read again.
+    fn cover(&mut self, Hashed { entry, missed }: Hashed) {
+        if missed != self.missed {
+            self.missed = missed;
+            self.covered.clear();
+            self.inbox.push(RunMessage::Reload);
+        }
+        self.covered.push(entry);
     }
 
     /// The alarm rings.
@@ -201,7 +222,8 @@ impl<E, R> Driver<E, R> {
         }
         (self.busy, self.waits) = (true, false);
         let ended = self.end_pause();
-        let inbox = Inbox::sort(std::mem::take(&mut self.inbox));
+        let mut inbox = Inbox::sort(std::mem::take(&mut self.inbox));
+        inbox.covered.extend(std::mem::take(&mut self.covered));
         let begin = Action::Begin { log: self.log.take().map(Box::new), inbox };
         ended.into_iter().chain([begin]).collect()
     }

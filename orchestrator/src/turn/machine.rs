@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::collections::VecDeque;
 
 use muster_shared::ids::{AgentId, RunId};
-use muster_shared::run::{ApplyError, Entry, FIRST_EVENT_VERSION, Input, RunState};
+use muster_shared::run::{ApplyError, Covered, Entry, FIRST_EVENT_VERSION, Input, RunState};
 use muster_shared::time::Millis;
 use uuid::Uuid;
 
@@ -90,6 +90,8 @@ pub struct Turn<E> {
     rules: TurnRules,
     log: RunLog,
     signals: Vec<E>,
+    /// All that agents wrote, for the run's hash chain.
+    covered: Vec<Covered>,
     commands: Vec<Input>,
     wakes: Vec<Input>,
     /// What agents wrote and no decision has named.
@@ -109,12 +111,24 @@ impl<E: Borrow<Entry>> Turn<E> {
         inbox: Inbox<E, R>,
         view: &View<'_>,
     ) -> Next<E> {
-        let Inbox { signals, commands, waiting: _, wakes, reload, news } = inbox;
+        let Inbox { signals, covered, commands, waiting: _, wakes, reload, news } = inbox;
         let log = log.filter(|_| !reload);
         let (fresh, agents, attempts) = (log.is_none(), Vec::new(), 0);
         let known = log.is_some();
         let log = log.unwrap_or_default();
-        let turn = Box::new(Self { id, rules, log, signals, commands, wakes, agents, fresh, news, attempts });
+        let turn = Box::new(Self {
+            id,
+            rules,
+            log,
+            signals,
+            covered,
+            commands,
+            wakes,
+            agents,
+            fresh,
+            news,
+            attempts,
+        });
         if !view.holds_lease {
             return turn.failed(TurnError::NoLease);
         }
@@ -138,6 +152,7 @@ impl<E: Borrow<Entry>> Turn<E> {
 
     fn take_in(mut self: Box<Self>, view: &View<'_>) -> Next<E> {
         self.agents = if self.fresh { self.log.left_over() } else { std::mem::take(&mut self.log.deferred) };
+        self.log.note_covered(std::mem::take(&mut self.covered));
         for entry in std::mem::take(&mut self.signals) {
             self.agents.extend(self.log.take_in(entry.borrow()));
         }
@@ -216,7 +231,7 @@ impl<E: Borrow<Entry>> Turn<E> {
             return self.failed(TurnError::NoLease);
         }
         let Writing { written, effects, state } =
-            prepared.write(view.fleet, self.rules.by.clone(), view.batch);
+            prepared.write(view.fleet, self.rules.by.clone(), view.batch, self.log.draft_link(self.id));
         Next::Append(Box::new(AppendDecision { turn: self, written, effects, state, rest }))
     }
 

@@ -19,12 +19,12 @@ mod silence;
 mod tests;
 
 pub use driver::{Action, Driver, DriverRules};
-pub use inbox::{Inbox, Order, RunMessage};
+pub use inbox::{Hashed, Inbox, Order, RunMessage};
 pub use machine::{
     AppendDecision, Appending, ClaimRun, DecideWithRoom, FindAgents, Next, PerformEffects, ReadLastStep,
     ReadLastWord, ReadRecord, TellOthers, Turn, TurnRules, View, WriteInHand,
 };
 pub use outcome::{Alarm, Failure, OrderReply, TurnEnd, TurnOutcome};
 pub use pace::Took;
-pub use prepared::Written;
+pub use prepared::{Written, WrittenAt};
 pub use run_log::RunLog;

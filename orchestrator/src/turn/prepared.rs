@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_shared::flow::{Specialty, TaskOffered};
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
-use muster_shared::run::{ApplyError, Decided, Input, RunState, WrittenDecision};
+use muster_shared::run::{ApplyError, Decided, Digest, Input, LinkDraft, RunState, WrittenDecision};
 use muster_shared::time::Millis;
 use muster_shared::wire::Encoding;
 use uuid::Uuid;
@@ -46,8 +46,19 @@ pub struct Written {
     pub decided: Decided,
     /// The offers that are entries of their own.
     pub offers: Vec<TaskOffered>,
+    /// Its link of the run's hash chain, up to its own messages.
+    pub link: LinkDraft,
     /// How it is written.
     pub encoding: Encoding,
+}
+
+/// Where a decision was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenAt {
+    /// The place of its first message.
+    pub first: Seq,
+    /// The hash of its link.
+    pub link: Digest,
 }
 
 /// What has to be known of a write once it stands in the record.
@@ -109,7 +120,7 @@ impl Prepared {
     }
 
     /// What is written.
-    pub(super) fn write(self, fleet: &Capacity, by: AgentId, batch: Uuid) -> Writing {
+    pub(super) fn write(self, fleet: &Capacity, by: AgentId, batch: Uuid, link: LinkDraft) -> Writing {
         let encoding = encoding_of(fleet, &self.decision);
         let Self { inputs, now, basis, after, capacity, specialists, decision, woken: _ } = self;
         let Decision { events, offers, effects, placements, readings, after: state, .. } = decision;
@@ -130,7 +141,7 @@ impl Prepared {
             offer: None,
         };
         let (decided, offers) = decided.with_offers(offers);
-        Writing { written: Written { after, decided, offers, encoding }, effects, state }
+        Writing { written: Written { after, decided, offers, link, encoding }, effects, state }
     }
 
     /// The run as if nothing was decided, and what is decided upon with the next decision.

@@ -2,10 +2,13 @@
 
 use std::borrow::Borrow;
 
-use muster_shared::ids::{AgentId, Seq};
-use muster_shared::run::{ApplyError, Entry, Input, RecordEvent, RunState, apply, apply_late, note_decided};
+use muster_shared::ids::{AgentId, RunId, Seq};
+use muster_shared::run::{
+    ApplyError, Chain, ChainEntry, Covered, Entry, Input, LinkDraft, RecordEvent, RunState, apply,
+    apply_late, note_decided,
+};
 
-use super::prepared::NoteOfWrite;
+use super::prepared::{NoteOfWrite, WrittenAt};
 use super::silence::Heard;
 
 /// The folded record of a run, and what was put off.
@@ -20,6 +23,8 @@ pub struct RunLog {
     pub(super) heard: Heard,
     /// Where the run was created; 0 while that is not known.
     pub(crate) created: Seq,
+    /// The run's hash chain, as far as it was read and heard.
+    chain: Chain,
     /// Entries folded since the state was kept aside.
     since_snapshot: u32,
     /// How far the record was read at once. Signals up to there have been folded.
@@ -29,8 +34,31 @@ pub struct RunLog {
 impl RunLog {
     /// What is known from a state that was kept aside. The entries after it are still to be folded.
     #[must_use]
-    pub fn restored(run: RunState, author: Option<AgentId>, created: Seq) -> Self {
-        Self { run: Some(Box::new(run)), author, created, ..Self::default() }
+    pub fn restored(run: RunState, author: Option<AgentId>, created: Seq, chain: Chain) -> Self {
+        Self { run: Some(Box::new(run)), author, created, chain, ..Self::default() }
+    }
+
+    /// Carries the chain on over what was read after what is known, in order.
+    #[must_use]
+    pub fn chained(mut self, read: impl IntoIterator<Item = ChainEntry>) -> Self {
+        read.into_iter().for_each(|entry| self.chain.read(entry));
+        self
+    }
+
+    /// The run's hash chain, as far as it is known.
+    #[must_use]
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Takes note of what agents wrote, in order.
+    pub(super) fn note_covered(&mut self, covered: Vec<Covered>) {
+        covered.into_iter().for_each(|entry| self.chain.note(entry));
+    }
+
+    /// The link of what is decided now.
+    pub(super) fn draft_link(&self, run: RunId) -> LinkDraft {
+        self.chain.draft(run)
     }
 
     /// Folds the entries after what is known.
@@ -92,11 +120,19 @@ impl RunLog {
 
     /// Takes over the run as it stands after a decision that was just written from this position on: it was folded while it
     /// was made.
-    pub(super) fn wrote(&mut self, first: Seq, note: NoteOfWrite, by: AgentId, state: Option<Box<RunState>>) {
+    pub(super) fn wrote(
+        &mut self,
+        at: WrittenAt,
+        note: NoteOfWrite,
+        by: AgentId,
+        state: Option<Box<RunState>>,
+    ) {
+        let WrittenAt { first, link } = at;
         self.run = state;
         if let Some(run) = &mut self.run {
             note_decided(run, note.decided, first);
         }
+        self.chain.wrote(first, link);
         self.author = Some(by);
         self.since_snapshot = self.since_snapshot.saturating_add(note.entries);
     }

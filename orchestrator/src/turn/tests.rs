@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use muster_shared::flow::{Goal, Presence, RunLimits, TaskOffered};
 use muster_shared::ids::{AgentId, Attempt, Role, RunId, Seq};
+use muster_shared::run::chain;
 use muster_shared::run::{
-    AgentEvent, AgentKey, EVENT_VERSION, Entry, Input, RecordEvent, Request, RequestAction, RunEvent, Started,
+    AgentEvent, AgentKey, Covered, Digest, EVENT_VERSION, Entry, Input, RecordEvent, Request, RequestAction,
+    RunEvent, Started,
 };
 use muster_shared::time::Millis;
 use muster_shared::wire::{Encoding, Profile};
@@ -186,7 +188,10 @@ impl Bus {
 
     fn went(&mut self, step: &AppendDecision<Entry>) -> Appending {
         match self.writes.pop_front().flatten() {
-            None => Appending::Appended(self.append(&step.written)),
+            None => {
+                let link = step.written.link.clone().over([]).hash;
+                Appending::Appended(WrittenAt { first: self.append(&step.written), link })
+            }
             Some(Fault::LandsUnsaid) => {
                 self.append(&step.written);
                 Appending::Ambiguous
@@ -453,6 +458,52 @@ fn one_turn_goes_on_at_a_time_and_what_comes_meanwhile_waits() {
     assert_eq!(said(run.0.rang(Alarm::Due(Millis(5)))), ["begin 1 0"]);
     assert_eq!(run.ends(TurnOutcome::GoOn { wake: None, more: true }, NEWS), ["begin 1 0"], "there is more");
     assert_eq!(run.ends(TurnOutcome::Ended, NEWS), ["stop"]);
+}
+
+#[test]
+fn what_agents_write_besides_signals_begins_no_turn_and_a_gap_in_it_has_the_record_read_again() {
+    let hashed = |seq, missed| {
+        let entry = Covered { seq: Seq(seq), digest: Digest::from_bytes([0; 32]) };
+        RunMessage::Covered(Hashed { entry, missed })
+    };
+    let covered = |mut actions: Vec<Action<Entry, u32>>| match actions.pop() {
+        Some(Action::Begin { inbox, .. }) => {
+            (inbox.covered.iter().map(|entry| entry.seq.0).collect::<Vec<_>>(), inbox.reload)
+        }
+        other => panic!("{other:?}"),
+    };
+    let mut run = Driven::new();
+    assert!(run.gets(hashed(3, 0)).is_empty());
+    assert!(run.gets(hashed(4, 0)).is_empty());
+    assert_eq!(covered(run.0.receive(RunMessage::Look)), (vec![3, 4], false));
+    assert!(run.gets(hashed(5, 0)).is_empty(), "it waits while a turn goes on");
+    assert!(run.gets(hashed(7, 1)).is_empty());
+    assert_eq!(run.ends(rests(), NEWS), ["begin 0 0 reload"], "one between them was not delivered");
+    assert!(run.gets(hashed(8, 1)).is_empty());
+    assert_eq!(run.ends(rests(), NEWS), [format!("alarm {}", Millis(5))]);
+    assert_eq!(covered(run.0.receive(RunMessage::Look)), (vec![8], false));
+}
+
+/// Agents write while a decision is made: what is not heard of yet is covered by the next link, whoever writes it.
+#[test]
+fn a_link_covers_what_was_heard_and_whoever_reads_the_record_goes_on_alike() {
+    let entry = |seq: u64| Covered { seq: Seq(seq), digest: chain::digest("evt", &seq.to_be_bytes()) };
+    let hashed = |seq| RunMessage::Covered(Hashed { entry: entry(seq), missed: 0 });
+    let mut bus = Bus::new();
+    let log = bus.submitted();
+    let begun = log.chain().head().unwrap();
+    let waits = |log: &RunLog| log.chain().draft(ID);
+    let (_, end) = bus.turn(Some(log), vec![hashed(3), hashed(5), RunMessage::Look]);
+    let log = end.log.unwrap();
+    assert!(end.took.wrote, "there was something to offer");
+    let written = log.chain().head().unwrap();
+    assert_ne!(written, begun);
+    assert_eq!(waits(&log).over([]).of, [], "the decision covered both");
+    let (_, end) = bus.turn(Some(log), vec![hashed(5), hashed(9), RunMessage::Look]);
+    assert!(!end.took.wrote);
+    let link = waits(end.log.as_ref().unwrap()).over([]);
+    assert_eq!(link.of.iter().map(|marked| marked.0).collect::<Vec<_>>(), [Seq(9)], "each is covered once");
+    assert_eq!(link.prev, Some(written.mark()));
 }
 
 #[test]

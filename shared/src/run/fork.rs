@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conflicts::{ConflictState, Conflicts, Settling};
 use super::drafts::DraftHistory;
-use super::event::Checked;
+use super::event::{Checked, Digest};
 use super::group::Group;
 use super::peers::PeerTalk;
 use super::planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
@@ -25,6 +25,17 @@ pub struct Origin {
     pub run: RunId,
     /// The last entry of its record that counts.
     pub at: Seq,
+    /// The hash of the last link there: the fork vouches for what it began with. Nothing of a record without a chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Digest>,
+}
+
+impl Origin {
+    /// A run at an entry, before it is looked up which link stands there.
+    #[must_use]
+    pub const fn new(run: RunId, at: Seq) -> Self {
+        Self { run, at, link: None }
+    }
 }
 
 /// What a forked run takes over: the plan and all that had ended. It shares no entry of the record with its origin,

@@ -5,6 +5,7 @@
 //! the run's state only when a decision names it.
 
 pub mod apply;
+pub mod chain;
 pub mod children;
 pub mod conflicts;
 pub mod control;
@@ -31,14 +32,15 @@ pub use apply::{
     ApplyError, WrittenDecision, apply, apply_event, apply_late, apply_offer, begin_run, close_inputs,
     failed_plan, fold_event, note_decided,
 };
+pub use chain::{Chain, ChainEntry, Covered, LinkDraft};
 pub use children::{Child, ChildEnd};
 pub use conflicts::{ConflictCount, ConflictEnd, ConflictState, Conflicts, Settling, SettlingFor};
 pub use control::{Control, Paused};
 pub use count::{Shortfall, TaskCount, TaskEnd, count, end_of, in_part, is_completed_in_part, shortfalls};
 pub use drafts::{DraftHistory, DraftReviewEnd, ReviewOfDraft};
 pub use event::{
-    AgentEvent, AgentKey, Checked, Decided, Entry, EventKind, Evidence, FailedPlan, Input, RecordEvent,
-    Released, Request, RequestAction, RunEvent, Started, StopReason, ToolStarted, Unreadable,
+    AgentEvent, AgentKey, Checked, Decided, Digest, Entry, EventKind, Evidence, FailedPlan, Input, Link,
+    RecordEvent, Released, Request, RequestAction, RunEvent, Started, StopReason, ToolStarted, Unreadable,
 };
 pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};
@@ -54,7 +56,7 @@ pub use state::{Phase, RunState, RunStatus, Seen, Statuses};
 pub use task_state::{Avoided, Death, TaskState, Waiting};
 
 /// The version of the event format that this build writes and the newest it can fold.
-pub const EVENT_VERSION: u32 = 5;
+pub const EVENT_VERSION: u32 = 6;
 
 /// The first version of events in which tasks wait and people are asked.
 pub const WAITS_SINCE: u32 = 2;
@@ -90,6 +92,9 @@ pub const FEW_CALLS_SINCE: u32 = 5;
 
 /// The first version of events in which whoever judges a conflict may say that both sides hold.
 pub const BOTH_HOLD_SINCE: u32 = 5;
+
+/// The first version of events in which every decision carries a link of the run's hash chain.
+pub const CHAIN_SINCE: u32 = 6;
 
 /// The version of the event format that every build can fold.
 pub const FIRST_EVENT_VERSION: u32 = 1;

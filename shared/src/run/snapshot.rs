@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
+use super::chain::Chain;
 use super::event::{AgentEvent, AgentKey, Entry, RecordEvent, RunEvent};
 use super::state::{RunState, Seen};
 use crate::ids::{AgentId, Seq, TaskId};
@@ -28,6 +29,7 @@ pub struct Snapshot {
     state: RunState,
     pending: Vec<(Seq, AgentKey, AgentEvent)>,
     seen: Vec<(TaskId, Seen)>,
+    chain: Chain,
 }
 
 impl Snapshot {
@@ -40,6 +42,7 @@ impl Snapshot {
             version: Self::current_version().to_owned(),
             author,
             created,
+            chain: Chain::default(),
             pending: pending.collect(),
             seen: seen.collect(),
             state: RunState {
@@ -49,6 +52,18 @@ impl Snapshot {
                 ..run.clone()
             },
         }
+    }
+
+    /// The same with the run's hash chain, as far as the record was read for the state.
+    #[must_use]
+    pub fn with_chain(self, chain: Chain) -> Self {
+        Self { chain, ..self }
+    }
+
+    /// The run's hash chain.
+    #[must_use]
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
     }
 
     /// Tells builds apart that would come to different states or write them differently.

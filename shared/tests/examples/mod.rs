@@ -1290,7 +1290,7 @@ fn silence() -> Decided {
 }
 
 fn origin() -> Origin {
-    Origin { run: run(), at: Seq(12) }
+    Origin::new(run(), Seq(12))
 }
 
 fn inherited() -> Inherited {

@@ -6,8 +6,11 @@ use std::rc::Rc;
 use muster_journal::{Holder, Newest};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{AgentId, Generation, RunId, Seq, TaskId};
+use muster_shared::run::chain::{self, Read};
 use muster_shared::run::event::{TaskOrphaned, TaskReleased, TaskTakenBack};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input, RecordEvent, RunEvent};
+use muster_shared::run::{
+    AgentEvent, AgentKey, ChainEntry, Covered, Decided, Entry, Input, Link, LinkDraft, RecordEvent, RunEvent,
+};
 use muster_shared::time::Millis;
 use muster_shared::wire::ControlMessage;
 
@@ -32,6 +35,8 @@ enum Fence {
 #[derive(Debug, Default)]
 pub(crate) struct Broker {
     log: Vec<Rc<Entry>>,
+    /// The links of decisions, by where these stand.
+    links: BTreeMap<Seq, Link>,
     fences: BTreeMap<Fence, Seq>,
     lines: BTreeMap<Line, WorkQueue>,
     leases: BTreeMap<Life, Time>,
@@ -75,13 +80,17 @@ impl Broker {
 
     pub(crate) fn handle(&mut self, from: Life, call: u64, request: Request, now: Time) -> Handled {
         match request {
-            Request::Decide { run, after, decided, offers } => self.decide(run, after, *decided, offers, now),
+            Request::Decide { run, after, decided, offers, link } => {
+                let handled = self.decide(run, after, *decided, offers, now);
+                self.linked(handled, link)
+            }
             Request::Report { run, key, after, event } => self.report(run, key, after, event, now),
             Request::ReadRun(run) => {
                 let elsewhere = self
                     .author(run)
                     .is_some_and(|author| author != agent_of(from) && self.holder(&author, now).is_some());
-                Handled::answer(Answer::Record { entries: self.read_run(run), elsewhere })
+                let (entries, chain) = (self.read_run(run), self.chain_of(run));
+                Handled::answer(Answer::Record { entries, chain, elsewhere })
             }
             Request::ReadTask { run, task, generation, after } => {
                 Handled::answer(Answer::Entries(self.read_task(run, &task, generation, after)))
@@ -221,7 +230,8 @@ impl Broker {
                 | Sabotage::NewerOffersUnseen
                 | Sabotage::InputsUntold
                 | Sabotage::AcknowledgedLost
-                | Sabotage::LentHeldAgainst,
+                | Sabotage::LentHeldAgainst
+                | Sabotage::StepsUncovered,
             )
             | None => false,
         };
@@ -265,7 +275,42 @@ impl Broker {
         let appended = self.log[begin..].to_vec();
         let (first, last) = (Seq(begin as u64 + 1), Seq(self.log.len() as u64));
         self.fences.insert(fence.clone(), last);
-        Handled { answer: Some(Answer::Appended { first, last }), appended, control: None }
+        Handled { answer: Some(Answer::Appended { first, last, link: None }), appended, control: None }
+    }
+
+    /// Completes the link of a decision that was just appended.
+    fn linked(&mut self, mut handled: Handled, draft: LinkDraft) -> Handled {
+        if let Some(Answer::Appended { first, link, .. }) = &mut handled.answer {
+            let made = draft.over(handled.appended.iter().map(|entry| covered(entry.seq).digest));
+            *link = Some(made.hash);
+            self.links.insert(*first, made);
+        }
+        handled
+    }
+
+    /// What the hash chain of a run goes by.
+    fn chain_of(&self, run: RunId) -> Vec<ChainEntry> {
+        let of_run = self.log.iter().filter(|entry| entry.run == run);
+        let entries = of_run.filter_map(|entry| match &entry.event {
+            RecordEvent::Agent(..) => Some(ChainEntry::Agent(covered(entry.seq))),
+            RecordEvent::Decided(_) | RecordEvent::Offered(_) => {
+                let link = Box::new(self.links.get(&entry.seq)?.clone());
+                Some(ChainEntry::Linked { seq: entry.seq, link })
+            }
+        });
+        entries.collect()
+    }
+
+    /// A run's entries, to be held against its chain.
+    pub(crate) fn to_verify(&self, run: RunId) -> Vec<Read> {
+        let of_run = self.log.iter().filter(|entry| entry.run == run);
+        let read = |entry: &Rc<Entry>| Read {
+            seq: entry.seq,
+            digest: covered(entry.seq).digest,
+            by_agent: matches!(entry.event, RecordEvent::Agent(..)),
+            link: self.links.get(&entry.seq).cloned().map(Ok),
+        };
+        of_run.map(read).collect()
     }
 
     fn read_run(&self, run: RunId) -> Vec<Rc<Entry>> {
@@ -324,6 +369,11 @@ impl Broker {
         let holds = |(who, until): &(&Life, &Time)| **until > now && agent_of(**who) == *name;
         self.leases.iter().find(holds).map(|(who, _)| *who)
     }
+}
+
+/// What is hashed of an entry here: nothing changes what stands at a place, so the place stands for it.
+pub(crate) fn covered(seq: Seq) -> Covered {
+    Covered { seq, digest: chain::digest("", &seq.0.to_be_bytes()) }
 }
 
 /// The name of an orchestrator.

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use muster_orchestrator::decide::{ByRules, Recorded, RecordedReadings, Situation, decide};
 use muster_shared::flow::TaskOffered;
 use muster_shared::ids::{RunId, Seq};
-use muster_shared::run::{Decided, Entry, RecordEvent, RunEvent, RunState, apply, gaps, invariants};
+use muster_shared::run::chain::{Link, Read, verify};
+use muster_shared::run::{Decided, Entry, Input, RecordEvent, RunEvent, RunState, apply, gaps, invariants};
 
 use crate::accord::Accord;
 use crate::agenda::Time;
@@ -150,6 +151,33 @@ impl Checks {
             let entries: Vec<Rc<Entry>> = log.iter().filter(|entry| entry.run == *run).cloned().collect();
             self.is_whole(*run, &entries);
             self.folds_agree(*run, &entries, random);
+        }
+    }
+
+    /// Every entry that a decision was made upon, and some others, is covered by the run's hash chain. What was written last
+    /// may wait for a link.
+    pub(crate) fn chain_fits(&mut self, run: RunId, entries: &[Read], log: &[Rc<Entry>]) {
+        let mut through = Seq(0);
+        let links: BTreeMap<Seq, &Link> = entries
+            .iter()
+            .filter_map(|entry| Some((entry.seq, entry.link.as_ref()?.as_ref().ok()?)))
+            .collect();
+        for entry in log.iter().filter(|entry| entry.run == run) {
+            let RecordEvent::Decided(decided) = &entry.event else { continue };
+            through = through.max(links.get(&entry.seq).and_then(|link| link.through()).unwrap_or_default());
+            let named = decided.inputs.iter().filter_map(|input| match input {
+                Input::Agent { seq } | Input::Unreadable { seq, .. } => Some(*seq),
+                _ => None,
+            });
+            if let Some(seq) = named.max().filter(|seq| *seq > through) {
+                self.break_rule(format!("a link covers what is decided upon: {run}: {seq} at {}", entry.seq));
+            }
+        }
+        let decisions = entries.iter().filter(|entry| entry.link.is_some()).count() as u64;
+        match verify(run, entries, true) {
+            Ok(found) if found.links == decisions => {}
+            Ok(found) => self.break_rule(format!("the hash chain fits: {run}: {found:?}")),
+            Err(misfit) => self.break_rule(format!("the hash chain fits: {run}: {misfit:?}")),
         }
     }
 

@@ -56,11 +56,13 @@ pub enum Sabotage {
     AcknowledgedLost,
     /// What is lent to a run counts as taken when its own tasks are placed.
     LentHeldAgainst,
+    /// Orchestrators do not hear of steps for the hash chain.
+    StepsUncovered,
 }
 
 impl Sabotage {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::AgentsWriteUnfenced,
         Self::HistoryUnread,
         Self::NewerOffersUnseen,
@@ -69,6 +71,7 @@ impl Sabotage {
         Self::InputsUntold,
         Self::AcknowledgedLost,
         Self::LentHeldAgainst,
+        Self::StepsUncovered,
     ];
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use muster_journal::{Holder, Newest};
 use muster_shared::flow::{Goal, TaskOffered};
 use muster_shared::ids::{AgentId, Generation, Queue, RunId, Seq, TaskId};
-use muster_shared::run::{AgentEvent, AgentKey, Decided, Entry, Input};
+use muster_shared::run::{AgentEvent, AgentKey, ChainEntry, Decided, Digest, Entry, Input, LinkDraft};
 use muster_shared::wire::ControlMessage;
 
 use crate::agenda::Time;
@@ -60,6 +60,7 @@ pub(crate) enum Request {
         after: Seq,
         decided: Box<Decided>,
         offers: Vec<TaskOffered>,
+        link: LinkDraft,
     },
     Report {
         run: RunId,
@@ -139,6 +140,8 @@ pub(crate) enum Answer {
     Appended {
         first: Seq,
         last: Seq,
+        /// The hash of the decision's link.
+        link: Option<Digest>,
     },
     Conflict,
     Entries(Vec<Rc<Entry>>),
@@ -147,6 +150,8 @@ pub(crate) enum Answer {
     /// A run's record, and whether its newest author is somebody else whose lease holds.
     Record {
         entries: Vec<Rc<Entry>>,
+        /// What its hash chain goes by.
+        chain: Vec<ChainEntry>,
         elsewhere: bool,
     },
     Runs(Vec<RunId>),
@@ -229,7 +234,7 @@ impl Answer {
     pub(crate) fn brief(&self) -> String {
         match self {
             Self::Entries(entries) => format!("{} entries", entries.len()),
-            Self::Record { entries, elsewhere: false } => format!("{} entries", entries.len()),
+            Self::Record { entries, elsewhere: false, .. } => format!("{} entries", entries.len()),
             Self::Record { .. } => "that somebody else has the run".to_owned(),
             Self::Taken(taken) => match &taken.body {
                 Item::Task(offer) => {

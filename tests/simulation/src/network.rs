@@ -106,7 +106,7 @@ impl World {
         place.follows = false;
         let from = usize::try_from(place.followed.0).unwrap_or(0).min(self.broker.log().len());
         let new: Vec<Rc<Entry>> =
-            self.broker.log()[from..].iter().filter(|entry| is_signal(entry)).cloned().collect();
+            self.broker.log()[from..].iter().filter(|entry| is_of_agent(entry)).cloned().collect();
         place.followed = Seq(self.broker.log().len() as u64);
         self.turn_of(who, Event::Follows { who }, |process, io| process.follow(&new, io));
     }
@@ -139,7 +139,7 @@ impl World {
         if !self.open.remove(&call) || self.places[to.place].life != to.number {
             return;
         }
-        if let Some(Answer::Appended { first, last }) = answer {
+        if let Some(Answer::Appended { first, last, .. }) = answer {
             self.checks.acknowledged(self.broker.log(), first, last);
         }
         if let Some(answer) = answer.as_ref().filter(|answer| !answer.is_routine()) {
@@ -165,7 +165,15 @@ impl World {
 }
 
 /// What orchestrators wait for.
-fn is_signal(entry: &Entry) -> bool {
+/// What orchestrators hear of: signals, and all else that agents write for the hash chain.
+fn is_of_agent(entry: &Entry) -> bool {
+    match &entry.event {
+        RecordEvent::Agent(..) => true,
+        RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,
+    }
+}
+
+pub(crate) fn is_signal(entry: &Entry) -> bool {
     match &entry.event {
         RecordEvent::Agent(_, event) => event.kind().is_decided_upon(),
         RecordEvent::Decided(_) | RecordEvent::Offered(_) => false,

@@ -5,17 +5,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use muster_orchestrator::Capacity;
-use muster_orchestrator::turn::Order as TurnOrder;
+use muster_orchestrator::turn::{Hashed, Order as TurnOrder};
 use muster_shared::flow::RunLimits;
 use muster_shared::ids::{AgentId, RunId, Seq};
-use muster_shared::run::{EVENT_VERSION, Entry, Input, RecordEvent};
+use muster_shared::run::{EVENT_VERSION, Entry, Input};
 use muster_shared::wire::{ControlMessage, Profile};
 
+use crate::Sabotage;
 use crate::agenda::Time;
-use crate::broker::LEASE;
+use crate::broker::{LEASE, covered};
 use crate::driver::Driven;
 use crate::io::Io;
 use crate::messages::{Answer, Item, Line, Order, Request, Taken};
+use crate::network::is_signal;
 use crate::process::Process;
 use crate::turn::{RunAction, RunMessage, Ticket};
 
@@ -280,7 +282,16 @@ impl Process for Owner {
 
     fn follow(&mut self, entries: &[Rc<Entry>], io: &mut Io<'_>) {
         for entry in entries {
-            if matches!(&entry.event, RecordEvent::Agent(..)) && self.runs.contains_key(&entry.run) {
+            if !self.runs.contains_key(&entry.run) {
+                continue;
+            }
+            let is_signal = is_signal(entry);
+            // Steps are heard for the hash chain alone.
+            if is_signal || !io.is_sabotaged(Sabotage::StepsUncovered) {
+                let hashed = Hashed { entry: covered(entry.seq), missed: 0 };
+                self.tell(entry.run, RunMessage::Covered(hashed), io);
+            }
+            if is_signal {
                 self.tell(entry.run, RunMessage::Signal(Rc::clone(entry)), io);
             }
         }

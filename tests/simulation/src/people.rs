@@ -58,7 +58,7 @@ impl World {
         let (Some(state), Some(last)) = (Inherited::of(&before), entries.last()) else { return };
         let RunState { limits, goal, .. } = before;
         let goal = Box::new(Goal { limits: Some(limits.clone()), parent: None, ..goal });
-        let (state, from) = (Box::new(state), Origin { run: from, at: Seq(last.seq.0) });
+        let (state, from) = (Box::new(state), Origin::new(from, Seq(last.seq.0)));
         let secret = "cd".repeat(32);
         let fork = Input::Fork { from, state, goal, limits, secret, event_version: EVENT_VERSION };
         self.tell(|_| format!("somebody forks {} at {} as {}", from.run.short(), from.at, run.short()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use muster_orchestrator::decide::{ByRules, Decision, Place, Situation, Wanted, decide};
-use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View};
+use muster_orchestrator::turn::{Action, Appending, Driver, Failure, Next, RunLog, View, WrittenAt};
 use muster_orchestrator::{Capacity, Holding, Roomed, decide_with_room};
 use muster_shared::flow::Placement;
 use muster_shared::ids::{AgentId, Queue, RunId, Seq};
@@ -74,7 +74,8 @@ pub(crate) fn request(run: RunId, need: &Need, io: &Io<'_>) -> Option<Request> {
                 decided.inputs.retain(|input| !matches!(input, Input::Agent { .. }));
             }
             let (after, offers) = (step.written.after, step.written.offers.clone());
-            Some(Request::Decide { run, after, decided, offers })
+            let link = step.written.link.clone();
+            Some(Request::Decide { run, after, decided, offers, link })
         }
         Next::Claim(_) | Next::FindAgents(_) | Next::Tell(_) | Next::Perform(_) | Next::Done(_) => None,
     }
@@ -83,7 +84,7 @@ pub(crate) fn request(run: RunId, need: &Need, io: &Io<'_>) -> Option<Request> {
 /// Goes on with the broker's answer; nothing when none came in time.
 pub(crate) fn answered(need: Need, answer: Option<Answer>, view: &View<'_>) -> Need {
     match need {
-        Next::Read(step) => step.read(entries(answer).and_then(|entries| fold(&entries)), view),
+        Next::Read(step) => step.read(fold(answer), view),
         Next::LastStep(step) => step.read(entries(answer), view),
         Next::LastWord(step) => {
             let last = entries(answer).map(|entries| entries.last().map(|entry| entry.at));
@@ -91,7 +92,9 @@ pub(crate) fn answered(need: Need, answer: Option<Answer>, view: &View<'_>) -> N
         }
         Next::Append(step) => step.went(
             match answer {
-                Some(Answer::Appended { first, .. }) => Appending::Appended(first),
+                Some(Answer::Appended { first, link: Some(link), .. }) => {
+                    Appending::Appended(WrittenAt { first, link })
+                }
                 Some(_) => Appending::Conflict,
                 None => Appending::Ambiguous,
             },
@@ -103,8 +106,12 @@ pub(crate) fn answered(need: Need, answer: Option<Answer>, view: &View<'_>) -> N
     }
 }
 
-fn fold(entries: &[Rc<Entry>]) -> Result<RunLog, Failure> {
-    Ok(RunLog::default().read(entries)?)
+fn fold(mut answer: Option<Answer>) -> Result<RunLog, Failure> {
+    let chain = match &mut answer {
+        Some(Answer::Record { chain, .. }) => std::mem::take(chain),
+        _ => Vec::new(),
+    };
+    Ok(RunLog::default().read(&entries(answer)?)?.chained(chain))
 }
 
 fn entries(answer: Option<Answer>) -> Result<Vec<Rc<Entry>>, Failure> {

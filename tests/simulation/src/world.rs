@@ -208,6 +208,9 @@ impl World {
         if self.checks.broken().is_empty() {
             let runs = self.checks.runs(&self.scenario.runs);
             self.checks.finish(self.broker.log(), &runs, &mut self.random);
+            for run in runs {
+                self.checks.chain_fits(run, &self.broker.to_verify(run), self.broker.log());
+            }
         }
         if !self.checks.broken().is_empty() {
             let rules = self.checks.broken().to_vec();

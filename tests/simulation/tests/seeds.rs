@@ -163,6 +163,11 @@ fn runs_that_decide_over_and_over_are_caught() {
 }
 
 #[test]
+fn orchestrators_that_do_not_hear_of_steps_are_caught() {
+    assert!(is_caught(Sabotage::StepsUncovered, &["the hash chain fits"]));
+}
+
+#[test]
 fn a_broker_that_forgets_is_caught() {
     assert!(is_caught(Sabotage::AcknowledgedLost, &["no acknowledged event is missing"]));
 }

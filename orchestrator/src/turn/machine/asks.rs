@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::super::losses::{self, LastChance};
 use super::super::outcome::{Alarm, Failure, TurnError};
-use super::super::prepared::{NoteOfWrite, Prepared, Written};
+use super::super::prepared::{NoteOfWrite, Prepared, Written, WrittenAt};
 use super::super::run_log::RunLog;
 use super::super::silence::{self, Overdue};
 use super::{Next, Turn, View};
@@ -229,8 +229,8 @@ pub struct WriteInHand<E> {
 /// What became of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appending {
-    /// It stands in the record from this position on.
-    Appended(Seq),
+    /// It stands in the record.
+    Appended(WrittenAt),
     /// Somebody else wrote first.
     Conflict,
     /// Nobody knows whether it landed.
@@ -258,9 +258,9 @@ impl<E: Borrow<Entry>> WriteInHand<E> {
     pub fn went(self, appending: Appending, view: &View<'_>) -> Next<E> {
         let Self { mut turn, of, effects, state, rest } = self;
         match appending {
-            Appending::Appended(first) => {
+            Appending::Appended(at) => {
                 let by = turn.rules.by.clone();
-                turn.log.wrote(first, of, by, state);
+                turn.log.wrote(at, of, by, state);
                 turn.perform(effects.into(), AfterEffects::End(rest), view)
             }
             Appending::Conflict => Next::Read(ReadRecord { turn, then: AfterRead::DecideAgain }),

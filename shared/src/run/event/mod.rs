@@ -18,6 +18,7 @@ mod groups;
 mod holding;
 mod input;
 mod learning;
+mod link;
 mod payload;
 mod peers;
 mod planning;
@@ -45,6 +46,7 @@ pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
 pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
 pub use input::Input;
 pub use learning::{PlanRefined, RefinementWanted, Reflected, ReplanWanted, Replanned, RunGivenUp};
+pub use link::{Digest, Link, Mark, MarkedEntry, NotHexadecimal, Seal};
 pub use payload::Words;
 pub use peers::{ContextWritten, InformationShared};
 pub use planning::{

@@ -16,7 +16,7 @@ use super::recovery::{Spread, Spreads, Times};
 use super::shape::Shape;
 use super::torment::{Faults, Torment};
 use super::traffic::{Seen, connect, hash};
-use super::{model, recovery};
+use super::{chain, model, recovery};
 use crate::model_server::LogEntry;
 
 /// How often the record is read until it is given up.
@@ -147,7 +147,11 @@ impl ChaosResult {
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let entries = runtime.block_on(read(url))?;
-        Ok(Self::judge(&entries, seen, torment, log, begun))
+        let mut verdict = Self::judge(&entries, seen, torment, log, begun);
+        let misfits =
+            runtime.block_on(async { chain::misfits(&connect(url).await?, seen.runs.keys()).await })?;
+        misfits.into_iter().for_each(|misfit| verdict.say(misfit));
+        Ok(verdict)
     }
 
     fn judge(entries: &[Entry], seen: &Seen, torment: &Torment, log: &[LogEntry], begun: SystemTime) -> Self {

@@ -1,6 +1,7 @@
 //! Many short runs while processes of the fleet are killed and frozen at random; afterwards, what the record and the
 //! model's own log say of it.
 
+mod chain;
 mod evidence;
 mod model;
 mod recovery;

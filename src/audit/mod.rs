@@ -1,0 +1,236 @@
+//! Whether the record of a run, as it stands or as it was exported, fits its hash chain. Pure.
+
+pub(crate) mod file;
+
+use muster_bus::KeptMessage;
+use muster_bus::subject::Subject;
+use muster_shared::ids::{RunId, Seq};
+use muster_shared::run::chain::{Misfit, Read, Verified, verify};
+use muster_shared::run::{CHAIN_SINCE, RunEvent};
+use muster_shared::time::Millis;
+use muster_shared::wire::{Body, Envelope, decode};
+use serde::Serialize;
+
+/// What an audit came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Audit {
+    pub(crate) run: RunId,
+    #[serde(flatten)]
+    pub(crate) found: Found,
+    /// When the first entry was stored, by the broker.
+    pub(crate) first_at: Option<Millis>,
+    /// When the last entry was stored.
+    pub(crate) last_at: Option<Millis>,
+    /// Bodies that lie apart in the object store.
+    pub(crate) apart: Apart,
+}
+
+/// Whether the entries fit.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "result")]
+pub(crate) enum Found {
+    /// They do.
+    Fits(Verified),
+    /// There is no chain: nothing can be said.
+    NoChain {
+        /// How many there are.
+        entries: u64,
+    },
+    /// This one does not.
+    Misfit {
+        /// Where, and what does not fit.
+        #[serde(flatten)]
+        misfit: Misfit,
+        /// What stands there; nothing where nothing does.
+        entry: Option<EntryAt>,
+    },
+}
+
+/// Bodies that lie apart. Entries name them by their hash, so links cover them too.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Apart {
+    /// How many were fetched and have the hash that their entry names.
+    pub(crate) fit: u64,
+    /// How many were not looked at.
+    pub(crate) not_checked: u64,
+    /// Those that are gone, or are not what their entry names.
+    pub(crate) wrong: Vec<WrongBody>,
+}
+
+/// A body that does not fit.
+#[derive(Debug, Serialize)]
+pub(crate) struct WrongBody {
+    /// The entry that names it.
+    pub(crate) seq: Seq,
+    /// What is wrong.
+    pub(crate) why: String,
+}
+
+/// An entry, to be named.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct EntryAt {
+    pub(crate) subject: String,
+    pub(crate) at: Millis,
+    /// What kind of entry, by its subject.
+    pub(crate) what: String,
+}
+
+impl Audit {
+    /// Holds the messages of a run against its chain.
+    pub(crate) fn of(run: RunId, messages: &[KeptMessage], apart: Apart) -> Self {
+        let reads: Vec<Read> = messages.iter().map(KeptMessage::to_verify).collect();
+        let is_linked = reads.iter().any(|read| read.link.is_some());
+        // Of a run whose beginning cannot be read, nothing is passed over.
+        let all_linked = version(messages).map_or(is_linked, |version| version >= CHAIN_SINCE);
+        let found = match verify(run, &reads, all_linked) {
+            Ok(found) if found.begins.is_none() => Found::NoChain { entries: found.entries },
+            Ok(found) => Found::Fits(found),
+            Err(misfit) => {
+                let there = messages.iter().find(|message| message.seq == misfit.seq);
+                Found::Misfit { misfit, entry: there.map(entry_at) }
+            }
+        };
+        let at = |message: Option<&KeptMessage>| message.map(|message| message.at);
+        Self { run, found, first_at: at(messages.first()), last_at: at(messages.last()), apart }
+    }
+
+    /// Whether there is a chain, and all fits.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self.found, Found::Fits(_)) && self.apart.wrong.is_empty()
+    }
+}
+
+/// The version of the run's events, by the decision that created it. One with a link is believed before one without.
+fn version(messages: &[KeptMessage]) -> Option<u32> {
+    let (linked, others): (Vec<_>, Vec<_>) = messages.iter().partition(|message| message.link.is_some());
+    linked.into_iter().chain(others).find_map(created_with)
+}
+
+fn created_with(message: &KeptMessage) -> Option<u32> {
+    let envelope: Envelope = decode(&message.payload, message.encoding).ok()?;
+    let Body::Decided(decided) = envelope.body else { return None };
+    decided.events.into_iter().find_map(|event| match event {
+        RunEvent::RunCreated(created) => Some(created.event_version),
+        _ => None,
+    })
+}
+
+/// Whether a run's record tells its end.
+pub(crate) fn has_ended(messages: &[KeptMessage]) -> bool {
+    messages.iter().rev().any(|message| {
+        let envelope: Option<Envelope> = decode(&message.payload, message.encoding).ok();
+        match envelope.map(|envelope| envelope.body) {
+            Some(Body::Decided(decided)) => decided.events.iter().any(RunEvent::ends_run),
+            _ => false,
+        }
+    })
+}
+
+fn entry_at(message: &KeptMessage) -> EntryAt {
+    let what = match Subject::parse(&message.subject) {
+        Ok(Subject::Decided(_)) => "a decision".to_owned(),
+        Ok(Subject::Offer(_, _, task)) if message.link.is_some() => format!("a decision that offers {task}"),
+        Ok(Subject::Offer(_, _, task)) => format!("an offer of {task}"),
+        Ok(Subject::Event(_, key, kind)) => format!("{kind} of {} by {}", key.task, key.agent),
+        Ok(_) | Err(_) => "of no known kind".to_owned(),
+    };
+    EntryAt { subject: message.subject.clone(), at: message.at, what }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use muster_shared::run::Chain;
+    use muster_shared::run::chain::digest;
+    use muster_shared::wire::Encoding;
+
+    use super::*;
+
+    /// A run of before there was a chain, as it once was recorded.
+    fn old() -> (RunId, Vec<KeptMessage>) {
+        let text = include_str!("../../tests/golden/run-v1.jsonl");
+        let message = |line: &str| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            KeptMessage {
+                seq: Seq(line["seq"].as_u64().unwrap()),
+                at: Millis(line["at"].as_u64().unwrap()),
+                subject: line["subject"].as_str().unwrap().to_owned(),
+                encoding: Encoding::Json,
+                payload: line["envelope"].to_string().into(),
+                link: None,
+            }
+        };
+        let messages: Vec<KeptMessage> = text.lines().map(message).collect();
+        let run = Subject::parse(&messages[0].subject).unwrap().run().unwrap();
+        (run, messages)
+    }
+
+    /// The next decision, written by a build that links.
+    fn decides(run: RunId, messages: &mut Vec<KeptMessage>, chain: &mut Chain) {
+        let last = messages.last().unwrap().clone();
+        let (seq, subject) = (Seq(last.seq.0 + 1), format!("run.{run}.decided"));
+        let link = chain.draft(run).over([digest(&subject, b"{}")]);
+        chain.wrote(seq, link.hash);
+        let link = Some(link.to_header());
+        messages.push(KeptMessage { seq, subject, payload: "{}".into(), link, ..last });
+    }
+
+    #[test]
+    fn a_run_of_before_has_no_chain_until_it_is_decided_upon_again() {
+        let (run, mut messages) = old();
+        let entries = messages.len() as u64;
+        let audit = Audit::of(run, &messages, Apart::default());
+        assert!(!audit.passes());
+        assert!(matches!(audit.found, Found::NoChain { entries: all } if all == entries), "{audit:?}");
+        let mut chain = Chain::default();
+        decides(run, &mut messages, &mut chain);
+        let begins = messages.last().unwrap().seq;
+        decides(run, &mut messages, &mut chain);
+        let audit = Audit::of(run, &messages, Apart::default());
+        let said = crate::render::audit::lines(&audit).join("\n");
+        assert!(audit.passes(), "{said}");
+        assert!(
+            said.contains(&format!("no chain before entry {begins}: {entries} entries not verified")),
+            "{said}"
+        );
+        assert!(said.contains("2 links") && said.contains("not signed"), "{said}");
+        let wrong = Apart { wrong: vec![WrongBody { seq: Seq(1), why: "gone".into() }], ..Apart::default() };
+        assert!(!Audit::of(run, &messages, wrong).passes());
+
+        messages.last_mut().unwrap().payload = "{ }".into();
+        let audit = Audit::of(run, &messages, Apart::default());
+        let said = crate::render::audit::lines(&audit).join("\n");
+        assert!(!audit.passes());
+        let last = messages.last().unwrap().seq;
+        assert!(
+            said.contains(&format!("entry {last} does not fit")) && said.contains("there: a decision"),
+            "{said}"
+        );
+    }
+
+    /// Whoever takes all links out of a newer run, or puts an older beginning before it, is found.
+    #[test]
+    fn a_newer_run_is_nowhere_without_a_link() {
+        let (run, mut messages) = old();
+        let created = |version: u32| {
+            let mut envelope: serde_json::Value = serde_json::from_slice(&old().1[0].payload).unwrap();
+            let events = envelope["body"]["content"]["events"].as_array_mut().unwrap();
+            let event = events.iter_mut().find(|event| event["event"] == "run_created").unwrap();
+            event["event_version"] = version.into();
+            KeptMessage { payload: envelope.to_string().into(), ..old().1[0].clone() }
+        };
+        messages[0] = created(CHAIN_SINCE);
+        let audit = Audit::of(run, &messages, Apart::default());
+        let Found::Misfit { misfit, .. } = &audit.found else { panic!("{audit:?}") };
+        assert_eq!(misfit.seq, messages[0].seq);
+
+        let first = created(CHAIN_SINCE);
+        let link = Chain::default().draft(run).over([digest(&first.subject, &first.payload)]);
+        let first = KeptMessage { seq: Seq(9), link: Some(link.to_header()), ..first };
+        let older = KeptMessage { seq: Seq(8), ..created(1) };
+        assert!(Audit::of(run, std::slice::from_ref(&first), Apart::default()).passes());
+        let audit = Audit::of(run, &[older, first], Apart::default());
+        let Found::Misfit { misfit, entry } = &audit.found else { panic!("{audit:?}") };
+        assert_eq!((misfit.seq, entry.as_ref().unwrap().what.as_str()), (Seq(8), "a decision"));
+    }
+}

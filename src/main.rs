@@ -5,6 +5,8 @@ mod app;
 mod args;
 mod commands;
 mod conform;
+#[cfg(test)]
+mod doors;
 mod eval;
 mod exit;
 mod fleet;

@@ -5,6 +5,7 @@
 
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, EventKind};
+use muster_shared::text::beginning;
 
 /// Every subject that Muster uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +149,8 @@ fn read<T: std::str::FromStr>(token: &str) -> Result<T, String>
 where
     T::Err: std::fmt::Display,
 {
-    token.parse().map_err(|error: T::Err| error.to_string())
+    // It may quote a token as long as a message.
+    token.parse().map_err(|error: T::Err| beginning(&error.to_string(), 400))
 }
 
 /// What an orchestrator's writes to a run are fenced by.

@@ -7,11 +7,14 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::flow::{ContractSide, ContractViolation};
+use crate::text::quoted;
 
 /// Most faults that are named.
 const MOST_FAULTS: usize = 8;
 /// Longest text of one fault, in characters.
 const MAX_FAULT: usize = 300;
+/// Longest text that says why a schema is none, in characters.
+const MAX_REASON: usize = 1_000;
 /// Most fields of data that are read from a text.
 const MOST_FIELDS: usize = 32;
 
@@ -33,7 +36,7 @@ impl Schema {
     pub fn new(written: Value) -> Result<Self, String> {
         let validator = jsonschema::validator_for(&written).map_err(|error| {
             let at = error.instance_path().to_string();
-            if at.is_empty() { error.to_string() } else { format!("{at}: {error}") }
+            quoted(&if at.is_empty() { error.to_string() } else { format!("{at}: {error}") }, MAX_REASON)
         })?;
         Ok(Self { written: Arc::new(written), validator: Arc::new(validator) })
     }
@@ -49,8 +52,7 @@ impl Schema {
     pub fn faults(&self, name: &str, value: &Value) -> Vec<String> {
         let faults = self.validator.iter_errors(value).take(MOST_FAULTS).map(|error| {
             let place = error.instance_path().to_string().replace('/', ".");
-            let text: String = error.to_string().chars().take(MAX_FAULT).collect();
-            format!("`{name}{place}`: {text}")
+            quoted(&format!("`{name}{place}`: {error}"), MAX_FAULT)
         });
         faults.collect()
     }

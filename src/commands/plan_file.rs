@@ -54,7 +54,7 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// A plan, or a part of one, from text. What is wrong is told with line and column.
-pub(super) fn parse<T: DeserializeOwned>(text: &str, ending: &str) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, ending: &str) -> Result<T, String> {
     let draft = match ending.to_ascii_lowercase().as_str() {
         "json" => serde_json::from_str(text).map_err(|error| error.to_string()),
         "toml" => toml::from_str(text).map_err(|error| {

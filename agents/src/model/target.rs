@@ -372,6 +372,7 @@ fn parse_endpoint(provider: ModelProvider, value: &str) -> Option<Url> {
     if provider == ModelProvider::Anthropic && url.path() == "/" {
         url.set_path("/v1/");
     }
+    url.set_fragment(None);
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());
         url.set_path(&path);

@@ -3,8 +3,9 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::check::check;
+use super::check::{MOST, check};
 use super::{Blueprint, Problem};
+use crate::text::quoted;
 
 /// Longest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 128 * 1024;
@@ -38,7 +39,7 @@ pub fn parse(text: &str) -> Result<Blueprint, Vec<Located>> {
     }
     let blueprint: Blueprint = toml::from_str(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
-        let why = error.message().lines().collect::<Vec<_>>().join("; ");
+        let why = quoted(&error.message().lines().collect::<Vec<_>>().join("; "), MOST);
         vec![Located { line, column, at: String::new(), why }]
     })?;
     let problems = check(&blueprint);

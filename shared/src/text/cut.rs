@@ -26,6 +26,25 @@ pub fn one_line(text: &str, most: usize) -> String {
     beginning(&words.collect::<Vec<_>>().join(" "), most)
 }
 
+/// What an error quotes of others: the first `most` characters, with control characters written out, but for line breaks
+/// and tabs.
+#[must_use]
+pub fn quoted(text: &str, most: usize) -> String {
+    let mut quoted = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == most {
+            quoted.push_str(ELLIPSIS);
+            break;
+        }
+        match c {
+            '\n' | '\t' => quoted.push(c),
+            c if c.is_control() => quoted.extend(c.escape_default()),
+            c => quoted.push(c),
+        }
+    }
+    quoted
+}
+
 /// The first line of a text, of at most `most` characters.
 #[must_use]
 pub fn first_line(text: &str, most: usize) -> String {

@@ -13,7 +13,7 @@ pub mod unit;
 mod words;
 
 pub(crate) use calendar::{DAYS, MONTHS};
-pub use cut::{at_word, beginning, first_line, normalise_space, one_line, within_bytes};
+pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};
 pub use words::{counted, is_with_an, with_article};

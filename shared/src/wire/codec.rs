@@ -15,6 +15,9 @@ use crate::run::Snapshot;
 /// Deepest nesting that is accepted in anything that comes in.
 pub const MAX_DEPTH: usize = 64;
 
+/// Most characters of what is wrong with a message.
+const MOST_SAID: usize = 4_000;
+
 /// Largest message that is accepted or made, in bytes: the broker's limit as we configure it.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
@@ -215,6 +218,11 @@ fn take(bytes: &[u8], encoding: Encoding, take: &mut Take<'_>) -> Result<(), Cod
     }
 }
 
+/// What is wrong, in as many characters as somebody reads: it may quote all of a message.
+pub(super) fn said(reason: &str) -> String {
+    crate::text::beginning(reason, MOST_SAID)
+}
+
 /// The error says where the text stopped to be such a value.
 pub(super) fn from_json(text: &[u8], take: &mut Take<'_>) -> Result<(), serde_json::Error> {
     let mut from = serde_json::Deserializer::from_slice(text);
@@ -240,7 +248,7 @@ fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>)
         Encoding::MessagePack => from_message_pack(bytes, whole).is_ok(),
     };
     let field = value.filter(|_| is_whole).and_then(|value| at_fault(value, take));
-    field.unwrap_or(CodecError::Malformed { encoding, reason })
+    field.unwrap_or(CodecError::Malformed { encoding, reason: said(&reason) })
 }
 
 /// Counts brackets outside strings: cheaper than parsing, and no recursion.

@@ -52,10 +52,11 @@ figures: nats ## A series of figures in ten minutes, beside the last kept one; K
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
 
+# `SECONDS` counts by itself in some shells: make reads it.
 fuzz: ## Fuzz every door, side by side; SECONDS=n for each target (10), SEED=n for the same inputs again
-	@seed=$${SEED:-$$(date +%s)}; export CARGO_PROFILE_DEV_OPT_LEVEL=1; \
-	$(CARGO) run --locked --bin muster-fuzz --workspace --features bench -- --seconds $${SECONDS:-10} --seed $$seed; first=$$?; \
-	MUSTER_FUZZ_SECONDS=$${SECONDS:-10} MUSTER_FUZZ_SEED=$$seed \
+	@seed=$${SEED:-$$(date +%s)}; seconds=$(or $(SECONDS),10); export CARGO_PROFILE_DEV_OPT_LEVEL=1; \
+	$(CARGO) run --locked --bin muster-fuzz --workspace --features bench -- --seconds $$seconds --seed $$seed; first=$$?; \
+	MUSTER_FUZZ_SECONDS=$$seconds MUSTER_FUZZ_SEED=$$seed \
 		$(CARGO) test --quiet --locked --workspace --features bench --bin muster doors::the_doors -- --nocapture && exit $$first
 
 chaos: nats build-bench ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number

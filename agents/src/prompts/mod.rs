@@ -3,6 +3,8 @@
 //! What stands above the line `=== task ===` is the system prompt (who the agent is and how it works), what
 //! stands below is what is to be done. What people, tools and documents say goes through `fence(kind, text)`.
 
+mod bounds;
+
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value as TemplateValue;
@@ -19,10 +21,6 @@ use crate::roles::{self, RoleRules};
 const COMMON: &str = include_str!("common.md.j2");
 /// Parts the system prompt from the task. Nothing from outside stands above it.
 const PARTING: &str = "\n=== task ===\n";
-/// Most instructions of one rendering: a prompt of a large task takes a hundredth of it, and a loop in a loop ends.
-const MOST_WORK: u64 = 2_000_000;
-/// Longest expression or statement in a template, in bytes: one of many operators would overflow the stack while it is read.
-const MAX_BLOCK: usize = 1_000;
 /// Longest text that says what is wrong with a template, in characters.
 const MAX_REASON: usize = 4_000;
 /// Largest template that is read, in bytes.
@@ -70,7 +68,7 @@ impl Templates {
     pub fn load(folder: Option<&Path>) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(MOST_WORK));
+        bounds::set(&mut environment);
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
@@ -107,7 +105,7 @@ impl Templates {
             reason: quoted(&format!("{error:#}"), MAX_REASON),
         };
         let template = self.environment.get_template(&file_name(rules.name)).map_err(faulty)?;
-        let text = template.render(context_of(rules, offer)).map_err(faulty)?;
+        let text = bounds::render(&template, context_of(rules, offer)).map_err(faulty)?;
         let (system, task) = text.split_once(PARTING).ok_or_else(|| TemplateError::Faulty {
             name: rules.name.to_owned(),
             reason: "it has no line `=== task ===` between system prompt and task".to_owned(),
@@ -146,8 +144,9 @@ pub fn fence(nonce: &str, kind: &str, text: &str) -> String {
 }
 
 /// Data as a model reads it.
-fn as_json(value: &TemplateValue) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+fn as_json(value: &TemplateValue) -> Result<String, minijinja::Error> {
+    bounds::fits(value)?;
+    Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
 fn fence_in_template(state: &State<'_, '_>, kind: &str, text: &str) -> String {
@@ -216,44 +215,12 @@ fn own_file(folder: Option<&Path>, name: &str) -> Result<Option<String>, Templat
     }
 }
 
-/// Whether a block between braces is longer than is read.
-fn has_long_block(text: &str) -> bool {
-    let mut rest = text;
-    while let Some(begin) = ["{{", "{%"].iter().filter_map(|mark| rest.find(mark)).min() {
-        rest = &rest[begin + 2..];
-        let (mut quote, mut escaped) = (None, false);
-        let mut pairs = rest.as_bytes().windows(2);
-        let end = pairs.position(|pair| {
-            let byte = pair[0];
-            match quote {
-                Some(_) if escaped => escaped = false,
-                Some(_) if byte == b'\\' => escaped = true,
-                Some(mark) if byte == mark => quote = None,
-                Some(_) => {}
-                None if matches!(byte, b'"' | b'\'') => quote = Some(byte),
-                None => return matches!(pair, b"}}" | b"%}"),
-            }
-            false
-        });
-        let end = end.unwrap_or(rest.len());
-        if end > MAX_BLOCK {
-            return true;
-        }
-        rest = &rest[end..];
-    }
-    false
-}
-
 fn add(environment: &mut Environment<'static>, name: &str, text: String) -> Result<(), TemplateError> {
-    if has_long_block(&text) {
-        let reason = format!("an expression in it has more than {MAX_BLOCK} bytes: write it in several");
-        return Err(TemplateError::Faulty { name: name.to_owned(), reason });
-    }
+    let faulty = |reason| TemplateError::Faulty { name: name.to_owned(), reason };
+    let work = bounds::checked(&text).map_err(faulty)?;
+    environment.set_fuel(environment.fuel().map(|most| most.min(work)));
     let added = environment.add_template_owned(file_name(name), text);
-    added.map_err(|error| TemplateError::Faulty {
-        name: name.to_owned(),
-        reason: quoted(&format!("{error:#}"), MAX_REASON),
-    })
+    added.map_err(|error| faulty(quoted(&format!("{error:#}"), MAX_REASON)))
 }
 
 /// The version stands in the first line: `{# version 3 #}`.

@@ -16,7 +16,6 @@ use super::{
 use crate::flow::{Pattern, RunLimits};
 use crate::ids::Role;
 use crate::plan::normal;
-use crate::text::quoted;
 
 use super::fill::fits;
 use super::layout::{Layout, least_tasks};
@@ -136,12 +135,9 @@ struct Finder<'a> {
     problems: Vec<Problem>,
 }
 
-/// Most characters of what is wrong, which may quote a file.
-pub(super) const MOST: usize = 2_000;
-
 impl Finder<'_> {
     fn add(&mut self, at: impl Into<String>, why: impl Into<String>) {
-        self.problems.push(Problem { at: quoted(&at.into(), MOST), why: quoted(&why.into(), MOST) });
+        self.problems.push(Problem { at: at.into(), why: why.into() });
     }
 
     fn head(&mut self) {

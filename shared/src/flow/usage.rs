@@ -91,3 +91,16 @@ impl AddAssign for Usage {
         self.steps = self.steps.saturating_add(other.steps);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_have_a_most() {
+        let huge = Usage { input_tokens: u64::MAX, model_calls: 1, ..Usage::default() };
+        let mut sum = huge;
+        sum += huge;
+        assert_eq!((sum.input_tokens, sum.model_calls), (u64::MAX, 2));
+    }
+}

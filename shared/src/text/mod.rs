@@ -11,8 +11,10 @@ mod numeral;
 pub mod stop;
 pub mod unit;
 mod words;
+mod brackets;
 
 pub(crate) use calendar::{DAYS, MONTHS};
+pub use brackets::bracket_depth;
 pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};

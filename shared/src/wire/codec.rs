@@ -213,7 +213,7 @@ fn take(bytes: &[u8], encoding: Encoding, take: &mut Take<'_>) -> Result<(), Cod
         Err(reason) if reason == rmp_serde::decode::Error::DepthLimitExceeded.to_string() => {
             Err(CodecError::TooDeep)
         }
-        Err(reason) => Err(faulty(bytes, encoding, reason, take)),
+        Err(reason) => Err(faulty(bytes, encoding, &reason, take)),
         Ok(()) => Ok(()),
     }
 }
@@ -237,7 +237,7 @@ fn from_message_pack(bytes: &[u8], take: &mut Take<'_>) -> Result<(), erased_ser
 }
 
 /// What is wrong with bytes that are no such value: the field, where it can be told.
-fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>) -> CodecError {
+fn faulty(bytes: &[u8], encoding: Encoding, reason: &str, take: &mut Take<'_>) -> CodecError {
     let mut value = None;
     let whole: &mut Take<'_> = &mut |from| {
         value = Some(Value::deserialize(from)?);
@@ -248,7 +248,7 @@ fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>)
         Encoding::MessagePack => from_message_pack(bytes, whole).is_ok(),
     };
     let field = value.filter(|_| is_whole).and_then(|value| at_fault(value, take));
-    field.unwrap_or(CodecError::Malformed { encoding, reason: said(&reason) })
+    field.unwrap_or(CodecError::Malformed { encoding, reason: said(reason) })
 }
 
 /// Counts brackets outside strings: cheaper than parsing, and no recursion.

@@ -54,6 +54,8 @@ pub enum Shape {
 pub enum Seen {
     /// It was read.
     Read,
+    /// Of several that were to read it, some refused it, in these words.
+    Partly(String),
     /// It was refused, in these words.
     Refused(String),
 }
@@ -62,8 +64,19 @@ impl Seen {
     /// Refused in words that are kept as they came, since records hold them, and are made visible at the door of whoever
     /// shows them.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "the shape that callers want")]
     pub fn at_door(why: impl ToString) -> Self {
         Self::Refused(muster_shared::text::quoted(&why.to_string(), usize::MAX))
+    }
+
+    /// The same where several were to read it: some have, or none.
+    #[must_use]
+    pub fn by_several(was_read: bool, refused: &[String]) -> Self {
+        if refused.is_empty() {
+            return Self::Read;
+        }
+        let why = muster_shared::text::quoted(&refused.join("\n"), usize::MAX);
+        if was_read { Self::Partly(why) } else { Self::Refused(why) }
     }
 
     /// Refused for several reasons.

@@ -14,8 +14,8 @@ use crate::{Seen, Target, corpus};
 
 /// The stack of the thread: what the threads of our processes have.
 const STACK: usize = 2 * 1024 * 1024;
-/// The longest that an input may take.
-const SLOW: Duration = Duration::from_secs(2);
+/// The longest that an input may take; shorter where this file itself is tested.
+const SLOW: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 2_000 });
 /// After this time nobody waits for it any more.
 const HANGS: Duration = Duration::from_secs(20);
 /// How often is looked whether it hangs.
@@ -211,9 +211,10 @@ fn work(target: &'static Target, plan: &Plan, mut pool: Vec<Vec<u8>>, watch: &Wa
         let seen = tried(target, &input);
         figures.slowest = figures.slowest.max(since.elapsed());
         figures.executions += 1;
+        figures.read += u64::from(matches!(seen, Ok(Seen::Read | Seen::Partly(_))));
         match seen {
-            Ok(Seen::Read) => figures.read += 1,
-            Ok(Seen::Refused(why)) => {
+            Ok(Seen::Read) => {}
+            Ok(Seen::Partly(why) | Seen::Refused(why)) => {
                 // A refusal that nothing was refused with before comes from a place where nothing was before.
                 if refusals.insert(words_of(&why)) && pool.len() < POOL {
                     pool.push(input);
@@ -255,7 +256,7 @@ fn checked(target: &Target, input: &[u8]) -> Result<Seen, Finding> {
     let seen = seen
         .map_err(|_| finding(Kind::Panicked, panicked))?
         .map_err(|broken| finding(Kind::Broken, broken))?;
-    if let Seen::Refused(why) = &seen {
+    if let Seen::Partly(why) | Seen::Refused(why) = &seen {
         if why.trim().is_empty() {
             return Err(finding(Kind::Broken, "it is refused without a word".to_owned()));
         }

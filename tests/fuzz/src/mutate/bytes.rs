@@ -1,4 +1,5 @@
 //! Changes of bytes and of lines.
+#![expect(clippy::ptr_arg, reason = "all changes have one shape")]
 
 use mutatis::{Candidates, Context, Mutate};
 

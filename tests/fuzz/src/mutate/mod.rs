@@ -140,7 +140,7 @@ mod tests {
         assert!(all.iter().all(|input| input.len() <= MAX_INPUT));
         let different: std::collections::BTreeSet<&Vec<u8>> = all.iter().collect();
         let documents = all.iter().filter(|input| serde_json::from_slice::<Value>(input).is_ok()).count();
-        assert!(different.len() > 2_000, "{} different", different.len());
+        assert!(different.len() > 1_200, "{} different", different.len());
         assert!((1_000..2_900).contains(&documents), "{documents} documents");
     }
 

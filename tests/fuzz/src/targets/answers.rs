@@ -241,14 +241,15 @@ fn submission(input: &[u8]) -> Result<Seen, String> {
         Ok(arguments) => arguments,
         Err(_) => return Ok(Seen::Refused("no JSON".to_owned())),
     };
-    let mut refused = Vec::new();
+    let (mut taken, mut refused) = (false, Vec::new());
     for offer in OFFERS.as_ref().map_err(Clone::clone)? {
         match rules_for(&offer.work).submission(offer, &arguments) {
             Ok(submission) => {
-                drop(serde_json::to_vec(&submission.product).map_err(|error| error.to_string())?)
+                serde_json::to_vec(&submission.product).map_err(|error| error.to_string())?;
+                taken = true;
             }
-            Err(faults) => refused = faults,
+            Err(faults) => refused.extend(faults),
         }
     }
-    Ok(if refused.is_empty() { Seen::Read } else { Seen::at_door(refused.join("\n")) })
+    Ok(Seen::by_several(taken, &refused))
 }

@@ -211,7 +211,8 @@ fn tried(blueprint: &Blueprint) -> Result<Seen, String> {
     if problems.is_empty() {
         carried_out(blueprint)
     } else {
-        Ok(Seen::refused(problems.iter().map(|problem| &problem.why)))
+        // Decisions tell of them as they are.
+        Ok(Seen::at_door(problems.iter().map(|problem| problem.why.as_str()).next().unwrap_or_default()))
     }
 }
 

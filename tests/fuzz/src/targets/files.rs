@@ -108,6 +108,15 @@ pub(super) const TEMPLATES: Target = Target {
         "{% extends \"worker.md.j2\" %}",
         "{% import \"common.md.j2\" as c %}",
         "{{ \"a\" * 9999999999 }}",
+        "{% set goal = goal ~ goal %}",
+        "{% set goal %}{{ goal }}{{ goal }}{% endset %}",
+        "{% set goal = [goal, goal] %}",
+        "~ goal",
+        "| indent(999999999)",
+        "| replace(\"\", goal)",
+        "| string",
+        "{% filter upper %}",
+        "{% elif goal %}",
         "{{ 9 ** 99999 }}",
         "{{ fence(",
         "as_json",
@@ -145,7 +154,7 @@ fn template(input: &[u8]) -> Result<Seen, String> {
     match templates.brief(rules, offer) {
         Ok((brief, _)) => {
             let bytes = brief.system.len() + brief.task.len();
-            ensure(bytes < 64 << 20, || format!("a prompt of {bytes} bytes"))?;
+            ensure(bytes <= 16 << 20, || format!("a prompt of {bytes} bytes"))?;
             Ok(Seen::Read)
         }
         Err(error) => Ok(shown(error.to_string())),

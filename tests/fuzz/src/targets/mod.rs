@@ -4,6 +4,7 @@ mod answers;
 mod blueprints;
 mod documents;
 mod files;
+mod gateway;
 mod models;
 mod plans;
 mod record;
@@ -28,6 +29,7 @@ pub const ALL: &[&Target] = &[
     &answers::SUBMISSIONS,
     &models::STREAMS,
     &models::NAMES,
+    &gateway::REQUESTS,
     &plans::DRAFTS,
     &plans::REFINEMENTS,
     &plans::PATCHES,

@@ -50,10 +50,10 @@ pub(super) const SNAPSHOTS: Target = Target {
 };
 
 /// A run as it was once recorded.
-struct Recorded {
-    entries: Vec<Entry>,
+pub(super) struct Recorded {
+    pub(super) entries: Vec<Entry>,
     /// The state after each entry.
-    states: Vec<RunState>,
+    pub(super) states: Vec<RunState>,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ fn event_of(body: Body, key: Option<AgentKey>) -> Option<RecordEvent> {
 }
 
 impl Recorded {
-    fn get() -> Result<&'static Self, String> {
+    pub(super) fn get() -> Result<&'static Self, String> {
         RECORDED.as_ref().map_err(Clone::clone)
     }
 
@@ -120,7 +120,7 @@ fn entry(input: &[u8]) -> Result<Seen, String> {
         Ok(envelope) => envelope,
         Err(error) => return Ok(Seen::at_door(error)),
     };
-    let mut refused = Vec::new();
+    let (mut folded, mut refused) = (false, Vec::new());
     for (before, key) in Recorded::get()?.places() {
         let Some(event) = event_of(envelope.body.clone(), key) else {
             return Ok(Seen::Refused("no entry of the record".to_owned()));
@@ -145,17 +145,21 @@ fn entry(input: &[u8]) -> Result<Seen, String> {
         apply(&mut twice, &entry).map_err(|error| format!("folding twice: {error}"))?;
         ensure(twice == state, || "folding twice changes something".to_owned())?;
         look(after)?;
+        folded = true;
     }
     // Of a run that is not there yet: a decision may create one.
     let run = RunId::from_uuid(uuid::Uuid::from_u128(7));
     if let Some(event @ RecordEvent::Decided(_)) = event_of(envelope.body, None) {
         let mut state = None;
         match apply(&mut state, &Entry { seq: Seq(1), at: Millis(1), run, event }) {
-            Ok(()) => state.iter().try_for_each(look)?,
+            Ok(()) => {
+                state.iter().try_for_each(look)?;
+                folded = true;
+            }
             Err(error) => refused.push(error.to_string()),
         }
     }
-    Ok(if refused.is_empty() { Seen::Read } else { Seen::at_door(refused.join("\n")) })
+    Ok(Seen::by_several(folded, &refused))
 }
 
 fn event(input: &[u8]) -> Result<Seen, String> {
@@ -167,15 +171,18 @@ fn event(input: &[u8]) -> Result<Seen, String> {
     let again: RunEvent =
         serde_json::from_slice(&written).map_err(|error| format!("not read again: {error}"))?;
     ensure(again == event, || "read again it is another".to_owned())?;
-    let mut refused = Vec::new();
+    let (mut folded, mut refused) = (false, Vec::new());
     for (before, _) in Recorded::get()?.places() {
         let mut state = before.clone();
         match fold_event(&mut state, &event, Millis(before.decided_at.0.saturating_add(1))) {
-            Ok(()) => look(&state)?,
+            Ok(()) => {
+                look(&state)?;
+                folded = true;
+            }
             Err(error) => refused.push(error.to_string()),
         }
     }
-    Ok(if refused.is_empty() { Seen::Read } else { Seen::at_door(refused.join("\n")) })
+    Ok(Seen::by_several(folded, &refused))
 }
 
 fn snapshot(input: &[u8]) -> Result<Seen, String> {

@@ -32,6 +32,8 @@ const KEEP_NOTHING: [&str; 4] = ["fence", "as_json", "range", "dict"];
 /// Sets the bounds of an environment.
 pub(super) fn set(environment: &mut Environment<'static>) {
     environment.set_fuel(u64::try_from(MOST_WORK).ok());
+    // An error tells its place, and not all values around it: there may be no end to them.
+    environment.set_debug(false);
     environment.set_formatter(put);
     for (name, filter) in [
         ("batch", Value::from_function(filters::batch)),
@@ -218,7 +220,8 @@ pub(super) fn checked(text: &str) -> Result<u64, String> {
 
 fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut pieces, mut rest) = (Vec::new(), text);
-    while let Some(begin) = ["{{", "{%", "{#"].iter().filter_map(|mark| rest.find(mark)).min() {
+    let begins = |pair: &[u8]| matches!(pair, b"{{" | b"{%" | b"{#");
+    while let Some(begin) = rest.as_bytes().windows(2).position(begins) {
         let (plain, block) = rest.split_at(begin);
         pieces.push(Piece::Plain(plain));
         let (mark, inner) = block.split_at(2);

@@ -35,6 +35,16 @@ fn what_templates_do_with_texts_and_numbers_is_done() {
 }
 
 #[test]
+fn templates_that_come_with_the_program_would_be_taken_from_users_too() {
+    for rules in crate::roles::all() {
+        let work = checked(rules.template);
+        assert!(work.as_ref().is_ok_and(|work| *work > 200_000), "{}: {work:?}", rules.name);
+    }
+    let work = checked(super::super::COMMON);
+    assert!(work.as_ref().is_ok_and(|work| *work > 200_000), "{work:?}");
+}
+
+#[test]
 fn what_would_take_memory_or_time_without_end_is_refused() {
     let doubled = format!("{{% set x0 %}}{}{{% endset %}}", "x".repeat(1_000));
     let captures: String = (0..40)
@@ -56,7 +66,7 @@ fn what_would_take_memory_or_time_without_end_is_refused() {
         "{{ '%999999999d' | format(1) }}",
         "{{ '%*d' | format(999999999, 1) }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{% for a in range(99999) %}some text that is written again and again, some text that is written{% endfor %}",
+        "{% for a in range(99999) %}some text that is written again and again, more text, and some text that is written once more{% endfor %}",
         "{% for a in range(9999) %}{{ goal * 99 }}{% endfor %}",
         &format!("{doubled}{captures}{{{{ x40 }}}}"),
         &format!("{doubled}{lists}{{{{ x60 }}}}"),

@@ -9,10 +9,12 @@ use muster_shared::wire::{Encoding, Envelope, MessageKind, decode};
 /// How many inputs of each target are tried: as many as there is time for, where each takes longer.
 fn executions(target: &Target) -> u64 {
     match target.name {
-        "documents" => 40,
-        "templates" | "model_streams" | "citations" => 200,
-        "record_entries" | "record_events" | "snapshots" => 300,
-        _ => 2_000,
+        "documents" | "gateway_requests" => 30,
+        "templates" | "model_streams" | "citations" | "record_entries" | "record_events" | "snapshots" => 100,
+        "answers_text" | "answers_native" | "answers_documents" | "plans" | "blueprints" | "text_rules" => {
+            250
+        }
+        _ => 500,
     }
 }
 

@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 CARGO ?= cargo
 
-.PHONY: help demo build build-bench nats test quick check bench figures simulate chaos chaos-cluster clean-state
+.PHONY: help demo build build-bench nats test quick check bench figures simulate fuzz chaos chaos-cluster clean-state
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -51,6 +51,13 @@ figures: nats ## A series of figures in ten minutes, beside the last kept one; K
 
 simulate: ## 100,000 simulated histories under faults; SEEDS=n for another number
 	$(CARGO) run --release --locked -p muster-simulation -- --seeds $${SEEDS:-100000}
+
+# `SECONDS` counts by itself in some shells: make reads it.
+fuzz: ## Fuzz every door, side by side; SECONDS=n for each target (10), SEED=n for the same inputs again
+	@seed=$${SEED:-$$(date +%s)}; seconds=$(or $(SECONDS),10); export CARGO_PROFILE_DEV_OPT_LEVEL=1; \
+	$(CARGO) run --locked --bin muster-fuzz --workspace --features bench -- --seconds $$seconds --seed $$seed; first=$$?; \
+	MUSTER_FUZZ_SECONDS=$$seconds MUSTER_FUZZ_SEED=$$seed \
+		$(CARGO) test --quiet --locked --workspace --features bench --bin muster doors::the_doors -- --nocapture && exit $$first
 
 chaos: nats build-bench ## 1,000 short runs while processes are killed and frozen at random; RUNS=n for another number
 	@server=$$(sh deploy/install-nats.sh) && export MUSTER_NATS_SERVER="$$server" && \

@@ -6,6 +6,8 @@ mod args;
 mod audit;
 mod commands;
 mod conform;
+#[cfg(test)]
+mod doors;
 mod eval;
 mod exit;
 mod fleet;

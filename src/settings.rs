@@ -183,6 +183,34 @@ fn team(inputs: &Inputs, keys: &Keys) -> Result<(Option<Team>, Layer), SettingsE
     Ok((Some(team), layer))
 }
 
+/// Reads the text of a settings file, and makes settings of what it says.
+#[cfg(test)]
+pub(crate) fn read_settings_text(text: &str) -> Result<(), SettingsError> {
+    let keys = Keys::of(Settings::SETTINGS);
+    made_of(file::parse(FILE_NAME, text, &keys)?, &keys)
+}
+
+/// Reads the text of a team's file, and makes settings of what it says.
+#[cfg(test)]
+pub(crate) fn read_team_text(text: &str) -> Result<(), SettingsError> {
+    let keys = Keys::of(Settings::SETTINGS);
+    let (_, layer) = team::parse(Path::new("fleet.toml"), "fleet.toml", text, &keys)?;
+    made_of(layer, &keys)
+}
+
+#[cfg(test)]
+fn made_of(layer: Layer, keys: &Keys) -> Result<(), SettingsError> {
+    let given = origins(&[&layer]);
+    let merged = Config::builder()
+        .add_source(Layer::of_defaults(keys))
+        .add_source(layer)
+        .build()
+        .map_err(|error| wrong_value(&error, keys, &BTreeMap::new()))?;
+    let settings: Settings =
+        held::held(&merged)?.try_deserialize().map_err(|error| wrong_value(&error, keys, &given))?;
+    ranges::check(&effective(&settings, &merged, keys, &given), keys)
+}
+
 /// The keys of settings that take a kind of value.
 #[cfg(test)]
 pub(crate) fn text_keys(of: impl Fn(&muster_shared::setting::Kind) -> bool) -> Vec<String> {

@@ -96,6 +96,20 @@ async fn text_and_thought_stream_in_every_protocol() {
 }
 
 #[tokio::test]
+async fn numbers_of_tokens_without_bounds_are_no_panic() {
+    let most = u64::from(u32::MAX / 2);
+    for kind in ALL {
+        let script =
+            Script::new().when_text("the answer", Reply::text("Forty-two.").with_usage(most, most, 0));
+        let server = ModelServer::start(script).unwrap();
+        match ask(&provider(&server, kind), &question()).await.0 {
+            Ok(answer) => assert_eq!(answer.text, "Forty-two.", "{kind:?}"),
+            Err(error) => assert_eq!(error.kind, ModelErrorKind::BadAnswer, "{kind:?}: {error}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn tools_are_declared_called_and_answered_in_every_protocol() {
     for kind in ALL {
         let script = Script::new()

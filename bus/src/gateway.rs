@@ -98,6 +98,25 @@ impl GatewayDoor {
         }
     }
 
+    /// Asks as a program does that has a connection of its own: `subject` and `payload` are sent as they are. For tests.
+    ///
+    /// # Errors
+    /// When nobody serves the subject, or no answer comes in time.
+    pub async fn ask(
+        &self,
+        subject: &str,
+        encoding: Option<Encoding>,
+        payload: Vec<u8>,
+        patience: Duration,
+    ) -> Result<Vec<u8>, BusError> {
+        let mut headers = Headers::default();
+        if let Some(encoding) = encoding {
+            headers.add(CONTENT_TYPE, encoding.content_type());
+        }
+        let message = Message { subject: subject.to_owned(), headers, payload: payload.into() };
+        self.core.backend.request(message, patience).await.map(|answer| answer.payload.into())
+    }
+
     /// Answers a request.
     ///
     /// # Errors

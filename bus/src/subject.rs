@@ -5,6 +5,7 @@
 
 use muster_shared::ids::{AgentId, Generation, Queue, Role, RunId, TaskId};
 use muster_shared::run::{AgentKey, EventKind};
+use muster_shared::text::beginning;
 use muster_shared::wire::gateway::GatewayVerb;
 
 /// Every subject that Muster uses.
@@ -180,7 +181,8 @@ fn read<T: std::str::FromStr>(token: &str) -> Result<T, String>
 where
     T::Err: std::fmt::Display,
 {
-    token.parse().map_err(|error: T::Err| error.to_string())
+    // It may quote a token as long as a message.
+    token.parse().map_err(|error: T::Err| beginning(&error.to_string(), 400))
 }
 
 /// What an orchestrator's writes to a run are fenced by.

@@ -7,11 +7,17 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::flow::{ContractSide, ContractViolation};
+use crate::text::quoted;
 
 /// Most faults that are named.
 const MOST_FAULTS: usize = 8;
 /// Longest text of one fault, in characters.
 const MAX_FAULT: usize = 300;
+/// Longest text that says why a schema is none, in characters.
+const MAX_REASON: usize = 1_000;
+/// Most alternatives in a schema by how much JSON, in bytes, of which each is asked what is wrong with it: whoever asks them all
+/// is given a copy of the value by each.
+const MOST_ASKED: usize = 16 * 1024 * 1024;
 /// Most fields of data that are read from a text.
 const MOST_FIELDS: usize = 32;
 
@@ -20,6 +26,8 @@ const MOST_FIELDS: usize = 32;
 pub struct Schema {
     written: Arc<Value>,
     validator: Arc<Validator>,
+    /// How many alternatives it gives.
+    alternatives: usize,
 }
 
 impl Schema {
@@ -33,9 +41,10 @@ impl Schema {
     pub fn new(written: Value) -> Result<Self, String> {
         let validator = jsonschema::validator_for(&written).map_err(|error| {
             let at = error.instance_path().to_string();
-            if at.is_empty() { error.to_string() } else { format!("{at}: {error}") }
+            quoted(&if at.is_empty() { error.to_string() } else { format!("{at}: {error}") }, MAX_REASON)
         })?;
-        Ok(Self { written: Arc::new(written), validator: Arc::new(validator) })
+        let alternatives = alternatives(&written);
+        Ok(Self { written: Arc::new(written), validator: Arc::new(validator), alternatives })
     }
 
     /// As it was written.
@@ -47,10 +56,16 @@ impl Schema {
     /// What of a value does not fit, one line each, each beginning with the place in what `name` stands for.
     #[must_use]
     pub fn faults(&self, name: &str, value: &Value) -> Vec<String> {
+        // Most schemas give a few, and the value need not be measured.
+        if self.alternatives > 16 && self.alternatives.saturating_mul(value.to_string().len()) > MOST_ASKED {
+            let fault = || {
+                format!("`{name}`: it does not fit, and the schema gives too many alternatives to say why")
+            };
+            return if self.validator.is_valid(value) { Vec::new() } else { vec![fault()] };
+        }
         let faults = self.validator.iter_errors(value).take(MOST_FAULTS).map(|error| {
             let place = error.instance_path().to_string().replace('/', ".");
-            let text: String = error.to_string().chars().take(MAX_FAULT).collect();
-            format!("`{name}{place}`: {text}")
+            quoted(&format!("`{name}{place}`: {error}"), MAX_FAULT)
         });
         faults.collect()
     }
@@ -69,6 +84,19 @@ impl Schema {
         let properties = self.written.get("properties").and_then(|all| all.get(field));
         let required = self.written.get("required").and_then(Value::as_array);
         properties.is_some() || required.is_some_and(|all| all.iter().any(|name| name == field))
+    }
+}
+
+/// How many alternatives stand in a schema, at whatever place.
+fn alternatives(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => {
+            let own =
+                ["oneOf", "anyOf"].iter().filter_map(|name| fields.get(*name)?.as_array().map(Vec::len));
+            own.sum::<usize>() + fields.values().map(alternatives).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(alternatives).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -96,6 +124,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_value_is_not_copied_for_thousands_of_alternatives() {
+        let each: Vec<Value> = (0..3_000).map(|number| json!({ "const": number })).collect();
+        let schema = Schema::new(json!({ "oneOf": each })).unwrap();
+        assert_eq!(schema.faults("input", &json!("x")).len(), 1);
+        let large = json!(vec!["word"; 20_000]);
+        assert!(schema.faults("input", &large)[0].contains("too many alternatives"));
+        assert!(schema.faults("input", &json!(7)).is_empty());
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_place() {

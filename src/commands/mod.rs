@@ -37,6 +37,9 @@ mod trust;
 mod up;
 mod within;
 
+#[cfg(test)]
+pub(crate) use plan_file::parse as plan_from_text;
+
 use crate::app::App;
 use crate::args::Command;
 use crate::exit::Exit;

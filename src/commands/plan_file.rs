@@ -5,6 +5,8 @@ use std::path::Path;
 use muster_shared::flow::{PlanDraft, RunLimits, TaskDraft};
 use muster_shared::ids::Role;
 use muster_shared::plan::{self, PlanProblem, Values};
+use muster_shared::text::bracket_depth;
+use muster_shared::wire::codec::MAX_DEPTH;
 use serde::de::DeserializeOwned;
 
 use crate::exit::Failure;
@@ -54,13 +56,16 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// A plan, or a part of one, from text. What is wrong is told with line and column.
-pub(super) fn parse<T: DeserializeOwned>(text: &str, ending: &str) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, ending: &str) -> Result<T, String> {
     let draft = match ending.to_ascii_lowercase().as_str() {
         "json" => serde_json::from_str(text).map_err(|error| error.to_string()),
         "toml" => toml::from_str(text).map_err(|error| {
             let (line, column) = place(text, error.span().map_or(0, |span| span.start));
             format!("{} at line {line} column {column}", error.message())
         }),
+        "yaml" | "yml" if bracket_depth(text) > MAX_DEPTH => {
+            Err(format!("brackets stand in each other, more than {MAX_DEPTH} levels deep"))
+        }
         "yaml" | "yml" => serde_yaml_ng::from_str(text).map_err(|error| error.to_string()),
         _ => Err("a plan is written in a file that ends in .json, .toml, .yaml or .yml".to_owned()),
     }?;

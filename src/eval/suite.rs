@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use muster_shared::text::quoted;
 use serde::Deserialize;
 
+/// Most characters of what is wrong with a suite: a line of it is shown, however long it is.
+const MOST_SAID: usize = 4_000;
 /// Most goals of a suite.
 const MOST_GOALS: usize = 1_000;
 
@@ -114,8 +117,9 @@ impl Suite {
     /// # Errors
     /// What is wrong with it, in a sentence.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let suite: Self = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        suite.check()?;
+        let told = |why: String| quoted(why.trim_end(), MOST_SAID);
+        let suite: Self = toml::from_str(text).map_err(|error| told(error.to_string()))?;
+        suite.check().map_err(told)?;
         Ok(suite)
     }
 

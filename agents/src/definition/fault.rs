@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Most characters of what is wrong: a file may be all one name.
+const MOST: usize = 1_000;
+
 /// Something wrong with a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -19,7 +22,8 @@ impl Fault {
     /// A fault at a place.
     #[must_use]
     pub fn new((line, column): (usize, usize), what: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { line, column, what: what.into(), advice: advice.into() }
+        let quoted = |text: String| muster_shared::text::quoted(&text, MOST);
+        Self { line, column, what: quoted(what.into()), advice: quoted(advice.into()) }
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use muster_shared::flow::{RolePermissions, Specialty};
 use muster_shared::ids::Role;
-use muster_shared::text::nearest_name;
+use muster_shared::text::{bracket_depth, nearest_name};
+use muster_shared::wire::codec::MAX_DEPTH;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -93,6 +94,10 @@ pub(super) fn split(text: &str) -> Result<(&str, &str), Fault> {
 
 /// Reads the front matter.
 pub(super) fn read(yaml: &str) -> Result<Matter, Fault> {
+    if bracket_depth(yaml) > MAX_DEPTH {
+        let what = format!("brackets stand in each other, more than {MAX_DEPTH} levels deep");
+        return Err(Fault::new((1, 1), what, "write each part on lines of its own"));
+    }
     let written: Written = serde_yaml_ng::from_str(yaml).map_err(|error| refused(&error))?;
     let at = |keys: &[&str]| place(yaml, keys);
     let role = role(&written.role).map_err(|advice| {

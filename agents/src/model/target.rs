@@ -287,11 +287,12 @@ fn parse_spec(
     spec: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(ModelProvider, String), TargetError> {
-    if let Some((provider, model)) = spec.split_once(['/', ':'])
-        && let Some(provider) = ModelProvider::by_name(provider)
+    if let Some(end) = spec.find(['/', ':'])
+        && let Some(provider) = ModelProvider::by_name(&spec[..end])
     {
-        let model = model.trim_start_matches([':', '/']).trim();
-        if !model.is_empty() {
+        // `openai::model` too. A name may itself begin with a slash: servers name models by the paths of their files.
+        let model = spec[end..].strip_prefix("::").unwrap_or(&spec[end + 1..]).trim();
+        if !model.trim_matches([':', '/']).is_empty() {
             return Ok((provider, model.to_owned()));
         }
         return Ok((provider, provider.default_model().to_owned()));
@@ -372,6 +373,7 @@ fn parse_endpoint(provider: ModelProvider, value: &str) -> Option<Url> {
     if provider == ModelProvider::Anthropic && url.path() == "/" {
         url.set_path("/v1/");
     }
+    url.set_fragment(None);
     if !url.path().ends_with('/') {
         let path = format!("{}/", url.path());
         url.set_path(&path);

@@ -47,6 +47,10 @@ fn specs_and_variables_choose_the_target() {
             "openai/meta-llama/L3",
             "http://h:1/v1/",
         ),
+        (Some("openai//models/q.gguf"), key, "openai//models/q.gguf", "https://api.openai.com/v1/"),
+        (Some("openai::gpt-4o"), key, "openai/gpt-4o", "https://api.openai.com/v1/"),
+        (Some("openai//"), key, "openai/gpt-4o-mini", "https://api.openai.com/v1/"),
+        (Some("openai/x"), &[("OPENAI_BASE_URL", "http://h:1/v1#there")], "openai/x", "http://h:1/v1/"),
         (Some("anthropic/x"), &[("ANTHROPIC_BASE_URL", "http://h:2")], "anthropic/x", "http://h:2/v1/"),
     ];
     for (spec, vars, name, endpoint) in cases {

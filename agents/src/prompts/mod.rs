@@ -3,11 +3,14 @@
 //! What stands above the line `=== task ===` is the system prompt (who the agent is and how it works), what
 //! stands below is what is to be done. What people, tools and documents say goes through `fence(kind, text)`.
 
+mod bounds;
+
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value as TemplateValue;
 use minijinja::{Environment, State, UndefinedBehavior, context};
 use muster_shared::flow::{TaskOffered, TemplateRef, Work};
+use muster_shared::text::quoted;
 use sha2::{Digest, Sha256};
 
 use crate::definition::{Definition, Sections};
@@ -18,6 +21,8 @@ use crate::roles::{self, RoleRules};
 const COMMON: &str = include_str!("common.md.j2");
 /// Parts the system prompt from the task. Nothing from outside stands above it.
 const PARTING: &str = "\n=== task ===\n";
+/// Longest text that says what is wrong with a template, in characters.
+const MAX_REASON: usize = 4_000;
 /// Largest template that is read, in bytes.
 const MAX_TEMPLATE: u64 = 256 * 1024;
 
@@ -63,6 +68,7 @@ impl Templates {
     pub fn load(folder: Option<&Path>) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        bounds::set(&mut environment);
         environment.set_trim_blocks(true);
         environment.set_lstrip_blocks(true);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
@@ -96,10 +102,10 @@ impl Templates {
     ) -> Result<(Brief, TemplateRef), TemplateError> {
         let faulty = |error: minijinja::Error| TemplateError::Faulty {
             name: rules.name.to_owned(),
-            reason: format!("{error:#}"),
+            reason: quoted(&format!("{error:#}"), MAX_REASON),
         };
         let template = self.environment.get_template(&file_name(rules.name)).map_err(faulty)?;
-        let text = template.render(context_of(rules, offer)).map_err(faulty)?;
+        let text = bounds::render(&template, context_of(rules, offer)).map_err(faulty)?;
         let (system, task) = text.split_once(PARTING).ok_or_else(|| TemplateError::Faulty {
             name: rules.name.to_owned(),
             reason: "it has no line `=== task ===` between system prompt and task".to_owned(),
@@ -138,8 +144,9 @@ pub fn fence(nonce: &str, kind: &str, text: &str) -> String {
 }
 
 /// Data as a model reads it.
-fn as_json(value: &TemplateValue) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+fn as_json(value: &TemplateValue) -> Result<String, minijinja::Error> {
+    bounds::fits(value)?;
+    Ok(serde_json::to_string(value).unwrap_or_default())
 }
 
 fn fence_in_template(state: &State<'_, '_>, kind: &str, text: &str) -> String {
@@ -209,8 +216,11 @@ fn own_file(folder: Option<&Path>, name: &str) -> Result<Option<String>, Templat
 }
 
 fn add(environment: &mut Environment<'static>, name: &str, text: String) -> Result<(), TemplateError> {
+    let faulty = |reason| TemplateError::Faulty { name: name.to_owned(), reason };
+    let work = bounds::checked(&text).map_err(faulty)?;
+    environment.set_fuel(environment.fuel().map(|most| most.min(work)));
     let added = environment.add_template_owned(file_name(name), text);
-    added.map_err(|error| TemplateError::Faulty { name: name.to_owned(), reason: format!("{error:#}") })
+    added.map_err(|error| faulty(quoted(&format!("{error:#}"), MAX_REASON)))
 }
 
 /// The version stands in the first line: `{# version 3 #}`.

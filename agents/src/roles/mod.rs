@@ -12,7 +12,7 @@ mod claims;
 mod document;
 mod draft_reviewer;
 mod held;
-pub(crate) mod patch;
+pub mod patch;
 mod planner;
 mod refiner;
 mod reflector;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// The field of a submission that holds them.
-pub(crate) const FIELD: &str = "patch";
+pub const FIELD: &str = "patch";
 
 /// Deepest level of a plan that is looked at.
 const MAX_DEPTH: usize = muster_shared::ids::TaskIndex::MAX_DEPTH;
@@ -18,7 +18,8 @@ pub(super) fn schema() -> Value {
 }
 
 /// The changes that a submission brings instead of a plan; nothing where it brings none.
-pub(crate) fn of(arguments: &Value) -> Option<&[Value]> {
+#[must_use]
+pub fn of(arguments: &Value) -> Option<&[Value]> {
     let has_tasks = arguments.get("tasks").and_then(Value::as_array).is_some_and(|tasks| !tasks.is_empty());
     let changes = arguments.get(FIELD)?.as_array().filter(|changes| !changes.is_empty() && !has_tasks)?;
     Some(changes)
@@ -35,7 +36,7 @@ enum Change<'a> {
 ///
 /// # Errors
 /// What cannot be made of them, one line each.
-pub(crate) fn patched(plan: &Value, changes: &[Value]) -> Result<Value, Vec<String>> {
+pub fn patched(plan: &Value, changes: &[Value]) -> Result<Value, Vec<String>> {
     let (mut read, mut faults) = (Vec::new(), Vec::new());
     for (number, change) in (1..).zip(changes) {
         match read_change(plan, change) {

@@ -8,6 +8,8 @@ use muster_shared::flow::{About, Goal, Plan, Question, Report, RunLimits, TaskSt
 use muster_shared::ids::TaskIndex;
 use muster_shared::run::event::{PlanAdopted, RunFailed, StepsExpanded};
 use muster_shared::run::{BLUEPRINTS_SINCE, Phase, QuestionEnd, REPAIRS_SINCE, RunState};
+use muster_shared::text::beginning;
+use muster_shared::wire::codec::MAX_MESSAGE_BYTES;
 
 use super::builder::DecisionBuilder;
 use super::{questions, review, survey};
@@ -48,11 +50,21 @@ pub(super) fn begin(decision: &mut DecisionBuilder<'_>) {
     if !wrong.is_empty() {
         let reason =
             format!("the blueprint {} cannot be used here: {}", filled.blueprint.name, wrong.join("; "));
-        return decision.emit(RunFailed { reason });
+        return decision.emit(RunFailed { reason: recordable(reason) });
     }
     let plan = Plan { goal: run.goal.text.clone(), tasks: BTreeMap::new() };
     decision.emit(PlanAdopted { plan, repairs: Vec::new() });
     review::begin(decision, &[]);
+}
+
+/// Longest reason that is recorded as it is: no message with a longer one could be written, so none was.
+const MOST_REASON: usize = MAX_MESSAGE_BYTES - 64 * 1024;
+/// What is left of a longer one, in characters.
+const SHORT_REASON: usize = 10_000;
+
+/// A reason that goes into the record: each problem may quote the blueprint, and all of them more than a message holds.
+fn recordable(reason: String) -> String {
+    if reason.len() > MOST_REASON { beginning(&reason, SHORT_REASON) } else { reason }
 }
 
 /// Adds what follows from what has ended. Tells whether anything was decided.

@@ -5,7 +5,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::check;
 use super::{Blueprint, Problem};
+use crate::text::quoted;
 
+/// Most characters of what is wrong, which may quote a file. Decisions tell of problems as they came: old ones are made again.
+const MOST: usize = 2_000;
 /// Longest file, in bytes.
 pub const MAX_FILE_BYTES: usize = 128 * 1024;
 
@@ -38,7 +41,7 @@ pub fn parse(text: &str) -> Result<Blueprint, Vec<Located>> {
     }
     let blueprint: Blueprint = toml::from_str(text).map_err(|error| {
         let (line, column) = position(text, error.span().map_or(0, |span| span.start));
-        let why = error.message().lines().collect::<Vec<_>>().join("; ");
+        let why = quoted(&error.message().lines().collect::<Vec<_>>().join("; "), MOST);
         vec![Located { line, column, at: String::new(), why }]
     })?;
     let problems = check(&blueprint);
@@ -46,7 +49,7 @@ pub fn parse(text: &str) -> Result<Blueprint, Vec<Located>> {
         return Ok(blueprint);
     }
     let tree = DeTable::parse(text).ok();
-    Err(problems.into_iter().map(|problem| locate(text, tree.as_ref(), problem)).collect())
+    Err(problems.iter().map(|problem| locate(text, tree.as_ref(), problem)).collect())
 }
 
 /// The blueprint as a file.
@@ -56,10 +59,10 @@ pub fn write(blueprint: &Blueprint) -> String {
     toml::to_string_pretty(blueprint).unwrap_or_default()
 }
 
-fn locate(text: &str, tree: Option<&Spanned<DeTable<'_>>>, problem: Problem) -> Located {
+fn locate(text: &str, tree: Option<&Spanned<DeTable<'_>>>, problem: &Problem) -> Located {
     let start = tree.map_or(0, |tree| start_of(tree, &problem.at));
     let (line, column) = position(text, start);
-    Located { line, column, at: problem.at, why: problem.why }
+    Located { line, column, at: quoted(&problem.at, MOST), why: quoted(&problem.why, MOST) }
 }
 
 /// Where the value begins that a path names, or the nearest one around it.

@@ -78,15 +78,29 @@ impl Usage {
 }
 
 impl AddAssign for Usage {
+    // An agent may say any number.
     fn add_assign(&mut self, other: Self) {
-        self.model_calls += other.model_calls;
-        self.tool_calls += other.tool_calls;
-        self.input_tokens += other.input_tokens;
-        self.cached_tokens += other.cached_tokens;
-        self.saved_micros += other.saved_micros;
-        self.output_tokens += other.output_tokens;
-        self.cost_micros += other.cost_micros;
-        self.wasted_calls += other.wasted_calls;
-        self.steps += other.steps;
+        self.model_calls = self.model_calls.saturating_add(other.model_calls);
+        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.saved_micros = self.saved_micros.saturating_add(other.saved_micros);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
+        self.wasted_calls = self.wasted_calls.saturating_add(other.wasted_calls);
+        self.steps = self.steps.saturating_add(other.steps);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_have_a_most() {
+        let huge = Usage { input_tokens: u64::MAX, model_calls: 1, ..Usage::default() };
+        let mut sum = huge;
+        sum += huge;
+        assert_eq!((sum.input_tokens, sum.model_calls), (u64::MAX, 2));
     }
 }

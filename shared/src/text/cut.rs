@@ -26,6 +26,25 @@ pub fn one_line(text: &str, most: usize) -> String {
     beginning(&words.collect::<Vec<_>>().join(" "), most)
 }
 
+/// What an error quotes of others: the first `most` characters, with control characters written out, but for line breaks
+/// and tabs.
+#[must_use]
+pub fn quoted(text: &str, most: usize) -> String {
+    let mut quoted = String::new();
+    for (at, c) in text.chars().enumerate() {
+        if at == most {
+            quoted.push_str(ELLIPSIS);
+            break;
+        }
+        match c {
+            '\n' | '\t' => quoted.push(c),
+            c if c.is_control() => quoted.extend(c.escape_default()),
+            c => quoted.push(c),
+        }
+    }
+    quoted
+}
+
 /// The first line of a text, of at most `most` characters.
 #[must_use]
 pub fn first_line(text: &str, most: usize) -> String {
@@ -64,6 +83,7 @@ mod tests {
         assert_eq!((beginning("äöü", 2).as_str(), beginning("äöü", 3).as_str()), ("äö…", "äöü"));
         assert_eq!(one_line(" a\n\u{1b}b\t c ", 9), "a b c");
         assert_eq!(first_line("\n one two\nthree", 3), "one…");
+        assert_eq!(quoted("a\n\u{1b}[31m\u{9b}\tb", 7), "a\n\\u{1b}[31m…");
         assert_eq!((within_bytes("äöü", 5).as_str(), within_bytes("äöü", 6).as_str()), ("ä…", "äöü"));
         assert_eq!(
             (at_word("one two three", 9).as_str(), at_word("short", 9).as_str()),

@@ -3,6 +3,7 @@
 //! Whoever reads or shortens text does it with what is here, so that a rule holds alike wherever it is needed. What
 //! decisions read with these rules stays as it is: a run that is decided again has to come to the same.
 
+mod brackets;
 mod calendar;
 pub mod cut;
 pub mod date;
@@ -12,9 +13,10 @@ pub mod stop;
 pub mod unit;
 mod words;
 
+pub use brackets::bracket_depth;
 pub(crate) use calendar::DAYS;
 pub use calendar::MONTHS;
-pub use cut::{at_word, beginning, first_line, normalise_space, one_line, within_bytes};
+pub use cut::{at_word, beginning, first_line, normalise_space, one_line, quoted, within_bytes};
 pub use nearest::nearest_name;
 pub use numeral::{Numeral, numerals};
 pub use words::{counted, is_with_an, with_article};

@@ -15,6 +15,9 @@ use crate::run::Snapshot;
 /// Deepest nesting that is accepted in anything that comes in.
 pub const MAX_DEPTH: usize = 64;
 
+/// Most characters of what is wrong with a message.
+const MOST_SAID: usize = 4_000;
+
 /// Largest message that is accepted or made, in bytes: the broker's limit as we configure it.
 pub const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
@@ -210,9 +213,14 @@ fn take(bytes: &[u8], encoding: Encoding, take: &mut Take<'_>) -> Result<(), Cod
         Err(reason) if reason == rmp_serde::decode::Error::DepthLimitExceeded.to_string() => {
             Err(CodecError::TooDeep)
         }
-        Err(reason) => Err(faulty(bytes, encoding, reason, take)),
+        Err(reason) => Err(faulty(bytes, encoding, &reason, take)),
         Ok(()) => Ok(()),
     }
+}
+
+/// What is wrong, in as many characters as somebody reads: it may quote all of a message.
+pub(super) fn said(reason: &str) -> String {
+    crate::text::beginning(reason, MOST_SAID)
 }
 
 /// The error says where the text stopped to be such a value.
@@ -229,7 +237,7 @@ fn from_message_pack(bytes: &[u8], take: &mut Take<'_>) -> Result<(), erased_ser
 }
 
 /// What is wrong with bytes that are no such value: the field, where it can be told.
-fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>) -> CodecError {
+fn faulty(bytes: &[u8], encoding: Encoding, reason: &str, take: &mut Take<'_>) -> CodecError {
     let mut value = None;
     let whole: &mut Take<'_> = &mut |from| {
         value = Some(Value::deserialize(from)?);
@@ -240,7 +248,7 @@ fn faulty(bytes: &[u8], encoding: Encoding, reason: String, take: &mut Take<'_>)
         Encoding::MessagePack => from_message_pack(bytes, whole).is_ok(),
     };
     let field = value.filter(|_| is_whole).and_then(|value| at_fault(value, take));
-    field.unwrap_or(CodecError::Malformed { encoding, reason })
+    field.unwrap_or(CodecError::Malformed { encoding, reason: said(reason) })
 }
 
 /// Counts brackets outside strings: cheaper than parsing, and no recursion.

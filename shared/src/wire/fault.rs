@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::codec::{CodecError, Take, from_json};
+use super::codec::{CodecError, Take, from_json, said};
 
 /// The field by which a value is not what is to be taken; nothing when it is at fault as a whole, or not at all.
 pub(super) fn at_fault(mut value: Value, take: &mut Take<'_>) -> Option<CodecError> {
@@ -18,7 +18,7 @@ fn told(text: &[u8], error: &serde_json::Error) -> Option<CodecError> {
     let field = way(text.get(..error.column()).unwrap_or(text));
     let place = format!(" at line {} column {}", error.line(), error.column());
     let reason = error.to_string().replace(&place, "");
-    (!field.is_empty()).then_some(CodecError::Field { field, reason })
+    (!field.is_empty()).then(|| CodecError::Field { field: said(&field), reason: said(&reason) })
 }
 
 /// A body is read as it comes only where its type is known before its content.

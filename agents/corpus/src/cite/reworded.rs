@@ -30,7 +30,7 @@ pub(super) fn reworded(page: &Page, line: u32, quote: &str) -> Option<(u32, u32)
     if wanted.len() < FEWEST {
         return None;
     }
-    let window = line.saturating_sub(BEFORE).max(1)..=(line + AFTER).min(page.len());
+    let window = line.saturating_sub(BEFORE).max(1)..=line.saturating_add(AFTER).min(page.len());
     let there: Vec<Word> =
         window.flat_map(|at| words_of(page.line(at), at).collect::<Vec<_>>()).take(MOST * 2).collect();
     let pairs = common(&wanted, &there);

@@ -96,7 +96,8 @@ impl<'a> Match<'a> {
 
     /// How well the statement stands at a line.
     pub(super) fn at(&self, line: u32) -> Fit {
-        let (first, last) = (line.saturating_sub(BEFORE).max(1), (line + AFTER).min(self.page.len()));
+        let (first, last) =
+            (line.saturating_sub(BEFORE).max(1), line.saturating_add(AFTER).min(self.page.len()));
         let heading = self.page.heading_of(line);
         let around = self.mask(heading, heading) | self.mask(1, 1);
         let best = (first..=last).map(|at| self.share(self.sentence(at) | around)).fold(0.0, f64::max);
@@ -132,7 +133,7 @@ impl<'a> Match<'a> {
 
     /// Names of several parts stand near, with digits certainly; of the others some may stand elsewhere in the document.
     fn has_names(&self, line: u32) -> bool {
-        let window = line.saturating_sub(NAMES_BEFORE)..=line + NAMES_AFTER;
+        let window = line.saturating_sub(NAMES_BEFORE)..=line.saturating_add(NAMES_AFTER);
         let heading = self.page.heading_of(line);
         let (mut near, mut all) = (0, 0);
         for name in &self.telling.names {

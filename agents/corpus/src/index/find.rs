@@ -15,6 +15,8 @@ const AROUND: usize = 2;
 const MAX_SCANNED: u64 = 64 * 1024 * 1024;
 /// Largest regular expression, compiled, in bytes.
 const MAX_REGEX: usize = 1024 * 1024;
+/// Longest pattern, in bytes: a search may take as many steps for each byte of a document.
+const MAX_PATTERN: usize = 1_000;
 /// Longest line that is shown of a match, in bytes.
 const MAX_LINE: usize = 600;
 
@@ -31,6 +33,10 @@ impl LineSearch {
 
     /// What this regular expression matches, whatever its case.
     pub(crate) fn regex(pattern: &str) -> Result<Self, String> {
+        if pattern.len() > MAX_PATTERN {
+            let bytes = pattern.len();
+            return Err(format!("it has {bytes} bytes, {MAX_PATTERN} is the most: look for a part of it"));
+        }
         let built = RegexBuilder::new(pattern).case_insensitive(true).size_limit(MAX_REGEX).build();
         built.map(|pattern| Self { pattern }).map_err(|error| error.to_string())
     }

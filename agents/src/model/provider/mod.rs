@@ -11,10 +11,12 @@ mod convert;
 mod stream;
 mod wire;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use futures::FutureExt as _;
 use genai::ServiceTarget;
 use genai::chat::{ChatOptions, ChatRequest as GenaiRequest};
 use muster_shared::settings;
@@ -240,12 +242,18 @@ impl ChatModel for Provider {
     ) -> Result<ChatAnswer, ModelError> {
         let begun = Instant::now();
         let asked = Box::pin(self.ask_within_limits(request, on_delta));
-        let mut answer = tokio::time::timeout(self.limits.call, asked).await.unwrap_or_else(|_| {
-            Err(self.error(
-                ModelErrorKind::Timeout,
-                format!("no whole answer within {:?} (the model time limit)", self.limits.call),
-            ))
-        })?;
+        // genai adds up the tokens of an Ollama server without a bound: where overflows are checked, huge ones are a panic.
+        let asked = AssertUnwindSafe(asked).catch_unwind();
+        let mut answer = match tokio::time::timeout(self.limits.call, asked).await {
+            Ok(Ok(answered)) => answered?,
+            Ok(Err(_panic)) => {
+                return Err(self.error(ModelErrorKind::BadAnswer, "the answer is none that can be read"));
+            }
+            Err(_) => {
+                let why = format!("no whole answer within {:?} (the model time limit)", self.limits.call);
+                return Err(self.error(ModelErrorKind::Timeout, why));
+            }
+        };
         answer.millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(answer)
     }

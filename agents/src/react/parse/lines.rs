@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use muster_shared::text::bracket_depth;
 use regex::Regex;
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::answer::AnswerForm;
 use super::calls;
 use super::fields::{self, Fields};
 use super::json;
+use super::limits::MAX_DEPTH;
 use super::tools::{KnownTools, SUBMIT};
 
 const LABELS: &str = r"thoughts?|thinking|reasoning|plan|criticism|reflection|action[ _-]*inputs?|action[ _-]*arguments|action[ _-]*args|action[ _-]*parameters|tool[ _-]*inputs?|tool[ _-]*args|arguments|parameters|args|params|input|action[ _-]*name|action|tool[ _-]*name|tool|function|observation|final[ _-]*answer";
@@ -163,7 +165,8 @@ fn arguments(input: &str, tool: &str, tools: &KnownTools<'_>) -> Value {
     if let Some(pairs) = calls::pairs(input) {
         return pairs;
     }
-    if let Ok(Value::Object(map)) = serde_yaml_ng::from_str::<Value>(indented)
+    if bracket_depth(indented) <= MAX_DEPTH
+        && let Ok(Value::Object(map)) = serde_yaml_ng::from_str::<Value>(indented)
         && map.keys().all(|key| !key.contains(' ') && (!tools.knows(tool) || tools.takes(tool, key)))
     {
         return Value::Object(map);

@@ -2,12 +2,14 @@
 
 use std::sync::LazyLock;
 
+use muster_shared::text::bracket_depth;
 use regex::Regex;
 use serde_json::Value;
 
 use super::Reading;
 use super::answer::AnswerForm;
 use super::fields;
+use super::limits::MAX_DEPTH;
 use super::tools::KnownTools;
 
 #[expect(clippy::unwrap_used, reason = "a constant pattern, compiled in every test run")]
@@ -31,6 +33,9 @@ pub(super) fn read(text: &str, tools: &KnownTools<'_>) -> Option<Reading> {
     // A document mark may stand before the block, and an imagined observation after it.
     let end = END.find(block).map_or(block.len(), |found| found.start());
     let block = block[..end].replace('\t', "  ");
+    if bracket_depth(&block) > MAX_DEPTH {
+        return None;
+    }
     let parsed: Value = serde_yaml_ng::from_str(block.trim_end()).ok()?;
     let parsed = match parsed {
         Value::Array(mut items) if items.len() == 1 => items.remove(0),

@@ -19,7 +19,7 @@ pub enum EvaluationError {
     #[error("the expression is too long: at most {MAX_EXPRESSION} characters; compute it in parts")]
     TooLong,
     /// It holds a character that no arithmetic has.
-    #[error("`{0}` is no part of arithmetic; use numbers, + - * / ^ % ( ) and functions")]
+    #[error("`{}` is no part of arithmetic; use numbers, + - * / ^ % ( ) and functions", muster_shared::text::quoted(&.0.to_string(), 1))]
     Character(char),
     /// It cannot be read.
     #[error("this is not an arithmetic expression: {0}")]

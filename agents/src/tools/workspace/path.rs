@@ -1,5 +1,7 @@
 //! Paths that stay inside a workspace by their form alone.
 
+use muster_shared::text::quoted;
+
 use super::WorkspaceError;
 
 /// Longest path, in bytes.
@@ -21,9 +23,7 @@ impl WorkspacePath {
         let plain = path.strip_prefix("./").unwrap_or(path);
         match fault(plain) {
             None => Ok(Self(plain.to_owned())),
-            Some(reason) => {
-                Err(WorkspaceError::BadPath { path: path.chars().take(MAX_PATH).collect(), reason })
-            }
+            Some(reason) => Err(WorkspaceError::BadPath { path: quoted(path, MAX_PATH), reason }),
         }
     }
 

@@ -133,6 +133,16 @@ fn what_cannot_be_used_here_fails_before_anything_is_offered() {
 }
 
 #[test]
+fn problems_that_no_message_would_hold_are_told_in_part() {
+    let mut huge = filled(STEPS);
+    huge.blueprint.steps[0].goal = format!("{{{{{}}}}} ", "x.".repeat(60_000)).repeat(12);
+    let fleet = begun(&huge, EVENT_VERSION);
+    assert_eq!(fleet.status(), RunStatus::Failed);
+    assert!(fleet.reason().contains("cannot be used here"), "{:.200}", fleet.reason());
+    assert!(fleet.reason().len() < muster_shared::wire::codec::MAX_MESSAGE_BYTES, "{}", fleet.reason().len());
+}
+
+#[test]
 fn what_was_planned_beforehand_is_not_refined() {
     let mut fleet = begun(&filled(STEPS), EVENT_VERSION);
     fleet.work(|offer| match &offer.work {

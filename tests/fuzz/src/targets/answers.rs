@@ -1,0 +1,255 @@
+//! What models answer: text and calls, documents, and what they submit.
+
+use std::sync::LazyLock;
+
+use muster_agents::model::chat::{ChatAnswer, FinishReason, TokenUsage, ToolCall, ToolDecl, Wasted};
+use muster_agents::react::parse::{
+    MAX_DEPTH, ParseFailure, ParsedAnswer, ask_again, ask_again_for_document, parse_answer, parse_document,
+    parse_whole_document,
+};
+use muster_agents::roles::rules_for;
+use muster_shared::flow::TaskOffered;
+use muster_shared::wire::{Body, Envelope};
+use serde_json::{Value, json};
+
+use super::{depth, ensure, fixture, text_of};
+use crate::{Seen, Shape, Target};
+
+const WORDS: &[&str] = &[
+    "thought",
+    "action",
+    "action_input",
+    "arguments",
+    "name",
+    "tool_call",
+    "<tool_call>",
+    "</tool_call>",
+    "<function=search>",
+    "</function>",
+    "<think>",
+    "</think>",
+    "```json",
+    "```",
+    "Action:",
+    "Action Input:",
+    "Thought:",
+    "Final Answer:",
+    "search",
+    "submit",
+    "query",
+    "answer",
+    "success",
+    "functions.",
+    "<|python_tag|>",
+    "[TOOL_CALLS]",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "True",
+    "None",
+    "//",
+    "/*",
+    "*/",
+    "\\\"",
+    "|",
+    ">-",
+    "- ",
+    "I'm sorry",
+    "submit(answer=\"",
+    "<invoke name=\"",
+    "<parameter name=\"",
+];
+
+/// Answers of text: JSON, tags, lines, YAML, and prose around them.
+pub(super) const TEXT: Target = Target {
+    name: "answers_text",
+    shape: Shape::Text,
+    made: crate::none_made,
+    fixtures: &["agents/tests/corpus/malformed"],
+    words: WORDS,
+    check: |input| both(|finish| answer(&text_of(input), Vec::new(), finish)),
+};
+
+/// Native calls, whose arguments are the input.
+pub(super) const NATIVE: Target = Target {
+    name: "answers_native",
+    shape: Shape::Json,
+    made: crate::none_made,
+    fixtures: &["agents/tests/corpus/malformed/native.txt"],
+    words: WORDS,
+    check: |input| {
+        both(|finish| {
+            let raw = text_of(input).into_owned();
+            let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| json!(raw));
+            let (id, name) = ("c1".into(), raw.chars().take(12).filter(|c| c.is_alphabetic()).collect());
+            let own = ToolCall { name, ..call("search", &arguments, &raw) };
+            let twice = vec![call("search", &arguments, &raw), ToolCall { id, ..own }];
+            answer("", twice, finish)
+        })
+    },
+};
+
+fn call(name: &str, arguments: &Value, raw: &str) -> ToolCall {
+    let (name, arguments, raw) = (name.into(), arguments.clone(), raw.into());
+    ToolCall { id: "c2".into(), name, arguments, raw, signatures: Vec::new(), signer: None }
+}
+
+fn answer(text: &str, tool_calls: Vec<ToolCall>, finish: FinishReason) -> ChatAnswer {
+    ChatAnswer {
+        text: text.to_owned(),
+        reasoning: None,
+        tool_calls,
+        usage: TokenUsage::default(),
+        wasted: Wasted::default(),
+        model: "m".into(),
+        provider: "p".into(),
+        finish,
+        millis: 0,
+    }
+}
+
+static TOOLS: LazyLock<Vec<ToolDecl>> = LazyLock::new(|| {
+    let tool =
+        |name: &str, parameters| ToolDecl { name: name.into(), description: String::new(), parameters };
+    let text = json!({"type": "string"});
+    vec![
+        tool(
+            "search",
+            json!({"type": "object", "properties": {"query": text, "limit": {"type": "integer"}}, "required": ["query"]}),
+        ),
+        tool(
+            "write_file",
+            json!({"type": "object", "properties": {"path": text, "content": text}, "required": ["path", "content"]}),
+        ),
+        tool("list_files", json!({"type": "object", "properties": {}})),
+        tool(
+            "submit",
+            json!({"type": "object", "properties": {"answer": text, "success": {"type": "boolean"}}, "required": ["answer"]}),
+        ),
+    ]
+});
+
+/// An answer that ended and the same that was cut off.
+fn both(answer: impl Fn(FinishReason) -> ChatAnswer) -> Result<Seen, String> {
+    let cut = read(&answer(FinishReason::Length))?;
+    let whole = read(&answer(FinishReason::Stop))?;
+    Ok(if whole == Seen::Read { whole } else { cut })
+}
+
+fn read(answer: &ChatAnswer) -> Result<Seen, String> {
+    match parse_answer(answer, &TOOLS) {
+        Ok(parsed) => parsed_holds(&parsed).map(|()| Seen::Read),
+        Err(failure) => Ok(Seen::at_door(ask_again(&failure, &TOOLS))),
+    }
+}
+
+fn parsed_holds(parsed: &ParsedAnswer) -> Result<(), String> {
+    for action in std::iter::once(&parsed.action).chain(&parsed.more) {
+        ensure(!action.name.trim().is_empty(), || "an action without a name".to_owned())?;
+        let depth = depth(&action.arguments);
+        ensure(depth <= MAX_DEPTH + 2, || format!("arguments {depth} levels deep"))?;
+        serde_json::to_vec(&action.arguments).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Documents that models write where a schema asks for one.
+pub(super) const DOCUMENTS: Target = Target {
+    name: "answers_documents",
+    shape: Shape::Json,
+    made: crate::none_made,
+    fixtures: &["agents/tests/corpus/malformed/json.txt", "tests/fuzz/corpus/submissions"],
+    words: WORDS,
+    check: |input| {
+        let (text, schema) =
+            (text_of(input), json!({"type": "object", "properties": {"answer": {"type": "string"}}}));
+        let said = |failure: &ParseFailure| Seen::at_door(ask_again_for_document(failure, &schema));
+        let whole = parse_whole_document::<Value>(&text, &schema, true);
+        let found = parse_document::<Value>(&text, &schema);
+        if let Ok(value) = &found {
+            ensure(depth(value) <= MAX_DEPTH + 2, || "a document that is too deep".to_owned())?;
+        }
+        Ok(match (&found, &whole) {
+            (Ok(_), _) => Seen::Read,
+            (Err(failure), _) => said(failure),
+        })
+    },
+};
+
+/// What ends a task, for every kind of work.
+pub(super) const SUBMISSIONS: Target = Target {
+    name: "submissions",
+    shape: Shape::Json,
+    made: crate::none_made,
+    fixtures: &[],
+    words: &[
+        "tasks",
+        "name",
+        "goal",
+        "depends_on",
+        "role",
+        "subtasks",
+        "milestones",
+        "expected_output",
+        "answer",
+        "success",
+        "claims",
+        "citations",
+        "path",
+        "line",
+        "quote",
+        "confidence",
+        "lessons",
+        "verdict",
+        "remarks",
+        "operations",
+        "split",
+        "into",
+        "add",
+        "delete",
+        "exit",
+        "report",
+        "files",
+        "data",
+        "gaps",
+        "summary",
+        "{{1.result}}",
+        "pump.log:3",
+        "critical",
+        "patch",
+    ],
+    check: submission,
+};
+
+static OFFERS: LazyLock<Result<Vec<TaskOffered>, String>> = LazyLock::new(|| {
+    let names =
+        ["plan", "execute", "reflect", "refine", "write", "write_again", "draft_review", "answered", "heard"];
+    names.iter().map(|name| offer(name)).collect()
+});
+
+/// An offer of that kind.
+pub(super) fn offer(name: &str) -> Result<TaskOffered, String> {
+    let text = fixture(&format!("shared/tests/golden/v1/offered_{name}.json"))?;
+    let envelope: Envelope = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    if let Body::Offered(offer) = envelope.body { Ok(offer) } else { Err(format!("{name} is no offer")) }
+}
+
+fn submission(input: &[u8]) -> Result<Seen, String> {
+    let arguments: Value = match serde_json::from_slice(input) {
+        Ok(arguments) => arguments,
+        Err(_) => return Ok(Seen::Refused("no JSON".to_owned())),
+    };
+    let (mut taken, mut refused) = (false, Vec::new());
+    for offer in OFFERS.as_ref().map_err(Clone::clone)? {
+        match rules_for(&offer.work).submission(offer, &arguments) {
+            Ok(submission) => {
+                serde_json::to_vec(&submission.product).map_err(|error| error.to_string())?;
+                taken = true;
+            }
+            Err(faults) => refused.extend(faults),
+        }
+    }
+    Ok(Seen::by_several(taken, &refused))
+}

@@ -114,7 +114,8 @@ impl GuardRule {
 /// Whether this can be the name of a guard: a token of its subject.
 #[must_use]
 pub fn is_guard_name(name: &str) -> bool {
-    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
+    let is_letter =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-_".contains(letter);
     !name.is_empty() && name.len() <= MOST_NAME && name.chars().all(is_letter)
 }
 
@@ -275,7 +276,12 @@ impl GuardVerdict {
             OnFailure::Allow => Ruling::Allow,
             OnFailure::Refuse => Ruling::Refuse,
         };
-        Self { guard: rule.name.clone(), verdict, reason: one_line(&failure.about(rule), REASON_KEPT), failed: true }
+        Self {
+            guard: rule.name.clone(),
+            verdict,
+            reason: one_line(&failure.about(rule), REASON_KEPT),
+            failed: true,
+        }
     }
 
     /// Whether it is no more than that the guard had nothing against it.
@@ -321,7 +327,7 @@ const fn is_none(count: &u32) -> bool {
 
 impl Guarded {
     /// Takes note of a verdict, and of what it changed.
-    pub fn push(&mut self, (verdict, changed): (GuardVerdict, Option<Value>)) {
+    pub fn push(&mut self, verdict: GuardVerdict, changed: Option<Value>) {
         if changed.is_some() {
             self.changed = changed;
         }
@@ -407,8 +413,12 @@ mod tests {
     #[test]
     fn what_is_no_verdict_is_decided_by_its_setting() {
         let open = GuardRule { on_failure: OnFailure::Allow, ..rule("g") };
-        let failures =
-            [GuardFailure::Gone, GuardFailure::Hung, GuardFailure::Garbage("x".into()), GuardFailure::NotAsked("y".into())];
+        let failures = [
+            GuardFailure::Gone,
+            GuardFailure::Hung,
+            GuardFailure::Garbage("x".into()),
+            GuardFailure::NotAsked("y".into()),
+        ];
         for failure in failures {
             for (rule, wanted) in [(rule("g"), Ruling::Refuse), (open.clone(), Ruling::Allow)] {
                 let (verdict, changed) = GuardVerdict::of(&rule, Err(failure.clone()), |_| Ok(()));
@@ -439,19 +449,30 @@ mod tests {
     fn verdicts_are_counted_and_told() {
         let mut all = Guarded::default();
         assert!(all.is_empty());
-        all.push(GuardVerdict::of(&rule("a"), Ok(GuardReply::allow()), |_| Ok(())));
-        all.push(GuardVerdict::of(&rule("b"), Ok(GuardReply::change("x".into(), json!(1))), |_| Ok(())));
-        assert_eq!((all.refused(), all.changed.clone()), (None, Some(json!(1))));
-        all.push(GuardVerdict::of(&rule("c"), Ok(GuardReply::refuse("no".into())), |_| Ok(())));
+        let mut push = |name: &str, reply: GuardReply| {
+            let (verdict, changed) = GuardVerdict::of(&rule(name), Ok(reply), |_| Ok(()));
+            all.push(verdict, changed);
+            all.clone()
+        };
+        push("a", GuardReply::allow());
+        let two = push("b", GuardReply::change("x".into(), json!(1)));
+        assert_eq!((two.refused(), two.changed), (None, Some(json!(1))));
+        let all = push("c", GuardReply::refuse("no".into()));
         assert_eq!(all.to_string(), "1 allowed; changed by guard b: x; refused by guard c: no");
         assert_eq!(all.refused().as_deref(), Some("refused by guard c: no"));
     }
 
     #[test]
     fn names_are_tokens_of_subjects() {
-        for (name, good) in
-            [("secrets", true), ("allow-list", true), ("a.b", false), ("", false), ("A", false), ("a b", false), ("*", false)]
-        {
+        for (name, good) in [
+            ("secrets", true),
+            ("allow-list", true),
+            ("a.b", false),
+            ("", false),
+            ("A", false),
+            ("a b", false),
+            ("*", false),
+        ] {
             assert_eq!(is_guard_name(name), good, "{name:?}");
         }
     }

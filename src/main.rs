@@ -8,6 +8,7 @@ mod conform;
 mod eval;
 mod exit;
 mod fleet;
+mod guard;
 mod logging;
 mod output;
 mod place;

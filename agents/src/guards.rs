@@ -43,7 +43,9 @@ mod tests {
     #[test]
     fn what_stands_in_the_place_of_something_has_its_form() {
         assert_eq!(content_fits(&json!({ "content": "x" })), Ok(()));
-        for wrong in [json!({}), json!({ "content": 1 }), json!("x"), json!({ "content": "x".repeat(70_000) })] {
+        for wrong in
+            [json!({}), json!({ "content": 1 }), json!("x"), json!({ "content": "x".repeat(70_000) })]
+        {
             assert!(content_fits(&wrong).is_err());
         }
         assert_eq!(messages_fit(&json!({ "messages": [{ "content": "x" }] }), 1), Ok(()));

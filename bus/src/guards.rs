@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use muster_shared::flow::{
-    GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook,
-};
+use muster_shared::flow::{GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook};
 use muster_shared::ids::RunId;
 use muster_shared::wire::{Encoding, decode, encode};
 use serde_json::Value;
@@ -71,7 +69,7 @@ impl GuardDoor {
             if verdict.failed {
                 tracing::warn!(run = %thing.run, hook = thing.hook.as_str(), "{}", verdict.reason);
             }
-            said.push((verdict, changed));
+            said.push(verdict, changed);
             if said.refusal().is_some() {
                 break;
             }
@@ -127,7 +125,9 @@ impl GuardDoor {
 /// A verdict that changes something, with what it leaves as it was.
 fn whole(reply: GuardReply, was: &Value) -> GuardReply {
     let payload = reply.payload.map(|changed| match (was, changed) {
-        (Value::Object(was), Value::Object(changed)) => Value::Object(was.clone().into_iter().chain(changed).collect()),
+        (Value::Object(was), Value::Object(changed)) => {
+            Value::Object(was.clone().into_iter().chain(changed).collect())
+        }
         (_, changed) => changed,
     });
     GuardReply { payload, ..reply }
@@ -227,7 +227,11 @@ mod tests {
                 asked.answer(&GuardReply::refuse(format!("saw {saw}"))).await.unwrap();
             }
         });
-        let rules = [rule("adds", OnFailure::Refuse), rule("looks", OnFailure::Refuse), rule("gone", OnFailure::Refuse)];
+        let rules = [
+            rule("adds", OnFailure::Refuse),
+            rule("looks", OnFailure::Refuse),
+            rule("gone", OnFailure::Refuse),
+        ];
         let said = bus.guards().ask_all(&rules, thing(), &|_| Ok(())).await;
         assert_eq!(
             said.to_string(),
@@ -251,7 +255,9 @@ mod tests {
             ("deep", "perhaps"),
         ];
         for (name, words) in table {
-            for (on_failure, wanted) in [(OnFailure::Refuse, Ruling::Refuse), (OnFailure::Allow, Ruling::Allow)] {
+            for (on_failure, wanted) in
+                [(OnFailure::Refuse, Ruling::Refuse), (OnFailure::Allow, Ruling::Allow)]
+            {
                 let said = bus.guards().ask_all(&[rule(name, on_failure)], thing(), &|_| Ok(())).await;
                 let [verdict] = &said.verdicts[..] else { unreachable!("{said:?}") };
                 assert_eq!((verdict.verdict, verdict.failed), (wanted, true), "{verdict}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_agents::host::for_programs::said_by_program;
+use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
 use muster_shared::flow::{AgentState, Observation, Step, Thought};
 use muster_shared::ids::Role;
@@ -34,13 +35,19 @@ pub(crate) async fn step(
         return Ok(Some(answer));
     }
     let id = task.id_of(request.id.as_deref());
-    let written = course.write(&task, id, |course| event(desk, &task, course, &request)).await?;
+    let observation = match request.observation.clone().filter(|_| course.recorded(id).is_none()) {
+        Some(seen) => Some(guarded(desk, &task, &mut course, &request, seen.into()).await?),
+        None => request.observation.clone().map(Observation::from),
+    };
+    let made = |course: &Course| event(desk, &task, course, &request, observation.as_ref());
+    let written = course.write(&task, id, made).await?;
     let number = match written {
         Written::Before(Recorded::Step(number) | Recorded::Begun(number)) => number,
         Written::Before(Recorded::End) => course.history.next_step(),
         Written::Now => {
             if request.observation.is_some() {
                 course.pending.clear();
+                course.notes.clear();
                 course.told.clear();
                 course.history.steps().last().map_or(0, |step| step.number)
             } else {
@@ -55,6 +62,10 @@ pub(crate) async fn step(
     if request.observation.is_none() {
         answer["idempotency_key"] = json!(key_of(&task, number));
     }
+    let given = request.observation.clone().map(Observation::from);
+    if let Some(kept) = observation.filter(|kept| Some(kept) != given.as_ref()) {
+        answer["observation"] = json!(kept.content);
+    }
     course.keep(request.id.as_deref(), &answer);
     if let Some((_, why)) = task.is_to_park() {
         orders::put_down(desk, &task, &mut course, &why).await;
@@ -67,11 +78,26 @@ pub(crate) async fn step(
     Ok(Some(answer))
 }
 
+/// The observation as guards leave it. What they said stands in the record with the step.
+async fn guarded(
+    desk: &Desk,
+    task: &OpenTask,
+    course: &mut Course,
+    request: &StepRequest,
+    seen: Observation,
+) -> Result<Observation, GatewayRefusal> {
+    let AfterGuards { what, note } =
+        desk.shared.guard_observation(&task.role, &task.offer, &request.action, seen).await;
+    course.notes.extend(note);
+    what.map_err(not_allowed)
+}
+
 fn event(
     desk: &Desk,
     task: &OpenTask,
     course: &Course,
     request: &StepRequest,
+    observation: Option<&Observation>,
 ) -> Result<AgentEvent, GatewayRefusal> {
     let (number, most) = (course.history.next_step(), task.offer.limits.max_steps);
     if number > most {
@@ -87,9 +113,9 @@ fn event(
         number,
         thought,
         action: request.action.clone(),
-        observation: request.observation.clone().map(Observation::from),
+        observation: observation.cloned(),
         more: request.more.clone(),
-        notes: Vec::new(),
+        notes: course.notes.clone(),
         heard: course.told.clone(),
         calls: course.pending.iter().cloned().chain(reported).collect(),
         millis: request.millis,

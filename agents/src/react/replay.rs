@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_shared::flow::{
-    Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step, TaskOffered,
-    Thought,
+    Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step,
+    TaskOffered, Thought,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};

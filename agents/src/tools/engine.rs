@@ -82,7 +82,10 @@ impl ToolEngine {
         let registered = self.registry.get(name).ok_or_else(|| format!("there is no tool `{name}`"))?;
         let bytes = json_size(args);
         if bytes > self.limits.max_arguments {
-            return Err(format!("the arguments are {bytes} bytes; at most {} are allowed", self.limits.max_arguments));
+            return Err(format!(
+                "the arguments are {bytes} bytes; at most {} are allowed",
+                self.limits.max_arguments
+            ));
         }
         let complaints = registered.complaints(args);
         if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }

@@ -208,7 +208,8 @@ impl TaskSession<'_> {
 
 /// A message as a guard is told of it.
 fn told(message: &ChatMessage) -> Value {
-    let calls = message.tool_calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments }));
+    let calls =
+        message.tool_calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments }));
     let calls: Vec<Value> = calls.collect();
     let mut told = json!({ "role": message.role, "content": message.content });
     if !calls.is_empty() {

@@ -146,6 +146,9 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let effective = effective(&settings, &merged, &keys, &given);
     ranges::check(&effective, &keys)?;
     settings.limits.guards = guards::rules(&settings.guards, &effective)?;
+    let others = [&project.layer, &from_team, &from_environment, &from_flags];
+    let is_own = |key: &str| from_own.has(key) && others.iter().all(|layer| !layer.has(key));
+    guards::beside_own(&mut settings.guards, own.as_deref(), is_own);
     let Project { file, is_found, needs, mut left_out, .. } = project;
     left_out.extend(of_own);
     Ok(Loaded { settings, effective, file, is_found, own, needs, left_out, team, warnings })

@@ -32,7 +32,7 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
     let (name, judge): (String, Judge) = match args.kind {
         GuardChoice::Secrets { name } => (name, Arc::new(secrets::verdict)),
         GuardChoice::AllowList { file, name, check } => {
-            let list = read(&file)?;
+            let list = read(app, &file)?;
             if check {
                 output::line(&format!("{}: in order", file.display()))?;
                 return Ok(Exit::Completed);
@@ -60,13 +60,17 @@ pub(crate) fn role_of(name: &str) -> String {
 }
 
 /// Reads an allow-list.
-fn read(file: &Path) -> Result<AllowList, Failure> {
+fn read(app: &App, file: &Path) -> Result<AllowList, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!("the allow-list {} cannot be used: {why}", file.display())).help(
             "docs/guards.md says how a list is written; `muster guard allow-list FILE --check` looks at one",
         )
     };
     let text = muster_agents::input::text(file, MOST_LIST).map_err(|reason| wrong(reason.to_string()))?;
+    if let Some(fault) = app.trust.fault_of_named(file, &text) {
+        return Err(Failure::usage(format!("the allow-list cannot be used: {}", fault.about(file)))
+            .help(fault.mend()));
+    }
     AllowList::read(&text).map_err(wrong)
 }
 

@@ -13,6 +13,9 @@ use super::personal;
 /// What a secret is called.
 const KEY: &str = "key or token";
 
+/// Where a message holds the calls of its model.
+const CALLS: &str = "calls";
+
 /// Kinds of keys beside those that Muster keeps out of everything by itself.
 const FURTHER: [&str; 8] = [
     // Stripe; GitLab; npm; Hugging Face; PyPI; SendGrid; Twilio; Telegram.
@@ -63,7 +66,13 @@ fn redact_value(value: &mut Value, taken: &mut Taken) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| redact_value(item, taken)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| redact_value(field, taken)),
+        // What a model called itself cannot be changed before it is asked again.
+        Value::Object(fields) => {
+            fields
+                .iter_mut()
+                .filter(|(name, _)| *name != CALLS)
+                .for_each(|(_, field)| redact_value(field, taken));
+        }
     }
 }
 
@@ -121,6 +130,8 @@ mod tests {
                 },
             })
         );
+        let called = json!({ "messages": [{ "role": "assistant", "content": "", "calls": [{ "to": "ann@example.com" }] }] });
+        assert_eq!(asked(called), GuardReply::allow());
         assert_eq!(asked(json!({ "content": "nothing of the kind, on 2024-01-31" })), GuardReply::allow());
     }
 

@@ -1,10 +1,10 @@
 //! The guards of a fleet: when each is asked, and what holds when it gives no verdict.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use muster_shared::flow::guard::{MOST_GUARDS, is_guard_name};
+use muster_shared::flow::guard::{MOST_GUARDS, MOST_NAMED, is_guard_name};
 use muster_shared::flow::{GuardRule, Hook, OnFailure};
 use muster_shared::settings;
 use schemars::JsonSchema;
@@ -15,9 +15,6 @@ use super::error::SettingsError;
 
 /// The section.
 pub(super) const SECTION: &str = "guards";
-
-/// Most tools or roles that a guard is limited to.
-const MOST_NAMED: usize = 64;
 
 /// The guards, by name.
 pub(crate) type GuardSettingsByName = BTreeMap<String, GuardSettings>;
@@ -137,6 +134,22 @@ pub(super) fn rules(
     asked.map(rule).collect()
 }
 
+/// Files that the user's own settings name lie beside these, not in whatever project a fleet is brought up in: that could put
+/// another list in the place of the user's.
+pub(super) fn beside_own(
+    guards: &mut GuardSettingsByName,
+    own: Option<&Path>,
+    is_own: impl Fn(&str) -> bool,
+) {
+    let Some(folder) = own.and_then(Path::parent) else { return };
+    for (name, guard) in guards {
+        let key = format!("{SECTION}.{}.file", super::keys::written(name));
+        if let Some(file) = guard.file.as_mut().filter(|_| is_own(&key)) {
+            *file = folder.join(&*file);
+        }
+    }
+}
+
 /// The guard that a key is about.
 pub(super) fn named(key: &str) -> Option<String> {
     let mut parts = super::keys::parts(key).into_iter();
@@ -170,6 +183,24 @@ mod tests {
             (&[Hook::BeforeTool][..], OnFailure::Allow, 250)
         );
         assert_eq!(rule.tools, ["file.*"]);
+    }
+
+    #[test]
+    fn the_users_list_lies_beside_the_users_settings() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let own = home.path().join("muster.toml");
+        let list = "[guards.allow-list]\nfile = \"tools.toml\"\n";
+        std::fs::write(&own, list).unwrap();
+        let inputs = Inputs { own: Some(own), folder: folder.path().to_owned(), ..Inputs::default() };
+        let file =
+            |inputs: &Inputs| load(inputs).unwrap().settings.guards["allow-list"].file.clone().unwrap();
+        assert_eq!(file(&inputs), home.path().join("tools.toml"));
+        std::fs::write(folder.path().join("muster.toml"), list).unwrap();
+        assert_eq!(
+            file(&Inputs { own: None, ..inputs }),
+            PathBuf::from("tools.toml"),
+            "that of a project lies in it"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_agents::host::for_programs::said_by_program;
 use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
-use muster_shared::flow::{AgentState, Observation, Step, Thought};
+use muster_shared::flow::{AgentState, FurtherAction, Observation, Step, Thought};
 use muster_shared::ids::Role;
 use muster_shared::run::{AgentEvent, ToolStarted};
 use muster_shared::wire::gateway::{GatewayRefusal, StepRequest};
@@ -35,11 +35,12 @@ pub(crate) async fn step(
         return Ok(Some(answer));
     }
     let id = task.id_of(request.id.as_deref());
-    let observation = match request.observation.clone().filter(|_| course.recorded(id).is_none()) {
-        Some(seen) => Some(guarded(desk, &task, &mut course, &request, seen.into()).await?),
-        None => request.observation.clone().map(Observation::from),
-    };
-    let made = |course: &Course| event(desk, &task, course, &request, observation.as_ref());
+    let mut seen =
+        Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
+    if course.recorded(id).is_none() {
+        seen = guarded(desk, &task, &mut course, &request, seen).await;
+    }
+    let made = |course: &Course| event(desk, &task, course, &request, &seen);
     let written = course.write(&task, id, made).await?;
     let number = match written {
         Written::Before(Recorded::Step(number) | Recorded::Begun(number)) => number,
@@ -63,8 +64,11 @@ pub(crate) async fn step(
         answer["idempotency_key"] = json!(key_of(&task, number));
     }
     let given = request.observation.clone().map(Observation::from);
-    if let Some(kept) = observation.filter(|kept| Some(kept) != given.as_ref()) {
+    if let Some(kept) = seen.observation.as_ref().filter(|kept| Some(*kept) != given.as_ref()) {
         answer["observation"] = json!(kept.content);
+    }
+    if seen.more != request.more {
+        answer["more"] = json!(seen.more);
     }
     course.keep(request.id.as_deref(), &answer);
     if let Some((_, why)) = task.is_to_park() {
@@ -78,18 +82,37 @@ pub(crate) async fn step(
     Ok(Some(answer))
 }
 
-/// The observation as guards leave it. What they said stands in the record with the step.
+/// What a program observed of the calls of a step.
+struct Seen {
+    observation: Option<Observation>,
+    more: Vec<FurtherAction>,
+}
+
+/// The observations as guards leave them. What they said stands in the record with the step.
 async fn guarded(
     desk: &Desk,
     task: &OpenTask,
     course: &mut Course,
     request: &StepRequest,
-    seen: Observation,
-) -> Result<Observation, GatewayRefusal> {
-    let AfterGuards { what, note } =
-        desk.shared.guard_observation(&task.role, &task.offer, &request.action, seen).await;
-    course.notes.extend(note);
-    what.map_err(not_allowed)
+    Seen { observation, mut more }: Seen,
+) -> Seen {
+    let observation = match observation {
+        None => None,
+        Some(seen) => {
+            let asked = desk.shared.guard_observation(&task.role, &task.offer, 0, &request.action, seen);
+            let AfterGuards { what, note } = asked.await;
+            course.notes.extend(note);
+            Some(what)
+        }
+    };
+    for (at, one) in more.iter_mut().enumerate() {
+        let Some(seen) = one.observation.take() else { continue };
+        let asked = desk.shared.guard_observation(&task.role, &task.offer, at + 1, &one.action, seen);
+        let AfterGuards { what, note } = asked.await;
+        course.notes.extend(note);
+        one.observation = Some(what);
+    }
+    Seen { observation, more }
 }
 
 fn event(
@@ -97,7 +120,7 @@ fn event(
     task: &OpenTask,
     course: &Course,
     request: &StepRequest,
-    observation: Option<&Observation>,
+    seen: &Seen,
 ) -> Result<AgentEvent, GatewayRefusal> {
     let (number, most) = (course.history.next_step(), task.offer.limits.max_steps);
     if number > most {
@@ -113,8 +136,8 @@ fn event(
         number,
         thought,
         action: request.action.clone(),
-        observation: observation.cloned(),
-        more: request.more.clone(),
+        observation: seen.observation.clone(),
+        more: seen.more.clone(),
         notes: course.notes.clone(),
         heard: course.told.clone(),
         calls: course.pending.iter().cloned().chain(reported).collect(),

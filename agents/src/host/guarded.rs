@@ -11,14 +11,15 @@ use crate::guards::{content_fits, messages_fit};
 /// What guards left of something, and what the record says of it.
 #[derive(Debug)]
 pub struct AfterGuards<T> {
-    /// What it goes on with; why it does not, where one of them refused.
-    pub what: Result<T, String>,
+    /// What it goes on with.
+    pub what: T,
     /// What they said; nothing where none was asked.
     pub note: Option<Note>,
 }
 
-fn note_of(hook: Hook, said: Guarded) -> Option<Note> {
-    (!said.is_empty()).then(|| Note::Guarded { hook, at: 0, said, reworded: Vec::new() })
+fn note_of(hook: Hook, at: usize, said: Guarded) -> Option<Note> {
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    (!said.is_empty()).then(|| Note::Guarded { hook, at, said, reworded: Vec::new() })
 }
 
 fn thing(role: &Role, offer: &TaskOffered, hook: Hook, payload: Value) -> GuardedThing {
@@ -27,13 +28,13 @@ fn thing(role: &Role, offer: &TaskOffered, hook: Hook, payload: Value) -> Guarde
 }
 
 impl ForPrograms {
-    /// Asks about what a program puts to a model.
+    /// Asks about what a program puts to a model; gives why it may not be asked, where a guard refused.
     pub async fn guard_question(
         &self,
         role: &Role,
         offer: &TaskOffered,
         mut question: ProgramQuestion,
-    ) -> AfterGuards<ProgramQuestion> {
+    ) -> AfterGuards<Result<ProgramQuestion, String>> {
         let rules: Vec<_> = offer.limits.guards_at(Hook::BeforeModel, Some(role), None).collect();
         if rules.is_empty() {
             return AfterGuards { what: Ok(question), note: None };
@@ -55,20 +56,21 @@ impl ForPrograms {
             }
         }
         let what = refused.map_or(Ok(question), Err);
-        AfterGuards { what, note: note_of(Hook::BeforeModel, said) }
+        AfterGuards { what, note: note_of(Hook::BeforeModel, 0, said) }
     }
 
-    /// Asks about what a program observed. What is withheld is so in the record; the program has seen it.
+    /// Asks about what a program observed of the call at this place of a step. What is withheld is so in the record; the program has seen it.
     pub async fn guard_observation(
         &self,
         role: &Role,
         offer: &TaskOffered,
+        at: usize,
         Action { name, arguments }: &Action,
         mut observation: Observation,
     ) -> AfterGuards<Observation> {
         let rules: Vec<_> = offer.limits.guards_at(Hook::AfterObservation, Some(role), Some(name)).collect();
         if rules.is_empty() {
-            return AfterGuards { what: Ok(observation), note: None };
+            return AfterGuards { what: observation, note: None };
         }
         let payload = json!({
             "tool": name, "arguments": arguments, "status": observation.status, "content": observation.content,
@@ -82,6 +84,6 @@ impl ForPrograms {
             observation.content = changed.to_owned();
         }
         said.changed = None;
-        AfterGuards { what: Ok(observation), note: note_of(Hook::AfterObservation, said) }
+        AfterGuards { what: observation, note: note_of(Hook::AfterObservation, at, said) }
     }
 }

@@ -70,6 +70,9 @@ pub(crate) fn changed(product: &Product, changed: &Value) -> Result<Product, Str
 
 /// Has guards asked about an outcome, if the run has some for it. Tells whether it waits for them.
 pub(super) fn hold(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq, outcome: &Outcome) -> bool {
+    if !has_guards(decision) {
+        return false;
+    }
     let product = outcome.product.as_ref().filter(|_| outcome.counts());
     let Some((product, (hook, _))) = product.and_then(|product| Some((product, asked_about(product)?)))
     else {
@@ -88,6 +91,9 @@ pub(super) fn hold(decision: &mut DecisionBuilder<'_>, key: &AgentKey, seq: Seq,
 
 /// The same for a report that was put together by rule. One that was refused is left to a writer.
 pub(super) fn hold_report(decision: &mut DecisionBuilder<'_>, report: &Report) -> bool {
+    if !has_guards(decision) {
+        return false;
+    }
     let hook = Hook::BeforeReport;
     let rules = |run: &RunState| run.limits.guards_at(hook, None, None).cloned().collect();
     let product = Product::Report(report.clone());
@@ -98,6 +104,10 @@ pub(super) fn hold_report(decision: &mut DecisionBuilder<'_>, report: &Report) -
         about,
         rules,
     )
+}
+
+fn has_guards(decision: &DecisionBuilder<'_>) -> bool {
+    decision.open().is_some_and(|run| !run.limits.guards.is_empty())
 }
 
 /// Whether a report was refused: what only a rule made of results is not tried again.

@@ -119,12 +119,29 @@ pub fn is_guard_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MOST_NAME && name.chars().all(is_letter)
 }
 
+/// Longest time that a verdict is waited for, in milliseconds.
+pub const LONGEST_TIMEOUT_MS: u64 = 60_000;
+/// Most tools or roles that a guard is limited to.
+pub const MOST_NAMED: usize = 64;
+
+impl GuardRule {
+    /// Whether a goal may bring it.
+    fn is_sound(&self) -> bool {
+        let is_short =
+            |list: &[String]| list.len() <= MOST_NAMED && list.iter().all(|name| name.len() <= 256);
+        is_guard_name(&self.name)
+            && is_short(&self.tools)
+            && is_short(&self.roles)
+            && self.hooks.len() <= Hook::ALL.len()
+    }
+}
+
 /// The guards of a run: those of the fleet, and those that its goal adds. A goal takes no guard of the fleet away, and
 /// weakens none: where both have one of a name, it is the fleet's.
 #[must_use]
 pub fn joined(fleet: &[GuardRule], added: &[GuardRule]) -> Vec<GuardRule> {
     let mut all: BTreeMap<&str, &GuardRule> = BTreeMap::new();
-    for rule in added.iter().filter(|rule| is_guard_name(&rule.name)).chain(fleet) {
+    for rule in added.iter().filter(|rule| rule.is_sound()).chain(fleet) {
         all.insert(&rule.name, rule);
     }
     // Those of the fleet are never the ones for which there is no room.
@@ -132,6 +149,7 @@ pub fn joined(fleet: &[GuardRule], added: &[GuardRule]) -> Vec<GuardRule> {
     let room = MOST_GUARDS.saturating_sub(fleet.len());
     let (own, further): (Vec<&GuardRule>, Vec<&GuardRule>) = all.into_values().partition(of_fleet);
     let mut rules: Vec<GuardRule> = own.into_iter().chain(further.into_iter().take(room)).cloned().collect();
+    rules.iter_mut().for_each(|rule| rule.timeout_ms = rule.timeout_ms.clamp(1, LONGEST_TIMEOUT_MS));
     rules.sort_by(|one, other| one.name.cmp(&other.name));
     rules
 }
@@ -405,6 +423,10 @@ mod tests {
         assert_eq!(joined(&fleet, &[]), fleet);
         assert_eq!(joined(&fleet, &[weak]), fleet);
         assert_eq!(joined(&fleet, &[rule("a"), rule("no name")]), [rule("a"), rule("b")]);
+        let patient = GuardRule { timeout_ms: u64::MAX, ..rule("a") };
+        assert_eq!(joined(&[], &[patient])[0].timeout_ms, LONGEST_TIMEOUT_MS);
+        let wordy = GuardRule { tools: vec!["x".to_owned(); MOST_NAMED + 1], ..rule("a") };
+        assert_eq!(joined(&fleet, &[wordy]), fleet);
         let many: Vec<GuardRule> = (10..90).map(|n| rule(&format!("a{n}"))).collect();
         let all = joined(&fleet, &many);
         assert!(all.len() == MOST_GUARDS && all.contains(&fleet[0]), "{all:?}");

@@ -50,7 +50,7 @@ pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
     let bus = app.connect_to(&url, &role).await?;
     tracing::info!("guarding at {} on guard.{name}; Ctrl-C or SIGTERM ends it", app.redactor.redact(&url));
     let work = serve(&bus, &name, role, judge, stop);
-    super::rejoin::or_rejoin(app, (&bus, &url), work).await?;
+    Box::pin(super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
     Ok(Exit::Completed)
 }
 

@@ -161,7 +161,7 @@ mod tests {
         reason = "nothing is deleted here"
     "#;
 
-    fn asked(list: &str, tool: &str, arguments: Value) -> (Ruling, String) {
+    fn asked(list: &str, tool: &str, arguments: &Value) -> (Ruling, String) {
         let run = "0190a1b2c3d4700080000000000000aa".parse().unwrap();
         let (agent, role) = ("worker-1".to_owned(), "worker".to_owned());
         let payload = json!({ "tool": tool, "arguments": arguments });
@@ -196,12 +196,12 @@ mod tests {
             ("shell", json!(null), Ruling::Refuse, "not on the allow-list"),
         ];
         for (tool, arguments, ruling, words) in table {
-            let (verdict, reason) = asked(LIST, tool, arguments.clone());
+            let (verdict, reason) = asked(LIST, tool, &arguments);
             assert_eq!(verdict, ruling, "{tool} {arguments}: {reason}");
             assert!(reason.contains(words), "{tool} {arguments}: {reason}");
         }
-        assert_eq!(asked("", "calculator", json!({})).0, Ruling::Refuse, "an empty list allows nothing");
-        assert_eq!(asked("default = \"allow\"", "calculator", json!({})).0, Ruling::Allow);
+        assert_eq!(asked("", "calculator", &json!({})).0, Ruling::Refuse, "an empty list allows nothing");
+        assert_eq!(asked("default = \"allow\"", "calculator", &json!({})).0, Ruling::Allow);
     }
 
     #[test]

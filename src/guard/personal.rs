@@ -27,15 +27,18 @@ pub(crate) const IBAN: &str = "IBAN";
 /// Fewest and most digits of a telephone number with its country's.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
+/// Whether what has a form is one: by itself, and by what follows it.
+type Judge = fn(&str, &str) -> bool;
+
 /// A form, and whether what has it is one.
 struct Form {
     what: &'static str,
     regex: Regex,
-    is_one: fn(&str, &str) -> bool,
+    is_one: Judge,
 }
 
 /// The forms with what else must hold: of the match, and of what follows it.
-const FORMS: [(&str, &str, fn(&str, &str) -> bool); 7] = [
+const FORMS: [(&str, &str, Judge); 7] = [
     (
         EMAIL,
         r"(?-u:\b)[A-Za-z0-9][A-Za-z0-9._%+-]*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,24}(?-u:\b)",
@@ -55,7 +58,7 @@ const FORMS: [(&str, &str, fn(&str, &str) -> bool); 7] = [
 
 #[expect(clippy::expect_used, reason = "constant patterns, used by tests")]
 static PATTERNS: LazyLock<Vec<Form>> = LazyLock::new(|| {
-    let form = |(what, regex, is_one): (&'static str, &str, fn(&str, &str) -> bool)| Form {
+    let form = |(what, regex, is_one): (&'static str, &str, Judge)| Form {
         what,
         regex: Regex::new(regex).expect("a pattern"),
         is_one,
@@ -107,7 +110,8 @@ fn is_email(found: &str, after: &str) -> bool {
     let is_place =
         after.starts_with([':', '/']) && after[1..].starts_with(|c: char| c.is_alphanumeric() || c == '~');
     let is_tool = found.starts_with("git@") || found.starts_with("ssh@");
-    !FILES.contains(&ending.as_str()) && !(is_place && is_tool) && !after.starts_with('@')
+    let is_other = FILES.contains(&ending.as_str()) || after.starts_with('@');
+    !(is_other || is_place && is_tool)
 }
 
 fn digits(text: &str) -> Vec<u32> {

@@ -384,6 +384,33 @@ fn nobody_is_asked_again_about_what_is_journaled_when_an_agent_dies() {
     assert!(last.request.holds("Work out 6 times SEVEN"), "what it changed stays so");
 }
 
+#[test]
+fn guards_are_asked_again_when_whoever_asked_died_before_their_answer() {
+    let (_server, fleet) = watched();
+    let (folder, stranger) = (fleet.folder(), Stranger::connect(&fleet.url()).unwrap());
+    let eye = Eye::open(&stranger, "eye");
+    let silent = std::sync::atomic::AtomicBool::new(true);
+    eye.at("before_report", move |_| match silent.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        true => Value::Null,
+        false => allow(),
+    });
+    let mut asker =
+        folder.command(&["run", "What is 6 * 7?", "--planning", "always", "--json", "--deadline", "60s"]);
+    let asker = asker.stdout(Stdio::piped()).spawn().unwrap();
+    wait_until("the guard is asked", LIMIT, || eye.asked("before_report").len() == 1).unwrap();
+    signal(fleet.pid("orchestrator-1").unwrap(), Signal::SIGKILL);
+    let output = asker.wait_with_output().unwrap();
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    completed(&summary, folder);
+    assert_eq!(eye.asked("before_report").len(), 2);
+    let events = trace(folder).iter().map(Value::to_string).collect::<String>();
+    assert_eq!(
+        events.matches("\"guards_asked\"").count(),
+        3,
+        "the plan, the report, and the report once more"
+    );
+}
+
 /// The example at work. Dropped, it is killed.
 struct Example(Child);
 

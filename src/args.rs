@@ -7,6 +7,7 @@ mod blueprint;
 mod dead;
 mod eval;
 mod fleet;
+mod guard;
 mod look;
 mod models;
 mod orders;
@@ -30,6 +31,7 @@ pub(crate) use blueprint::{
 pub(crate) use dead::{DeadAction, DeadArgs, DeadLetterArgs, DeadListArgs};
 pub(crate) use eval::EvalArgs;
 pub(crate) use fleet::{AgentArgs, AgentKind, ConformArgs, DownArgs, UpArgs};
+pub(crate) use guard::{GuardArgs, GuardChoice};
 pub(crate) use look::{
     ArtifactsArgs, AuditArgs, GraphArgs, GraphForm, ReplayArgs, RunsArgs, ShowArgs, TapArgs, TraceArgs,
 };
@@ -135,6 +137,8 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Run an agent.
     Agent(AgentArgs),
+    /// Run a guard: asked whether a run may go on so.
+    Guard(GuardArgs),
     /// Check that an agent keeps the protocol.
     Conform(ConformArgs),
     /// Run an orchestrator.

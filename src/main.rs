@@ -11,6 +11,7 @@ mod doors;
 mod eval;
 mod exit;
 mod fleet;
+mod guard;
 mod logging;
 mod output;
 mod place;

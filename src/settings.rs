@@ -6,6 +6,7 @@ mod error;
 mod example;
 mod explain;
 mod file;
+mod guards;
 mod held;
 mod keys;
 mod layer;
@@ -30,6 +31,7 @@ pub(crate) use error::SettingsError;
 pub(crate) use example::example;
 pub(crate) use explain::{Explained, explain};
 pub(crate) use file::{FILE_NAME, nearest};
+pub(crate) use guards::{GuardKind, GuardSettings};
 use keys::Keys;
 use layer::{Layer, Origin};
 use project::Project;
@@ -122,7 +124,9 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
     let from_flags = flags(&inputs.flags, &keys)?;
     warnings.extend(inputs.flags.iter().filter_map(|(key, value, flag)| open_password(key, value, flag)));
     let over = |key: &str| [&from_team, &from_environment, &from_flags].iter().any(|layer| layer.has(key));
-    let project = project::read(inputs, &keys, own.as_deref(), over)?;
+    let mine = |name: &str| from_own.origins().any(|(key, _)| guards::named(&key).as_deref() == Some(name));
+    let project =
+        project::read(inputs, &keys, own.as_deref(), project::Outside { over: &over, mine: &mine })?;
 
     let from_effort = effort::layer(&[&from_own, &project.layer, &from_team, &from_environment, &from_flags]);
     let merged = Config::builder()
@@ -137,10 +141,14 @@ pub(crate) fn load(inputs: &Inputs) -> Result<Loaded, SettingsError> {
         .map_err(|error| wrong_value(&error, &keys, &BTreeMap::new()))?;
     let given =
         origins(&[&from_effort, &from_own, &project.layer, &from_team, &from_environment, &from_flags]);
-    let settings: Settings =
+    let mut settings: Settings =
         held::held(&merged)?.try_deserialize().map_err(|error| wrong_value(&error, &keys, &given))?;
     let effective = effective(&settings, &merged, &keys, &given);
     ranges::check(&effective, &keys)?;
+    settings.limits.guards = guards::rules(&settings.guards, &effective)?;
+    let others = [&project.layer, &from_team, &from_environment, &from_flags];
+    let is_own = |key: &str| from_own.has(key) && others.iter().all(|layer| !layer.has(key));
+    guards::beside_own(&mut settings.guards, own.as_deref(), is_own);
     let Project { file, is_found, needs, mut left_out, .. } = project;
     left_out.extend(of_own);
     Ok(Loaded { settings, effective, file, is_found, own, needs, left_out, team, warnings })

@@ -4,6 +4,7 @@
 //! [`react::drive`] for how it is carried out.
 
 pub mod definition;
+pub mod guards;
 pub mod host;
 pub mod library;
 pub mod model;

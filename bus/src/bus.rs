@@ -19,6 +19,7 @@ use crate::dead::DeadLetters;
 use crate::error::BusError;
 use crate::files::Files;
 use crate::gateway::GatewayDoor;
+use crate::guards::GuardDoor;
 use crate::in_memory::InMemory;
 use crate::leases::Leases;
 use crate::lessons::Lessons;
@@ -254,6 +255,12 @@ impl Bus {
     #[must_use]
     pub fn gateway(&self) -> GatewayDoor {
         GatewayDoor::new(&self.core)
+    }
+
+    /// What guards are asked, and answer.
+    #[must_use]
+    pub fn guards(&self) -> GuardDoor {
+        GuardDoor::new(&self.core)
     }
 
     /// Calls for proposals, and bids.

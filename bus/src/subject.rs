@@ -166,6 +166,11 @@ pub(crate) fn gateway_own(gateway: &AgentId) -> String {
     format!("{GATEWAY}.{gateway}")
 }
 
+/// Where a guard is asked: `guard.<name>`.
+pub(crate) fn guard_requests(name: &str) -> String {
+    format!("guard.{name}")
+}
+
 impl Subject {
     /// Role and verb of a request to a gateway, each of them or what is wrong with it; nothing when it is none.
     pub(crate) fn parse_gateway(text: &str) -> Option<(Result<Role, String>, Result<GatewayVerb, String>)> {

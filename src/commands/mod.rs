@@ -15,6 +15,7 @@ mod down;
 mod eval;
 mod fork;
 mod graph;
+pub(crate) mod guard;
 mod integrity;
 mod manual;
 mod models;
@@ -91,6 +92,7 @@ pub(crate) async fn perform(command: Command, global: crate::args::Global) -> mi
         Command::Blueprint(args) => blueprint::blueprint(&app, &args.action).await?,
         Command::Eval(args) => Box::pin(eval::eval(&app, &args)).await?,
         Command::Agent(args) => Box::pin(agent::agent(&app, args)).await?,
+        Command::Guard(args) => Box::pin(guard::guard(&app, args)).await?,
         Command::Orchestrator => Box::pin(orchestrator::orchestrator(&app)).await?,
         #[cfg(feature = "bench")]
         Command::Bench(args) => bench::bench(&app, &args).await?,
@@ -139,6 +141,7 @@ const fn care(command: &Command) -> Care {
         | Command::Blueprint(_)
         | Command::Eval(_)
         | Command::Agent(_)
+        | Command::Guard(_)
         | Command::Conform(_)
         | Command::Schema(_)
         | Command::Models(_)
@@ -151,7 +154,7 @@ const fn care(command: &Command) -> Care {
 /// Who writes the log: a process of the fleet, or a command at a terminal.
 const fn speaker(command: &Command) -> Speaker {
     match command {
-        Command::Up(_) | Command::Agent(_) | Command::Orchestrator => Speaker::Process,
+        Command::Up(_) | Command::Agent(_) | Command::Guard(_) | Command::Orchestrator => Speaker::Process,
         #[cfg(feature = "bench")]
         Command::Bench(_) => Speaker::Command,
         Command::Run(_)

@@ -97,7 +97,7 @@ impl Listener {
         role: Option<&str>,
     ) -> Result<Result<Profile, Vec<AgentId>>, BusError> {
         let mut agents = self.bus.registry().list().await?;
-        agents.retain(|profile| profile.role != "orchestrator");
+        agents.retain(|profile| profile.role != "orchestrator" && !profile.role.starts_with("guard-"));
         let meant = agents.iter().position(|profile| {
             wanted.is_none_or(|wanted| profile.agent == *wanted)
                 && role.is_none_or(|role| profile.role == role)

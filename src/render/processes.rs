@@ -26,6 +26,9 @@ impl Listed {
     }
 }
 
+/// How the roles of guards begin.
+const GUARD: &str = "guard-";
+
 /// The processes of a fleet, orchestrators first, then by role.
 pub(crate) fn table(mut listed: Vec<Listed>, now: Millis) -> String {
     if listed.is_empty() {
@@ -93,6 +96,7 @@ pub(crate) fn given_up(members: &[MemberState], here: &[String], now: Millis) ->
     for role in roles.into_iter().filter(|role| !here.iter().any(|there| there == role)) {
         let by_hand = match role {
             "orchestrator" => "muster orchestrator".to_owned(),
+            role if role.starts_with(GUARD) => "muster guard".to_owned(),
             role => format!("muster agent {role}"),
         };
         lines.push(format!("there is no {role} left: what only it can do waits; `{by_hand}` starts one"));

@@ -27,8 +27,14 @@ const HEAD: &str = "\
 pub(crate) fn example() -> String {
     let mut text = HEAD.to_owned();
     for section in Settings::SETTINGS {
-        if let Kind::Group(settings) = section.takes.kind {
-            group(&mut text, section.name(), section.help(), settings);
+        match section.takes.kind {
+            Kind::Group(settings) => group(&mut text, section.name(), section.help(), settings),
+            Kind::Named(takes) => {
+                if let Kind::Group(settings) = takes.kind {
+                    one_of_many(&mut text, section, settings);
+                }
+            }
+            _ => {}
         }
     }
     text
@@ -56,6 +62,18 @@ fn group(text: &mut String, path: &str, help: &str, settings: &[Setting]) {
             }
             _ => {}
         }
+    }
+}
+
+/// One of those that people name. There is none by default, so that its heading is a comment too.
+fn one_of_many(text: &mut String, section: &Setting, settings: &[Setting]) {
+    let path = format!("{}.{}", section.name(), quoted(section.takes.example));
+    text.push('\n');
+    comment(text, section.help());
+    // Writing into a text does not fail.
+    let _ = writeln!(text, "# [{path}]");
+    for setting in settings {
+        value(text, &path, setting);
     }
 }
 

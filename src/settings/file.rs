@@ -75,7 +75,14 @@ impl Reader<'_> {
         value: &DeValue<'_>,
     ) -> Result<(), SettingsError> {
         match value {
-            DeValue::Table(inner) if self.keys.is_group(name) => self.table(inner, name),
+            DeValue::Table(inner) if self.keys.is_group(name) => {
+                // To name one is enough.
+                let says = |part: &str| inner.iter().any(|(key, _)| key.get_ref() == part);
+                if super::guards::named(name).is_some() && !says("enabled") {
+                    self.set(&format!("{name}.enabled"), true, at.start);
+                }
+                self.table(inner, name)
+            }
             plain => {
                 let Some(key) = self.keys.find(name) else { return Err(self.unknown(name, at)) };
                 if key.is_secret() {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::error::SettingsError;
 use super::file;
+use super::guards;
 use super::keys::Keys;
 use super::layer::Layer;
 use super::{Care, Inputs, shown};
-use crate::trust::{Grant, Item, danger, difference};
+use crate::trust::{Danger, Grant, Item, danger, difference};
 
 /// What a project's file gives.
 #[derive(Debug, Default)]
@@ -25,12 +26,20 @@ pub(super) struct Project {
     pub(super) left_out: Vec<String>,
 }
 
-/// Reads the file that is named, or the nearest. `over` says of a key whether something else that goes before sets it.
+/// What is set outside of the project.
+pub(super) struct Outside<'a> {
+    /// Whether something else that goes before sets a key.
+    pub(super) over: &'a dyn Fn(&str) -> bool,
+    /// Whether the user's own settings have a guard of this name.
+    pub(super) mine: &'a dyn Fn(&str) -> bool,
+}
+
+/// Reads the file that is named, or the nearest.
 pub(super) fn read(
     inputs: &Inputs,
     keys: &Keys,
     own: Option<&Path>,
-    over: impl Fn(&str) -> bool,
+    Outside { over, mine }: Outside<'_>,
 ) -> Result<Project, SettingsError> {
     let found = || inputs.found.clone().or_else(|| file::nearest(&inputs.folder));
     let Some(path) = inputs.file.clone().or_else(found) else { return Ok(Project::default()) };
@@ -53,7 +62,7 @@ pub(super) fn read(
     }
     let layer = file::parse(&shown(&path, &inputs.folder), &text, keys)?;
     if is_found {
-        project.needs = needs(&layer);
+        project.needs = needs(&layer, mine);
     }
     let held_back = match inputs.care {
         Care::Everything => Vec::new(),
@@ -83,9 +92,13 @@ pub(super) fn foreign(inputs: &Inputs, path: &Path, text: &str, is_found: bool) 
 }
 
 /// What of a file needs the user's word. Pure.
-fn needs(layer: &Layer) -> Vec<Item> {
+fn needs(layer: &Layer, mine: &dyn Fn(&str) -> bool) -> Vec<Item> {
+    let of_mine = |key: &str| guards::named(key).is_some_and(|name| mine(&name));
+    let adds = |key: &str, value: &str| key.ends_with(".enabled") && value == "true";
     let item = |(key, value, place): (String, String, String)| {
-        danger(&key, &value).map(|what| Item::setting(what, &key, &value, place))
+        let what =
+            danger(&key, &value).or_else(|| (of_mine(&key) && !adds(&key, &value)).then_some(Danger::Guard));
+        what.map(|what| Item::setting(what, &key, &value, place))
     };
     layer.texts().filter_map(item).collect()
 }

@@ -151,8 +151,15 @@ mod tests {
             if LESS.iter().any(|(a, b)| *a == name || *b == name) {
                 continue;
             }
-            let key = name
-                .replace('*', if name.contains("prices") || name.contains("rates") { "m" } else { "worker" });
+            let key = name.replace(
+                '*',
+                match name.split('.').next() {
+                    // Of guards, one of which nothing else has to be said.
+                    Some("guards") => "secrets",
+                    _ if name.contains("prices") || name.contains("rates") => "m",
+                    _ => "worker",
+                },
+            );
             for end in ends(&setting.takes) {
                 // A price is all of its parts.
                 let mut all = vec![(key.as_str(), end.as_str())];

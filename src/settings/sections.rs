@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::effort::Effort;
+use super::guards::{GuardSettings, GuardSettingsByName};
 
 /// Most processes of one role.
 pub(crate) const MOST_PROCESSES: u16 = 256;
@@ -39,6 +40,10 @@ settings! {
         pub(crate) agent: AgentSettings = AgentSettings::default() => group(AgentSettings::SETTINGS),
         /// Limits of runs whose goal names none. They are fixed when a run begins.
         pub(crate) limits: RunLimits = RunLimits::default() => group(RunLimits::SETTINGS),
+        /// Guards of runs, by name: processes that are asked whether a run may go on so, and say allow, change or refuse
+        /// (docs/guards.md). A folder's settings may add guards, and change none of yours.
+        pub(crate) guards: GuardSettingsByName = GuardSettingsByName::new()
+            => named("secrets", &group(GuardSettings::SETTINGS)),
         /// The local fleet that `muster up` watches over, and that `muster run` brings up for itself.
         pub(crate) fleet: FleetSettings = FleetSettings::default() => group(FleetSettings::SETTINGS),
         /// How goals are asked, and how `muster run` waits.

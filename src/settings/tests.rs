@@ -197,7 +197,11 @@ fn every_line_of_the_example_is_true() {
     };
     let uncommented: String = example
         .lines()
-        .map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line))
+        .map(|line| {
+            // What people name has a heading that is a comment too.
+            let is_heading = |rest: &str| rest.starts_with('[') && rest.ends_with(']');
+            line.strip_prefix("# ").filter(|rest| is_setting(rest) || is_heading(rest)).unwrap_or(line)
+        })
         .map(|line| format!("{line}\n"))
         .collect();
     let (_keep, inputs) = inputs(&uncommented, &[], &[]);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::effort;
+use super::guards;
 use super::keys::{Keys, is_secret};
 use super::{DEFAULT, Effective, Settings};
 
@@ -55,6 +56,8 @@ pub(crate) struct Carried {
     pub(crate) refused: Vec<String>,
     /// What is told to the person, a line each.
     pub(crate) notes: Vec<String>,
+    /// Whether the asker has guards that the fleet has not.
+    pub(crate) guards: bool,
 }
 
 /// For whom a setting is.
@@ -64,6 +67,8 @@ enum Reach {
     Asker,
     /// The run.
     Run,
+    /// The run, beside what the fleet has.
+    Guard,
     /// The processes of the fleet.
     Fleet,
 }
@@ -75,6 +80,7 @@ fn reach(key: &str) -> Reach {
         "bus" if OWN_OF_BUS.contains(&rest) => Reach::Asker,
         _ if OWN_OF_AGENTS.contains(&key) => Reach::Asker,
         "limits" => Reach::Run,
+        guards::SECTION => Reach::Guard,
         _ if key == "agent.model" => Reach::Run,
         _ => Reach::Fleet,
     }
@@ -117,6 +123,16 @@ pub(crate) fn carry(asker: &[Effective], fleet: Option<&RunsWith>) -> Carried {
         }
         match reach(&one.key) {
             Reach::Asker => {}
+            Reach::Guard => {
+                let of_fleet = |key: &String| guards::named(key) == guards::named(&one.key);
+                match fleet.filter(|fleet| fleet.keys().any(of_fleet)) {
+                    Some(_) => carried.notes.push(format!(
+                        "{} is {} in {}; a guard of the fleet that is up holds as the fleet has it",
+                        one.key, one.value, one.origin
+                    )),
+                    None => carried.guards = true,
+                }
+            }
             // Both read the file: who brought the fleet up has said over it what is to hold.
             Reach::Run if rank(&one.origin) < held.map_or(0, |held| rank(&held.origin)).min(2) => {
                 carried.notes.extend(held.map(|held| {

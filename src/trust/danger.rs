@@ -17,6 +17,8 @@ pub(crate) enum Danger {
     Bus,
     /// It has files written outside of the project.
     Outside,
+    /// It changes a guard of the user's.
+    Guard,
     /// A file that somebody else can change.
     Foreign,
 }
@@ -29,6 +31,7 @@ impl Danger {
             Self::Secret => "say where keys of models are sent, or which file is one",
             Self::Bus => "point at a bus",
             Self::Outside => "write outside of the project",
+            Self::Guard => "change a guard of yours",
             Self::Foreign => "be read, though others can change it",
         }
     }
@@ -72,7 +75,7 @@ mod tests {
     use crate::settings::text_keys;
 
     /// Texts that run nothing, are sent nothing and write nothing outside.
-    const HARMLESS: [&str; 11] = [
+    const HARMLESS: [&str; 12] = [
         "agent.name",
         "agent.model",
         "agent.models.*",
@@ -84,6 +87,9 @@ mod tests {
         "log.level",
         "orchestrator.domains",
         "limits.*",
+        // Those of a project are asked beside the user's own; what changes one of these needs the user's word
+        // (`settings::project`).
+        "guards.*",
     ];
 
     /// A setting that is new has to be looked at: does it need the user's word?

@@ -27,6 +27,7 @@ mod files;
 mod foreign;
 mod gateway;
 mod groups;
+mod guards;
 mod help;
 mod joining;
 mod lessons;

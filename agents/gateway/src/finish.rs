@@ -56,7 +56,7 @@ pub(crate) async fn finish(
             action: Action { name: Action::SUBMIT.to_owned(), arguments: Value::Null },
             observation: None,
             more: Vec::new(),
-            notes: note.iter().cloned().collect(),
+            notes: course.notes.iter().cloned().chain(note.clone()).collect(),
             heard: course.told.clone(),
             calls: calls.clone(),
             millis: 0,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_agents::host::for_programs::ProgramQuestion;
+use muster_agents::host::guarded::AfterGuards;
 use muster_agents::model::call_admission::CallAdmission;
 use muster_agents::model::chat::{ChatMessage, ModelError, ModelErrorKind};
 use muster_agents::model::gate::Ownership;
@@ -37,12 +38,18 @@ pub(crate) async fn model(
     let mut gate = gate(desk, &task, &mut course);
     drop(course);
     task.progress.is(AgentState::Thinking);
-    let answered = desk.shared.ask(&task.role, &task.offer, question(&request), &mut gate).await;
+    let AfterGuards { what, note } =
+        desk.shared.guard_question(&task.role, &task.offer, question(&request)).await;
+    let answered = match what {
+        Ok(question) => Ok(desk.shared.ask(&task.role, &task.offer, question, &mut gate).await),
+        Err(why) => Err(not_allowed(format!("the model was not asked: {why}"))),
+    };
     let mut course = task.course.lock().await;
     course.is_asking = false;
+    course.notes.extend(note);
     course.wasted += gate.take();
     course.gate = Some(gate);
-    let call = answered.map_err(|error| refused(&error))?;
+    let call = answered?.map_err(|error| refused(&error))?;
     let answer = json!({
         "text": call.answer, "model": call.model, "cut": call.cut, "usage": call.usage, "millis": call.millis,
         "token": task.token,

@@ -14,7 +14,7 @@ use muster_agents::react::journal::{Journal, JournalError};
 use muster_agents::react::mailbox::Mailbox;
 use muster_agents::react::progress::ProgressStream;
 use muster_bus::Bus;
-use muster_shared::flow::{Information, ModelCall, TaskOffered, Usage};
+use muster_shared::flow::{Information, ModelCall, Note, TaskOffered, Usage};
 use muster_shared::ids::{AgentId, Role, Seq};
 use muster_shared::run::{AgentEvent, AgentKey, Entry, RecordEvent, Released};
 use muster_shared::time::Millis;
@@ -68,6 +68,8 @@ pub(crate) struct Course {
     pub(crate) history: History,
     /// Calls of models that no step holds yet.
     pub(crate) pending: Vec<ModelCall>,
+    /// What guards said that no step holds yet.
+    pub(crate) notes: Vec<Note>,
     /// What calls used that gave no answer.
     pub(crate) wasted: Usage,
     /// The gate of model calls; away while one is under way.
@@ -122,6 +124,7 @@ impl OpenTask {
             journal,
             history: past.history,
             pending: Vec::new(),
+            notes: Vec::new(),
             wasted: Usage::default(),
             gate: None,
             is_asking: false,

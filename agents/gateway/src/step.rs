@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use muster_agents::host::for_programs::said_by_program;
+use muster_agents::host::guarded::AfterGuards;
 use muster_bus::GatewayRequest;
-use muster_shared::flow::{AgentState, Observation, Step, Thought};
+use muster_shared::flow::{AgentState, FurtherAction, Observation, Step, Thought};
 use muster_shared::ids::Role;
 use muster_shared::run::{AgentEvent, ToolStarted};
 use muster_shared::wire::gateway::{GatewayRefusal, StepRequest};
@@ -29,13 +30,20 @@ pub(crate) async fn step(
         Begun::Answered(answer) => return Ok(answer),
     };
     let id = task.id_of(request.id.as_deref());
-    let written = course.write(&task, id, |course| event(desk, &task, course, &request)).await?;
+    let mut seen =
+        Seen { observation: request.observation.clone().map(Observation::from), more: request.more.clone() };
+    if course.recorded(id).is_none() {
+        seen = guarded(desk, &task, &mut course, &request, seen).await;
+    }
+    let made = |course: &Course| event(desk, &task, course, &request, &seen);
+    let written = course.write(&task, id, made).await?;
     let number = match written {
         Written::Before(Recorded::Step(number) | Recorded::Begun(number)) => number,
         Written::Before(Recorded::End) => course.history.next_step(),
         Written::Now => {
             if request.observation.is_some() {
                 course.pending.clear();
+                course.notes.clear();
                 course.told.clear();
                 course.history.steps().last().map_or(0, |step| step.number)
             } else {
@@ -50,6 +58,13 @@ pub(crate) async fn step(
     if request.observation.is_none() {
         answer["idempotency_key"] = json!(key_of(&task, number));
     }
+    let given = request.observation.clone().map(Observation::from);
+    if let Some(kept) = seen.observation.as_ref().filter(|kept| Some(*kept) != given.as_ref()) {
+        answer["observation"] = json!(kept.content);
+    }
+    if seen.more != request.more {
+        answer["more"] = json!(seen.more);
+    }
     course.keep(request.id.as_deref(), &answer);
     if let Some((_, why)) = task.is_to_park() {
         orders::put_down(desk, &task, &mut course, &why).await;
@@ -62,11 +77,45 @@ pub(crate) async fn step(
     Ok(Some(answer))
 }
 
+/// What a program observed of the calls of a step.
+struct Seen {
+    observation: Option<Observation>,
+    more: Vec<FurtherAction>,
+}
+
+/// The observations as guards leave them. What they said stands in the record with the step.
+async fn guarded(
+    desk: &Desk,
+    task: &OpenTask,
+    course: &mut Course,
+    request: &StepRequest,
+    Seen { observation, mut more }: Seen,
+) -> Seen {
+    let observation = match observation {
+        None => None,
+        Some(seen) => {
+            let asked = desk.shared.guard_observation(&task.role, &task.offer, 0, &request.action, seen);
+            let AfterGuards { what, note } = asked.await;
+            course.notes.extend(note);
+            Some(what)
+        }
+    };
+    for (at, one) in more.iter_mut().enumerate() {
+        let Some(seen) = one.observation.take() else { continue };
+        let asked = desk.shared.guard_observation(&task.role, &task.offer, at + 1, &one.action, seen);
+        let AfterGuards { what, note } = asked.await;
+        course.notes.extend(note);
+        one.observation = Some(what);
+    }
+    Seen { observation, more }
+}
+
 fn event(
     desk: &Desk,
     task: &OpenTask,
     course: &Course,
     request: &StepRequest,
+    seen: &Seen,
 ) -> Result<AgentEvent, GatewayRefusal> {
     let (number, most) = (course.history.next_step(), task.offer.limits.max_steps);
     if number > most {
@@ -82,9 +131,9 @@ fn event(
         number,
         thought,
         action: request.action.clone(),
-        observation: request.observation.clone().map(Observation::from),
-        more: request.more.clone(),
-        notes: Vec::new(),
+        observation: seen.observation.clone(),
+        more: seen.more.clone(),
+        notes: course.notes.clone(),
         heard: course.told.clone(),
         calls: course.pending.iter().cloned().chain(reported).collect(),
         millis: request.millis,

@@ -81,7 +81,7 @@ fn announced(desk: &Desk, task: &OpenTask, course: &Course, request: &WaitReques
         action: Action { name: name.to_owned(), arguments },
         observation: None,
         more: Vec::new(),
-        notes: Vec::new(),
+        notes: course.notes.clone(),
         heard: course.told.clone(),
         calls: course.pending.iter().cloned().chain(reported).collect(),
         millis: 0,

@@ -289,6 +289,7 @@ impl AgentContext {
                 Arc::new(DocumentsOfGoal { corpora, wanted }) as Arc<dyn DocumentSource>
             }),
             declarations: Arc::clone(&self.declarations),
+            guards: self.bus.guards(),
         })
     }
 

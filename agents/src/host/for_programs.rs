@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use muster_bus::Bus;
+use muster_bus::{Bus, GuardDoor};
 use muster_corpus::{CitedPlace, Corpus};
 use muster_shared::flow::{
     Budget, CorpusRef, ModelCall, PlaceFound, RolePermissions, TaskOffered, TemplateRef, Usage,
@@ -85,6 +85,11 @@ impl ForPrograms {
     #[must_use]
     pub const fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
+    }
+
+    /// Where guards are asked.
+    pub(super) fn guards(&self) -> GuardDoor {
+        self.bus.guards()
     }
 
     /// The files of the run, as the task of this offer sees them.

@@ -10,6 +10,7 @@ mod corpora;
 mod feed;
 pub mod for_programs;
 mod guard;
+pub mod guarded;
 mod lead;
 mod models;
 mod profile;

@@ -4,6 +4,7 @@
 mod act;
 mod conclude;
 mod consult;
+mod guard;
 mod think;
 
 use std::future::Future;
@@ -14,10 +15,12 @@ use muster_shared::flow::{
     AgentState, Awaited, ContractViolation, Information, ModelCall, Note, Observation, Step, TaskOffered,
     Usage,
 };
+use muster_shared::ids::Role;
 use muster_shared::run::AgentEvent;
 
-use self::act::Acted;
+use self::act::{Acted, SeenOfAll};
 use self::conclude::{Conclusion, Stopped};
+use self::guard::lets_any_through;
 use super::close::{CloseOutcome, outcome_of, verdict_of, write_outcome};
 use super::decide::{ChosenAction, NextStep, exhausted};
 use super::history::{History, in_brief};
@@ -83,6 +86,7 @@ where
     let (contract, contract_violation) = (None, None);
     let mut course = TaskSession {
         offer,
+        role: &starter.key.role,
         history,
         pending,
         notes,
@@ -127,6 +131,8 @@ enum Failure {
     Model(ModelError),
     Setup(String),
     HandedOver,
+    /// A guard refused what the model was to be asked; why.
+    Guarded(String),
     /// The task waits: it is put down until what it waits for is there.
     Waits(Box<Awaited>),
 }
@@ -156,9 +162,18 @@ impl Clock {
     }
 }
 
+/// How the tools of an answer are called.
+struct ToolCalls {
+    /// Whether none of them changes anything.
+    pure: bool,
+    clock: Clock,
+}
+
 /// One task on its way.
 struct TaskSession<'a> {
     offer: &'a TaskOffered,
+    /// The role of whoever does it.
+    role: &'a Role,
     history: History,
     /// Calls of the step being taken, which no event holds yet.
     pending: Vec<ModelCall>,
@@ -270,32 +285,50 @@ impl TaskSession<'_> {
                 none_done(&mut chosen.more);
                 (self.make_step(chosen, Some(observation), clock), false)
             }
-            NextStep::CallTool { mut chosen, pure } => {
+            NextStep::CallTool { chosen, pure } => {
                 self.say(&chosen, toolbox);
-                if !pure {
-                    self.announce(journal, &chosen, clock).await?;
-                }
-                let key = self.idempotency_key();
-                self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
-                let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
-                let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
-                    Ok(Acted::Observed(observation, more)) => {
-                        chosen.more = more;
-                        let step = self.make_step(chosen, Some(observation), clock);
-                        return self.go_on(journal, toolbox, step, !pure).await;
-                    }
-                    Ok(Acted::Waits(wait)) => self.waits(*wait),
-                    Err(handed_over) => handed_over.into(),
-                };
-                if pure {
-                    // So that whoever goes on need not ask the model again.
-                    self.keep(journal, &chosen, clock).await?;
-                }
-                self.pending.clear();
-                return Err(put_down);
+                return self.call_tools(journal, toolbox, chosen, ToolCalls { pure, clock }).await;
             }
         };
         self.go_on(journal, toolbox, step, lasting).await
+    }
+
+    /// Calls what guards let through of the tools of an answer, and journals the step.
+    async fn call_tools(
+        &mut self,
+        journal: &mut Journal,
+        toolbox: &mut Toolbox,
+        mut chosen: ChosenAction,
+        ToolCalls { pure, mut clock }: ToolCalls,
+    ) -> Result<Option<End>, Failure> {
+        if let Err(handed_over) = self.guard_calls(&mut chosen, &toolbox.resources, &mut clock).await {
+            self.keep(journal, &chosen, clock).await?;
+            self.pending.clear();
+            return Err(handed_over.into());
+        }
+        let lasting = !pure && lets_any_through(&chosen);
+        if lasting {
+            self.announce(journal, &chosen, clock).await?;
+        }
+        let key = self.idempotency_key();
+        self.shown_whole = toolbox.conversation.as_ref().and_then(Conversation::shown_whole);
+        let acting = self.act_all(&chosen, pure, &key, &toolbox.resources, &mut clock);
+        let put_down: Failure = match unless_handed_over(self.handing_over.clone(), acting).await {
+            Ok(Acted::Observed(SeenOfAll { first, more, notes })) => {
+                chosen.more = more;
+                chosen.notes.extend(notes);
+                let step = self.make_step(chosen, Some(first), clock);
+                return self.go_on(journal, toolbox, step, lasting).await;
+            }
+            Ok(Acted::Waits(wait)) => self.waits(*wait),
+            Err(handed_over) => handed_over.into(),
+        };
+        if !lasting {
+            // So that whoever goes on need not ask the model again.
+            self.keep(journal, &chosen, clock).await?;
+        }
+        self.pending.clear();
+        Err(put_down)
     }
 
     /// Journals a step; the task goes on.

@@ -1,10 +1,12 @@
 //! What a model is told, step by step. Every request begins with the one before it, byte for byte, so that
 //! providers serve the beginning from their cache: nothing that was said is worded anew.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_shared::flow::{Action, Information, Observation, Step, StoredMessage};
+use muster_shared::flow::{Action, Information, Note, Observation, Reworded, Step, StoredMessage};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::compact::{Detail, ShownStep, compact, shortened, whole};
 use super::decide::StepLimits;
@@ -86,6 +88,8 @@ pub struct Conversation {
     unnamed: bool,
     /// The step that is asked for, from 1.
     next_step: u32,
+    /// Texts that guards changed, by the hash of what they were.
+    reworded: BTreeMap<String, String>,
 }
 
 impl Conversation {
@@ -139,8 +143,12 @@ impl Conversation {
             undeclared,
             unnamed,
             next_step: 1,
+            reworded: BTreeMap::new(),
         };
+        let known = history.steps().iter().flat_map(|step| Note::reworded(&step.notes));
+        this.reworded.extend(known.map(|one| (one.of.clone(), one.to.clone())));
         this.push(ChatMessage::user(format!("{}\n\n{}", brief.task, position(1, limits))));
+        this.put_in_place(0);
         for step in history.steps() {
             this.show_step(step);
         }
@@ -245,6 +253,11 @@ impl Conversation {
     fn show_step(&mut self, step: &Step) {
         let begins = self.request.messages.len();
         self.push_step(step);
+        self.compact(step, begins);
+        self.put_in_place(begins.min(self.recorded.saturating_sub(1)));
+    }
+
+    fn compact(&mut self, step: &Step, begins: usize) {
         let Some(room) = self.room else { return };
         let messages = self.request.messages.len() - begins;
         let in_short =
@@ -290,6 +303,52 @@ impl Conversation {
         let messages = system.into_iter().chain(messages).collect();
         self.recorded = self.request.messages.len() + 1;
         (hash, u32::try_from(same).unwrap_or(u32::MAX), messages)
+    }
+
+    /// The messages that no request held yet.
+    #[must_use]
+    pub fn unsent(&self) -> &[Kept<ChatMessage>] {
+        self.request.messages.get(self.recorded.saturating_sub(1)..).unwrap_or_default()
+    }
+
+    /// Puts these texts in the place of the messages that no request held yet, and tells which of them are others.
+    pub fn reword(&mut self, to: Vec<String>) -> Vec<Reworded> {
+        let unsent = self.unsent().iter().zip(to).filter(|(message, to)| message.content != *to);
+        let reworded = unsent.map(|(message, to)| Reworded { of: hash_of(&message.content), to });
+        let reworded: Vec<Reworded> = reworded.collect();
+        self.take_over(&reworded);
+        reworded
+    }
+
+    /// Sends from now on what guards made of messages, as these notes have it.
+    pub fn learn(&mut self, notes: &[Note]) {
+        let known = Note::reworded(notes).filter(|one| !self.reworded.contains_key(&one.of));
+        let new: Vec<Reworded> = known.cloned().collect();
+        self.take_over(&new);
+    }
+
+    fn take_over(&mut self, new: &[Reworded]) {
+        if new.is_empty() {
+            return;
+        }
+        self.reworded.extend(new.iter().map(|one| (one.of.clone(), one.to.clone())));
+        self.put_in_place(0);
+        self.hash = self.head.clone();
+        for message in &self.request.messages[..self.hashed] {
+            self.hash.chat(message);
+        }
+    }
+
+    /// Sends what guards made of the messages from this one on.
+    fn put_in_place(&mut self, from: usize) {
+        if self.reworded.is_empty() {
+            return;
+        }
+        for message in self.request.messages.iter_mut().skip(from) {
+            if let Some(to) = self.reworded.get(&hash_of(&message.content)) {
+                *message = ChatMessage { content: to.clone(), ..ChatMessage::clone(message) }.into();
+            }
+        }
     }
 
     /// What the next call declares that the record does not hold yet.
@@ -399,6 +458,11 @@ impl Conversation {
     fn observation(&self, action: &Action, seen: &Observation) -> String {
         fence(&self.nonce, &format!("observation of {}", action.name), &seen.content)
     }
+}
+
+/// By which a text is known again.
+fn hash_of(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 /// Whether these tools are those that the last call of a history declared, itself or by the calls before it.

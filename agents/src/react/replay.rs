@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_shared::flow::{
-    Action, Ending, ModelCall, Observation, Outcome, Product, Report, RolePermissions, Step, TaskOffered,
-    Thought,
+    Action, Ending, Hook, ModelCall, Note, Observation, Outcome, Product, Report, RolePermissions, Step,
+    TaskOffered, Thought,
 };
 use muster_shared::ids::{Attempt, Generation, Seq, TaskId};
 use muster_shared::run::{AgentEvent, Entry, RecordEvent, Started};
@@ -184,7 +184,7 @@ impl TaskHistory<'_> {
 
     fn check_outcome(&self, outcome: &Outcome, done: &mut Replayed) -> Result<(), RecordDifference> {
         let Some(step) = outcome.last_step.as_deref() else { return Ok(()) };
-        if is_from_outside(outcome.ending) {
+        if is_from_outside(outcome.ending) || is_of_guard(outcome, step) {
             done.taken += 1;
             return Ok(());
         }
@@ -315,6 +315,23 @@ fn without_files(product: Product) -> Product {
         | Product::Refinement(_)
         | Product::DraftReview(_) => product,
     }
+}
+
+/// Whether a task ended because a guard refused what its model was to be asked.
+fn is_of_guard(outcome: &Outcome, step: &Step) -> bool {
+    let refused = |note: &Note| match note {
+        Note::Guarded { hook: Hook::BeforeModel, said, .. } => said.refusal().is_some(),
+        Note::Guarded { .. }
+        | Note::Spin { .. }
+        | Note::Reconsidered
+        | Note::Closed { .. }
+        | Note::Declined { .. }
+        | Note::Verified { .. }
+        | Note::LookedUp { .. }
+        | Note::NotChecked { .. }
+        | Note::GoalChecked { .. } => false,
+    };
+    outcome.ending == Ending::Blocked && outcome.product.is_none() && step.notes.iter().any(refused)
 }
 
 const fn is_from_outside(ending: Ending) -> bool {

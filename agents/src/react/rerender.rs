@@ -192,7 +192,10 @@ fn compare(
     let limits = limits_of(call).of_task(offer, rules, true);
     let came = |style| {
         let settings = (style, Sampling::default(), limits);
-        Conversation::resume(&brief, &toolset, &history_of_task.history, settings, &offer.nonce).stored()
+        let history = &history_of_task.history;
+        let mut came = Conversation::resume(&brief, &toolset, history, settings, &offer.nonce);
+        came.learn(&step.notes);
+        came.stored()
     };
     // Models without native calls were told of the tools in the system prompt.
     let style =

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use muster_bus::GuardDoor;
 use muster_corpus::{CitedPlace, Corpus};
 use muster_shared::flow::{Budget, PlaceFound, Product, RolePermissions, TaskOffered, TemplateRef, Usage};
 use muster_shared::secret::Redactor;
@@ -60,6 +61,8 @@ pub struct TaskResources {
     pub documents: Option<Arc<dyn DocumentSource>>,
     /// Which declarations of tools the object store holds.
     pub declarations: Arc<DeclarationStore>,
+    /// Where guards are asked.
+    pub guards: GuardDoor,
 }
 
 impl TaskResources {

@@ -106,6 +106,7 @@ fn refused_for(note: &Note) -> &'static str {
         | Note::Declined { .. }
         | Note::GoalChecked { .. }
         | Note::LookedUp { .. }
+        | Note::Guarded { .. }
         | Note::NotChecked { .. } => panic!("{note:?}"),
     }
 }

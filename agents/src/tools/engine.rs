@@ -74,6 +74,23 @@ impl ToolEngine {
         &self.registry
     }
 
+    /// What is wrong with these arguments of a tool.
+    ///
+    /// # Errors
+    /// Says it in a sentence.
+    pub fn fits(&self, name: &str, args: &Value) -> Result<(), String> {
+        let registered = self.registry.get(name).ok_or_else(|| format!("there is no tool `{name}`"))?;
+        let bytes = json_size(args);
+        if bytes > self.limits.max_arguments {
+            return Err(format!(
+                "the arguments are {bytes} bytes; at most {} are allowed",
+                self.limits.max_arguments
+            ));
+        }
+        let complaints = registered.complaints(args);
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+    }
+
     /// Calls a tool by either form of its name. Never fails and never panics: what went wrong is in
     /// the result, worded so that a model can mend its call.
     pub async fn call(&self, name: &str, args: Value, ctx: &ToolContext) -> ToolResult {

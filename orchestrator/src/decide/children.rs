@@ -235,6 +235,7 @@ fn is_occasion_to_tell_again(input: &Input) -> bool {
         | Input::Silent { .. }
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
+        | Input::GuardsSaid { .. }
         | Input::Bids { .. } => false,
     }
 }

@@ -95,6 +95,7 @@ pub fn next_deadline(run: &RunState) -> Option<Millis> {
     let groups = super::groups::next_deadline(run);
     let conflicts =
         super::conflicts::next_deadline(run).into_iter().chain(super::draft_review::next_deadline(run));
+    let conflicts = conflicts.chain(super::guards::next_deadline(run));
     Some(
         tasks
             .chain(questions)

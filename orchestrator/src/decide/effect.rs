@@ -1,6 +1,8 @@
 //! What a decision asks the outside world to do.
 
-use muster_shared::flow::{CallForProposals, ContextAuthor, Information, RunLessons};
+use muster_shared::flow::{
+    CallForProposals, ContextAuthor, GuardRule, Hook, Information, Product, RunLessons,
+};
 use muster_shared::ids::{AgentId, Generation, Queue, Seq, TaskId};
 use muster_shared::run::Evidence;
 use muster_shared::track_record::RunTrackRecord;
@@ -105,6 +107,21 @@ pub enum Effect {
         call: Box<CallForProposals>,
         /// Most bids that are looked at.
         most: u16,
+    },
+    /// Ask guards about what an agent gave, or about a report, and decide upon what they say.
+    AskGuards {
+        /// Which question of the run.
+        number: u32,
+        /// At which hook.
+        hook: Hook,
+        /// The role of who made it; empty where a rule did.
+        role: String,
+        /// Where the outcome stands, if it is one.
+        outcome: Option<Seq>,
+        /// What they are asked about.
+        product: Box<Product>,
+        /// The guards.
+        rules: Vec<GuardRule>,
     },
     /// Send a command to another run.
     Command {

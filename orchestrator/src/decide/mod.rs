@@ -19,6 +19,7 @@ mod effect;
 mod failure;
 mod goal;
 mod groups;
+mod guards;
 mod learnt;
 mod lessons;
 mod loss;
@@ -62,6 +63,7 @@ use muster_shared::time::Millis;
 pub(crate) use acceptance::promised;
 pub use deadline::next_deadline;
 pub use effect::Effect;
+pub(crate) use guards::{asked_about, changed};
 pub use loss::{hand_on_again, holders, last_chances, say_again};
 pub(crate) use place::names_in;
 pub use place::{AnyAgent, Place, Recorded, Substance, Wanted};
@@ -207,6 +209,8 @@ fn go_on(decision: &mut DecisionBuilder<'_>) {
     conflicts::pursue(decision);
     // After conflicts: a task that is opened again takes the draft with it, and there is nothing to review.
     draft_review::enforce(decision);
+    // Nothing else brings a verdict whose asker has died.
+    guards::enforce(decision);
     // Steps follow from what has ended, and add tasks. Before the last three, which look for what nothing follows from.
     blueprint::expand(decision);
     // The plan is as this decision leaves it, so that people are asked about what they would get.
@@ -275,6 +279,7 @@ fn take_in(decision: &mut DecisionBuilder<'_>, input: &Input) {
         Input::Bids { task, number, bids, track_records } => {
             auction::close(decision, task, *number, auction::BidsIn { bids, track_records });
         }
+        Input::GuardsSaid { number, said, .. } => guards::answered(decision, *number, said),
         Input::ChildEnded { child, end } => children::ended(decision, *child, end),
         // These say that the situation changed; what follows from it is decided below in any case.
         Input::Capacity | Input::Timer => {}

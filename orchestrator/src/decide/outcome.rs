@@ -14,6 +14,7 @@ use super::draft_review;
 use super::effect::Effect;
 use super::failure::{self, Failure};
 use super::groups;
+use super::guards;
 use super::loss;
 use super::peers;
 use super::planning;
@@ -32,6 +33,7 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
     }
     match event {
         AgentEvent::Started(started) => began(decision, key, &started),
+        AgentEvent::Outcome(outcome) if guards::hold(decision, &key, seq, &outcome) => {}
         AgentEvent::Outcome(outcome) => {
             auction::held(decision, &key, outcome.counts());
             ended(decision, &key.task, seq, &outcome);
@@ -42,6 +44,23 @@ pub(super) fn take_in(decision: &mut DecisionBuilder<'_>, seq: Seq) {
         },
         AgentEvent::Released(_) => loss::released(decision, key),
         AgentEvent::ToolStarted(_) | AgentEvent::Step(_) | AgentEvent::Unreadable(_) => {}
+    }
+}
+
+/// Takes in an outcome that guards have nothing against.
+pub(super) fn take_in_guarded(decision: &mut DecisionBuilder<'_>, seq: Seq) {
+    let Some((key, event)) = decision.open().and_then(|run| run.pending.get(&seq).cloned()) else { return };
+    match event {
+        AgentEvent::Outcome(outcome) if decision.open().is_some_and(|run| is_current(run, &key)) => {
+            auction::held(decision, &key, outcome.counts());
+            ended(decision, &key.task, seq, &outcome);
+        }
+        AgentEvent::Outcome(_)
+        | AgentEvent::Started(_)
+        | AgentEvent::ToolStarted(_)
+        | AgentEvent::Step(_)
+        | AgentEvent::Released(_)
+        | AgentEvent::Unreadable(_) => {}
     }
 }
 
@@ -82,7 +101,7 @@ fn turn_away(decision: &mut DecisionBuilder<'_>, key: &AgentKey, event: &AgentEv
     }
 }
 
-fn is_current(run: &RunState, key: &AgentKey) -> bool {
+pub(super) fn is_current(run: &RunState, key: &AgentKey) -> bool {
     run.tasks.get(&key.task).is_some_and(|task| task.generation == key.generation && task.status.is_in_work())
 }
 

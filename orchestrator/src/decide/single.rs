@@ -7,7 +7,7 @@ use muster_shared::run::event::WritingBegan;
 use muster_shared::text::first_line;
 
 use super::builder::DecisionBuilder;
-use super::{report, survey};
+use super::{guards, report, survey};
 
 /// Longest title, in characters.
 const TITLE: usize = 100;
@@ -17,7 +17,10 @@ const DATA_SHOWN: usize = 4_096;
 
 /// Goes over to the report: it is written by a writer, or delivered at once where one task gave it all.
 pub(super) fn write(decision: &mut DecisionBuilder<'_>) {
-    let made = decision.open().and_then(made);
+    let made = decision.open().filter(|run| !guards::was_refused(run)).and_then(made);
+    if made.as_ref().is_some_and(|made| guards::hold_report(decision, made)) {
+        return;
+    }
     let from = made.as_ref().and_then(|_| decision.open().and_then(RunState::only_task).cloned());
     decision.emit(WritingBegan { from });
     if let Some(made) = made {

@@ -13,7 +13,7 @@ use muster_shared::run::{FEW_CALLS_SINCE, RunState, SUMMARIES_SINCE, TOOLS_SINCE
 
 use super::place::Substance;
 use super::reading::Reader;
-use super::{conflicts, groups, learnt, remarks, replan, survey};
+use super::{conflicts, groups, guards, learnt, remarks, replan, survey};
 
 /// Most lessons that a task is given: the newest by plan order; more would crowd out the task itself.
 const MOST_LESSONS: usize = 12;
@@ -297,6 +297,9 @@ fn write(run: &RunState, reader: &Reader<'_>) -> Work {
 
 /// The draft that is to be written again, and what was said of it last.
 fn revision(run: &RunState) -> Option<Revision> {
+    if let Some(refused) = guards::revision(run) {
+        return Some(refused);
+    }
     let draft = run.drafts.kept.as_ref()?.body.clone();
     Some(Revision { draft, review: run.drafts.last_said()?.clone() })
 }

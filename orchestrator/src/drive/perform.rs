@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use muster_bus::{BusError, ControlTarget, DeadLetter};
-use muster_shared::flow::CallForProposals;
-use muster_shared::ids::{AgentId, Generation, RunId};
+use muster_bus::{BusError, ControlTarget, DeadLetter, GuardedThing};
+use muster_shared::flow::{CallForProposals, GuardRule, Hook, Product};
+use muster_shared::ids::{AgentId, Generation, RunId, Seq};
 use muster_shared::run::{Evidence, Input};
 use muster_shared::wire::{ContextUpdate, ControlMessage, Encoding};
 
+use serde_json::Value;
+
 use super::context::OrchestratorContext;
 use super::run_actor::RunMessage;
-use crate::decide::Effect;
+use crate::decide::{Effect, asked_about, changed};
 
 /// Carries out something that a decision in the record asks for.
 pub(super) async fn perform(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effect) {
@@ -73,6 +75,14 @@ async fn carry_out(context: &Arc<OrchestratorContext>, run: RunId, effect: &Effe
             context.clone().in_hand.spawn(async move { take_bids(&context, &call, most, expected).await });
             Ok(())
         }
+        Effect::AskGuards { number, hook, role, outcome, product, rules } => {
+            let (number, hook, outcome) = (*number, *hook, *outcome);
+            let (role, product, rules) = (role.clone(), product.clone(), rules.clone());
+            let asking = Asking { number, hook, role, outcome, product, rules };
+            let context = Arc::clone(context);
+            context.clone().in_hand.spawn(async move { ask_guards(&context, run, asking).await });
+            Ok(())
+        }
         Effect::Command { command } => {
             context.bus.commands().send(command, Encoding::default()).await.map(|_| ())
         }
@@ -93,6 +103,29 @@ async fn order(
 ) -> Result<(), BusError> {
     let to = to.cloned().map_or(ControlTarget::All, ControlTarget::Agent);
     context.bus.control().send(&to, &message).await
+}
+
+/// A question to guards.
+struct Asking {
+    number: u32,
+    hook: Hook,
+    role: String,
+    outcome: Option<Seq>,
+    product: Box<Product>,
+    rules: Vec<GuardRule>,
+}
+
+/// Asks guards, and hands what they said to the run.
+async fn ask_guards(
+    context: &OrchestratorContext,
+    run: RunId,
+    Asking { number, hook, role, outcome, product, rules }: Asking,
+) {
+    let Some((_, payload)) = asked_about(&product) else { return };
+    let thing = GuardedThing { hook, run, task: None, role, payload };
+    let fits = |wanted: &Value| changed(&product, wanted).map(drop);
+    let said = context.bus.guards().ask_all(&rules, thing, &fits).await;
+    context.registry.tell(run, RunMessage::Wake(Input::GuardsSaid { number, outcome, said }));
 }
 
 /// Asks for bids, and hands those that came to the run.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use muster_shared::flow::guard::joined;
 use muster_shared::flow::limits::LONGEST_RUN_MS;
 use muster_shared::flow::{Goal, RunLimits};
 use muster_shared::settings;
@@ -61,6 +62,8 @@ impl OrchestratorSettings {
             // A budget that names a number of calls holds instead.
             limits.max_calls = 0;
         }
+        // What a goal says adds guards and takes none away; a part of a run has those of the whole.
+        limits.guards = joined(&self.limits.guards, &joined(&usual.guards, &limits.guards));
         limits.within_bounds()
     }
 

@@ -288,6 +288,7 @@ const fn version_to_begin(input: &Input) -> Option<u32> {
         | Input::Silent { .. }
         | Input::ChildEnded { .. }
         | Input::ContractBroken { .. }
+        | Input::GuardsSaid { .. }
         | Input::Bids { .. }
         | Input::Request(_) => None,
     }

@@ -16,12 +16,14 @@ use super::context::ContextLimits;
 use super::draft_review::DraftReviewPolicy;
 use super::goal::Planning;
 use super::group::Committees;
+use super::guard::{GuardRule, Hook};
 use super::pattern::Pattern;
 use super::peer::Peers;
 use super::people::People;
 use super::plan::PlanTask;
 use super::reflection::ReflectionLevel;
 use super::response::Responses;
+use crate::ids::Role;
 use crate::run::FEW_CALLS_SINCE;
 use crate::setting::clamp;
 use crate::settings;
@@ -221,6 +223,9 @@ settings! {
         /// that is started anew is back within seconds.
         #[serde(skip_serializing_if = "is::<_, WAIT_FOR_ROLE_MS>")]
         pub wait_for_role_ms: u64 = WAIT_FOR_ROLE_MS => span(0, LONGEST_RUN_MS),
+        /// The guards of the run. Not a setting of its own: the section `guards` is copied here.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub guards: Vec<GuardRule> = Vec::new() => internal(),
     }
 }
 
@@ -300,6 +305,16 @@ impl RunLimits {
     pub fn pattern_of(&self, task: &PlanTask) -> Pattern {
         let usual = self.pattern_critical.filter(|_| task.critical).unwrap_or(self.pattern);
         task.pattern.unwrap_or(usual)
+    }
+
+    /// The guards that are asked at a hook, about an agent of this role and this tool, in their order.
+    pub fn guards_at<'a>(
+        &'a self,
+        hook: Hook,
+        role: Option<&'a Role>,
+        tool: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a GuardRule> {
+        self.guards.iter().filter(move |rule| rule.watches(hook, role, tool))
     }
 
     /// Time for one task.

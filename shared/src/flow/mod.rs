@@ -12,6 +12,7 @@ pub mod conversation;
 pub mod draft_review;
 pub mod goal;
 pub mod group;
+pub mod guard;
 pub mod lesson;
 pub mod limits;
 pub mod looked_up;
@@ -51,10 +52,13 @@ pub use conversation::Turn;
 pub use draft_review::{DraftRemark, DraftReview, DraftReviewPolicy, DraftVerdict, Revision};
 pub use goal::{CorpusRef, Goal, Planning};
 pub use group::{Chair, Committees, DecidedBy, Dissent, GroupVerdict, Membership, Temperament, View};
+pub use guard::{
+    GuardFailure, GuardReply, GuardRequest, GuardRule, GuardVerdict, Guarded, Hook, OnFailure, Ruling,
+};
 pub use lesson::RunLessons;
 pub use limits::{Granularity, ModelVerification, RunLimits, WhenStale, Writing};
 pub use looked_up::{LookedUp, PlaceFound, Standing};
-pub use note::{Check, Fault, Note, SpinLevel, Unchecked, Verifier};
+pub use note::{Check, Fault, Note, Reworded, SpinLevel, Unchecked, Verifier};
 pub use outcome::{Advice, CallDigest, Citation, Ending, Finding, Outcome, Product, StepDigest, TaskResult};
 pub use pattern::Pattern;
 pub use peer::{

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::guard::{Guarded, Hook};
 use super::looked_up::{LookedUp, counted_up};
 use super::permissions::RolePermission;
 
@@ -60,6 +61,68 @@ pub enum Note {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         missing: String,
     },
+    /// Guards were asked. What they said holds for whoever goes on with the step: nobody is asked again.
+    Guarded {
+        /// At which hook.
+        hook: Hook,
+        /// About which call of the step, from 0, where it is about one.
+        #[serde(default, skip_serializing_if = "is_first")]
+        at: u32,
+        /// What they said.
+        said: Guarded,
+        /// Messages that a model was sent in other words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reworded: Vec<Reworded>,
+    },
+}
+
+/// A message that a model was sent in other words than the task has for it: a guard changed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Reworded {
+    /// SHA-256 of its own text, in hexadecimal.
+    pub of: String,
+    /// What was sent.
+    pub to: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_first(at: &u32) -> bool {
+    *at == 0
+}
+
+impl Note {
+    /// What guards said at a hook about one call of the step.
+    #[must_use]
+    pub fn guarded(notes: &[Self], asked: Hook, about: usize) -> Option<&Guarded> {
+        notes.iter().find_map(|note| match note {
+            Self::Guarded { hook, at, said, .. } => {
+                (*hook == asked && usize::try_from(*at) == Ok(about)).then_some(said)
+            }
+            Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
+            | Self::GoalChecked { .. } => None,
+        })
+    }
+
+    /// The messages that a model was sent in other words.
+    pub fn reworded(notes: &[Self]) -> impl Iterator<Item = &Reworded> {
+        notes.iter().flat_map(|note| match note {
+            Self::Guarded { reworded, .. } => reworded.as_slice(),
+            Self::Spin { .. }
+            | Self::Reconsidered
+            | Self::Closed { .. }
+            | Self::Declined { .. }
+            | Self::Verified { .. }
+            | Self::LookedUp { .. }
+            | Self::NotChecked { .. }
+            | Self::GoalChecked { .. } => &[],
+        })
+    }
 }
 
 /// How going in circles was noticed.
@@ -179,6 +242,7 @@ impl std::fmt::Display for Note {
             Self::NotChecked { what: Unchecked::Goal, why } => {
                 write!(f, "not checked by the model whether the goal is reached: {why}")
             }
+            Self::Guarded { hook, said, .. } => write!(f, "{}: {said}", hook.as_str()),
             Self::GoalChecked { reached: true, .. } => f.write_str("goal check: reached"),
             Self::GoalChecked { reached: false, missing } => write!(f, "goal check: missing {missing}"),
         }

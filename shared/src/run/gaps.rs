@@ -129,6 +129,7 @@ fn named(decided: &Decided) -> BTreeSet<Seq> {
         | Input::Capacity
         | Input::Timer
         | Input::ChildEnded { .. }
+        | Input::GuardsSaid { .. }
         | Input::Bids { .. }
         | Input::AgentLost { .. }
         | Input::Silent { .. }

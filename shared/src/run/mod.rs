@@ -17,6 +17,7 @@ pub mod event;
 pub mod fork;
 pub mod gaps;
 pub mod group;
+pub mod guarding;
 pub mod invariants;
 pub mod peers;
 pub mod planning;
@@ -45,6 +46,7 @@ pub use event::{
 pub use fork::{Inherited, InheritedPlanning, Origin};
 pub use gaps::{Gap, gaps};
 pub use group::Group;
+pub use guarding::{Guarding, Held, HeldBack};
 pub use peers::{PeerTalk, Shared};
 pub use planning::{GivenUp, Iterated, PlanStage, Planning, Replan};
 pub use questions::{QuestionEnd, QuestionState};

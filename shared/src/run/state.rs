@@ -13,6 +13,7 @@ use super::drafts::DraftHistory;
 use super::event::{AgentEvent, AgentKey, Input, StopReason};
 use super::fork::Origin;
 use super::group::Group;
+use super::guarding::Guarding;
 use super::peers::PeerTalk;
 use super::planning::Planning;
 use super::questions::QuestionState;
@@ -135,6 +136,9 @@ pub struct RunState {
     /// What became of the drafts of its report.
     #[serde(default, skip_serializing_if = "DraftHistory::is_empty")]
     pub drafts: DraftHistory,
+    /// What guards are asked about, and what they said.
+    #[serde(default, skip_serializing_if = "Guarding::is_empty")]
+    pub guarding: Guarding,
     /// What was used, and what is set aside.
     #[serde(default)]
     pub spending: Spending,

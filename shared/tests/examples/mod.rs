@@ -8,28 +8,28 @@ use muster_shared::flow::{
     About, Action, Advice, Answered, Awaited, Bid, CallForProposals, CapabilityQuery, Capable, Citation,
     Claim, ClaimValue, ConflictStep, ContextAuthor, ContextEntry, ContextRead, ContextRequest, ContextWrite,
     Contradiction, CorpusRef, DecidedBy, Dissent, DraftRemark, DraftReview, DraftVerdict, Ending,
-    FailureKind, Finding, Finite, Goal, GroupVerdict, HelpRequest, Information, InformationShare, LeafRef,
-    ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent, Pattern, Peer, PeerAnswer,
-    PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading, ReadingRule, RefineOperation,
-    Reflection, RefusedOperation, Reply, Report, Response, Revision, RunLimits, Said, Step, StepDigest,
-    StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef, TextPart, Thought, ToolNote, Usage, View,
-    Wait, Work,
+    FailureKind, Finding, Finite, Goal, GroupVerdict, GuardVerdict, Guarded, HelpRequest, Hook, Information,
+    InformationShare, LeafRef, ModelCall, Observation, ObservationStatus, OnTimeout, Outcome, Parent,
+    Pattern, Peer, PeerAnswer, PeerRequest, Plan, PlanDraft, PlanTask, Product, Question, Reading,
+    ReadingRule, RefineOperation, Reflection, RefusedOperation, Reply, Report, Response, Revision, Ruling,
+    RunLimits, Said, Step, StepDigest, StoredMessage, TaskDraft, TaskOffered, TaskResult, TemplateRef,
+    TextPart, Thought, ToolNote, Usage, View, Wait, Work,
 };
 use muster_shared::ids::{
     AgentId, Attempt, Generation, QuestionId, Queue, Role, RunId, Seq, TaskId, TaskIndex,
 };
 use muster_shared::run::event::{
-    AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined, ConflictFound,
-    ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, HandOverRefused, InformationShared,
-    LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited,
-    PlanIterated, PlanRefined, PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked,
-    QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected, ReplanWanted, Replanned,
-    RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused,
-    RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted,
-    TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened,
-    TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded,
-    WordsUncovered, WritingBegan,
+    AskedAbout, AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined,
+    ConflictFound, ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun,
+    DraftReviewMissed, DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered,
+    GuardsAsked, HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss,
+    MembersSettled, PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused,
+    PlanningSkipped, QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted,
+    Reflected, ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed,
+    RunForked, RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded,
+    TaskBlocked, TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined,
+    TaskReleased, TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
+    VerificationAdded, WordsUncovered, WritingBegan,
 };
 use muster_shared::run::{
     Checked, ChildEnd, ConflictEnd, Decided, Evidence, FailedPlan, Inherited, Input, Origin, Phase, Released,
@@ -135,6 +135,7 @@ pub(crate) fn envelopes() -> Vec<(String, Envelope)> {
     add("decided_conflict", Body::Decided(contradicting()));
     add("decided_auction", Body::Decided(auctioned()));
     add("decided_draft_review", Body::Decided(draft_reviewed()));
+    add("decided_guards", Body::Decided(guarded()));
     let hash = "ab".repeat(32);
     add("stored", Body::Stored(StoredBody { kind: MessageKind::Step, hash, bytes: 200_000 }));
     found.into_iter().map(|(name, body)| (name, envelope(body))).collect()
@@ -607,6 +608,34 @@ fn draft_review() -> DraftReview {
         remarks: vec![DraftRemark { place: "Limits".to_owned(), text: "which of them?".to_owned() }],
         unanswered: vec!["who sets them".to_owned()],
         unsupported: vec!["There are nine.".to_owned()],
+    }
+}
+
+/// A report that guards were asked about, and changed.
+fn guarded() -> Decided {
+    let (number, hook) = (3, Hook::BeforeReport);
+    let verdict = GuardVerdict {
+        guard: "secrets".to_owned(),
+        verdict: Ruling::Change,
+        reason: "took out 1 IBAN".to_owned(),
+        failed: true,
+    };
+    let said = Guarded { allowed: 1, verdicts: vec![verdict], changed: Some(json!({ "report": {} })) };
+    let (task, generation, outcome) = (TaskId::Write, Generation(1), Seq(40));
+    let until = Millis(1_700_000_605_000);
+    let product = Some(Box::new(Product::Report(report())));
+    Decided {
+        inputs: vec![Input::GuardsSaid { number, outcome: Some(outcome), said: said.clone() }],
+        events: vec![
+            RunEvent::GuardsAsked(GuardsAsked {
+                number,
+                hook,
+                about: Some(AskedAbout::Outcome { task, generation, outcome }),
+                until,
+            }),
+            RunEvent::GuardsAnswered(GuardsAnswered { number, hook, said, product }),
+        ],
+        ..decided()
     }
 }
 

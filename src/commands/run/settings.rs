@@ -17,6 +17,12 @@ use crate::settings::{Carried, carry, list};
 pub(super) fn settle(app: &App, goal: &mut Goal) -> Result<(), Failure> {
     let carried = carried(app)?;
     goal.set_limits = carried.limits;
+    let guards = &app.settings().limits.guards;
+    if carried.guards
+        && let Ok(rules) = serde_json::to_value(guards)
+    {
+        goal.set_limits.insert("guards".to_owned(), rules);
+    }
     if goal.model.is_none()
         && let Some(model) = carried.model
     {

@@ -8,11 +8,12 @@ use muster_shared::ids::Role;
 use secrecy::ExposeSecret;
 
 use crate::app::App;
+use crate::commands::guard::role_of;
 use crate::exit::Failure;
 use crate::fleet::member::MemberSpec;
 use crate::fleet::policy::RestartPolicy;
 use crate::fleet::{scale, team};
-use crate::settings::{self, FleetSettings};
+use crate::settings::{self, FleetSettings, GuardKind, GuardSettings};
 
 /// The variable that holds the password of the server's system account.
 const SYSTEM_PASSWORD: &str = "MUSTER_BUS_SYSTEM_PASSWORD";
@@ -42,6 +43,13 @@ pub(super) fn members(
             members.push(member(app, &program, url, &format!("{role}-{n}"), &["agent", &role]));
         }
     }
+    for (name, guard) in app.settings().guards.iter().filter(|(_, guard)| guard.enabled) {
+        let words = guard_words(app, name, guard);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if !words.is_empty() {
+            members.push(member(app, &program, url, &format!("{}-1", role_of(name)), &words));
+        }
+    }
     if let Some(team) = &app.loaded.team {
         team::check(team, &app.trust)?;
         for specialist in &team.specialists {
@@ -50,6 +58,20 @@ pub(super) fn members(
         }
     }
     Ok(members)
+}
+
+/// The words that start a guard; none for a program of the user's.
+fn guard_words(app: &App, name: &str, guard: &GuardSettings) -> Vec<String> {
+    let words: Vec<String> = match guard.kind(name) {
+        GuardKind::Secrets => vec!["secrets".to_owned()],
+        GuardKind::AllowList => {
+            let file = guard.file.as_deref().unwrap_or(Path::new(""));
+            vec!["allow-list".to_owned(), app.beside_fleet(file).display().to_string()]
+        }
+        GuardKind::Program => return Vec::new(),
+    };
+    let named = ["--name".to_owned(), name.to_owned()];
+    std::iter::once("guard".to_owned()).chain(words).chain(named).collect()
 }
 
 pub(super) fn member(app: &App, program: &Path, url: &str, name: &str, command: &[&str]) -> MemberSpec {

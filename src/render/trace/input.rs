@@ -16,6 +16,7 @@ pub(super) fn inputs(inputs: &[Input]) -> String {
             format!("a result breaks its contract: {}", faults.join("; "))
         }
         Input::Bids { task, bids, .. } => format!("{} bids for {task}", bids.len()),
+        Input::GuardsSaid { .. } => "what guards said".to_owned(),
         Input::ChildEnded { child, .. } => format!("the end of {}", child.short()),
         Input::Timer => "a deadline".to_owned(),
         Input::AgentLost { agent, .. } => format!("the loss of {agent}"),

@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use muster_orchestrator::decide::Effect;
 use muster_orchestrator::turn::{self, DriverRules, Next, RunLog, Turn, TurnEnd, TurnRules};
-use muster_shared::flow::{Bid, CallForProposals};
+use muster_shared::flow::{Bid, CallForProposals, GuardFailure, GuardReply, GuardVerdict, Guarded, Product};
 use muster_shared::ids::{RunId, TaskId};
 use muster_shared::run::{Input, Request as Asked, RunState};
 use muster_shared::wire::{Command, ControlMessage};
+use serde_json::json;
 
 use crate::Sabotage;
 use crate::agenda::Time;
@@ -20,6 +21,18 @@ use crate::turn::{
     Inbox, Need, RunAction, RunDriver, RunMessage, Ticket, Waiting, answered, begins_run, known, request,
     view,
 };
+
+/// What a guard makes of a product: as little as it can.
+fn changed_by_guard(product: &Product) -> GuardReply {
+    let payload = match product {
+        Product::Plan(plan) => json!({ "plan": plan }),
+        Product::Refinement(operations) => json!({ "refinement": operations }),
+        Product::Reflection(reflection) => json!({ "refinement": reflection.operations }),
+        Product::Report(report) => json!({ "report": report }),
+        Product::Result(_) | Product::DraftReview(_) => json!({}),
+    };
+    GuardReply::change("in its own words".to_owned(), payload)
+}
 
 /// After how long a command is given out again that cannot be dealt with now.
 const LATER: Time = 250;
@@ -179,6 +192,7 @@ impl Owner {
             // Dead letters are for people.
             Effect::BuryEntry { .. } => {}
             Effect::CallForProposals { call, .. } => self.call_for_bids(call, io),
+            asking @ Effect::AskGuards { .. } => self.ask_guards(run, asking, io),
             Effect::CancelTask { task, generation, reason, .. } => {
                 let (task, generation, reason) = (task.clone(), *generation, reason.clone());
                 let message = ControlMessage::CancelTask { run, task, generation, reason };
@@ -251,6 +265,31 @@ impl Owner {
         let bids = Input::Bids { task, number, bids, track_records };
         let after = io.random.between(1, BIDDING);
         self.wake(Call::Bids(call.run, Box::new(bids)), after, io);
+    }
+
+    /// A guard allows most things, changes some, refuses some, and sometimes nobody brings what it said.
+    fn ask_guards(&mut self, run: RunId, asking: &Effect, io: &mut Io<'_>) {
+        let Effect::AskGuards { number, outcome, product, rules, .. } = asking else { return };
+        let (number, outcome) = (*number, *outcome);
+        if io.random.chance(100) {
+            return;
+        }
+        let mut said = Guarded::default();
+        for rule in rules {
+            let reply = match io.random.below(10) {
+                0..=5 => Ok(GuardReply::allow()),
+                6 | 7 => Ok(changed_by_guard(product)),
+                8 => Ok(GuardReply::refuse("it is refused".to_owned())),
+                _ => Err(GuardFailure::Hung),
+            };
+            let (verdict, made) = GuardVerdict::of(rule, reply, |_| Ok(()));
+            said.push(verdict, made);
+            if said.refusal().is_some() {
+                break;
+            }
+        }
+        let after = io.random.between(1, BIDDING);
+        self.wake(Call::Bids(run, Box::new(Input::GuardsSaid { number, outcome, said })), after, io);
     }
 
     fn forget(&mut self, run: RunId, io: &mut Io<'_>) {

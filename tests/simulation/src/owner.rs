@@ -55,7 +55,7 @@ pub(crate) enum Call {
     Sweep,
     Orphans,
     Take(Line),
-    /// An auction is over.
+    /// An auction is over, or guards have said something.
     Bids(RunId, Box<Input>),
 }
 

@@ -1,8 +1,8 @@
 //! What a seed sets up: which processes there are, what is asked of them, and under which limits.
 
 use muster_shared::flow::{
-    Budget, Chair, Committees, DraftReviewPolicy, Goal, ModelVerification, OnTimeout, People, Planning,
-    ReflectionLevel, ReviewPolicy, RunLimits, Writing,
+    Budget, Chair, Committees, DraftReviewPolicy, Goal, GuardRule, Hook, ModelVerification, OnFailure,
+    OnTimeout, People, Planning, ReflectionLevel, ReviewPolicy, RunLimits, Writing,
 };
 use muster_shared::ids::{AgentId, Role, RunId, TaskIndex};
 use muster_shared::run::{EVENT_VERSION, Input, Request, RequestAction};
@@ -68,7 +68,7 @@ impl Scenario {
         }
         let forks =
             if random.chance(150) { vec![(random.below(60_000), runs[0], id(9))] } else { Vec::new() };
-        let limits = sparing(seed, limits(seed, random));
+        let limits = guarded(seed, sparing(seed, limits(seed, random)));
         Self { forks, places, runs, commands, is_told, limits }
     }
 
@@ -158,6 +158,19 @@ fn sparing(seed: u64, limits: RunLimits) -> RunLimits {
         iterate_plans: false,
         ..limits
     }
+}
+
+/// Some fleets have guards, of which some let things pass when they give no verdict.
+fn guarded(seed: u64, limits: RunLimits) -> RunLimits {
+    let mut random = Random::of(seed, "guards");
+    if !random.chance(200) {
+        return limits;
+    }
+    let on_failure = if random.chance(500) { OnFailure::Allow } else { OnFailure::Refuse };
+    let hooks = vec![Hook::BeforePlan, Hook::BeforeReport];
+    let (name, tools, roles) = ("eye".to_owned(), Vec::new(), Vec::new());
+    let rule = GuardRule { name, hooks, on_failure, timeout_ms: random.between(100, 5_000), tools, roles };
+    RunLimits { guards: vec![rule], ..limits }
 }
 
 fn limits(seed: u64, random: &mut Random) -> RunLimits {

@@ -86,6 +86,35 @@ impl Stranger {
         Ok(())
     }
 
+    /// Answers requests on a subject, as one of a group, for as long as this program is there. What is answered with nothing
+    /// is not answered.
+    ///
+    /// # Errors
+    /// When the server does not allow it.
+    pub fn serve(
+        &self,
+        subject: &str,
+        group: &str,
+        answer: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<(), StrangerError> {
+        let client = self.client.clone();
+        let subscribe = async {
+            let requests = client.queue_subscribe(subject.to_owned(), group.to_owned()).await?;
+            client.flush().await?;
+            Ok::<_, StrangerError>(requests)
+        };
+        let mut requests = self.runtime.block_on(async { timeout(LIMIT, subscribe).await })??;
+        let client = self.client.clone();
+        self.runtime.spawn(async move {
+            while let Some(request) = requests.next().await {
+                if let (Some(reply), Some(bytes)) = (request.reply, answer(&request.payload)) {
+                    let _ = client.publish(reply, bytes.into()).await;
+                }
+            }
+        });
+        Ok(())
+    }
+
     /// Waits until the server has seen everything.
     ///
     /// # Errors

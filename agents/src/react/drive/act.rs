@@ -8,7 +8,8 @@ use std::time::Instant;
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt, StreamExt, stream};
 use muster_shared::flow::{
-    Action, Answered, Awaited, FurtherAction, Observation, ObservationStatus, Step, TaskOffered, Wait,
+    Action, Answered, Awaited, FurtherAction, Guarded, Hook, Note, Observation, ObservationStatus, Step,
+    TaskOffered, Wait,
 };
 use muster_shared::run::{AgentEvent, ToolStarted};
 
@@ -18,6 +19,7 @@ use super::super::journal::Journal;
 use super::super::loop_detection::refused;
 use super::super::resources::TaskResources;
 use super::super::uncertain::{Resumption, resume};
+use super::guard::{Seen, change_in_words, changed_arguments, not_done, note_of};
 use super::{Clock, End, Failure, TaskSession, Toolbox};
 use crate::tools::documents::is_search;
 use crate::tools::{ToolContext, ToolResult, ToolStatus};
@@ -31,16 +33,42 @@ const MOST_AT_ONCE: usize = 8;
 
 /// What came of the calls of an answer.
 pub(super) enum Acted {
-    /// Something to observe of the first, and of each further one.
-    Observed(Observation, Vec<FurtherAction>),
+    /// Something to observe of each.
+    Observed(SeenOfAll),
     /// Nothing before this is there.
     Waits(Box<Wait>),
 }
 
+/// What was observed of the calls of an answer.
+pub(super) struct SeenOfAll {
+    /// Of the first.
+    pub(super) first: Observation,
+    /// Of each further one.
+    pub(super) more: Vec<FurtherAction>,
+    /// What guards said of it.
+    pub(super) notes: Vec<Note>,
+}
+
 /// What came of one call.
 enum OneActed {
-    Observed(Observation),
+    Observed(Seen),
     Waits(Box<Wait>),
+}
+
+impl OneActed {
+    /// What we say of a call ourselves.
+    fn told(observation: Observation) -> Self {
+        Self::Observed(Seen { observation, said: Guarded::default() })
+    }
+}
+
+/// One call of a tool.
+struct Call<'a> {
+    action: &'a Action,
+    /// By which a call with side effects is known.
+    key: String,
+    /// What guards said of it before.
+    guarded: Option<&'a Guarded>,
 }
 
 /// The action at this place of a step, if it is not known what came of it.
@@ -75,7 +103,11 @@ impl TaskSession<'_> {
         for at in 0..=step.more.len() {
             let Some(action) = undone(&step, at).cloned() else { continue };
             let key = key_of(&idempotency_key, at);
-            let (observation, ends) = self.finish_one(&action, step.number, &key, &toolbox.resources).await?;
+            let guarded = Note::guarded(&step.notes, Hook::BeforeTool, at);
+            let call = Call { action: &action, key, guarded };
+            let (seen, ends) = self.finish_one(&call, step.number, &toolbox.resources).await?;
+            let Seen { observation, said } = seen;
+            step.notes.extend(note_of(Hook::AfterObservation, at, said));
             end = end.or(ends);
             match at.checked_sub(1).and_then(|at| step.more.get_mut(at)) {
                 Some(one) => one.observation = Some(observation),
@@ -89,22 +121,25 @@ impl TaskSession<'_> {
     /// Ends one action that was begun and not ended, as its tool has it.
     async fn finish_one(
         &self,
-        action: &Action,
+        call: &Call<'_>,
         number: u32,
-        key: &str,
         resources: &TaskResources,
-    ) -> Result<(Observation, Option<End>), Failure> {
-        let clock = Clock::start();
-        match resume(&action.name, number, resources.when_uncertain(&action.name)) {
-            Resumption::Tell(observation) => Ok((observation, None)),
+    ) -> Result<(Seen, Option<End>), Failure> {
+        let (clock, name) = (Clock::start(), &call.action.name);
+        let told = |observation| Seen { observation, said: Guarded::default() };
+        if let Some(refused) = call.guarded.and_then(not_done) {
+            return Ok((told(refused), None));
+        }
+        match resume(name, number, resources.when_uncertain(name)) {
+            Resumption::Tell(observation) => Ok((told(observation), None)),
             Resumption::Fail(observation, submission) => {
-                Ok((observation, Some(End { submission: *submission, chosen: None, clock })))
+                Ok((told(observation), Some(End { submission: *submission, chosen: None, clock })))
             }
             Resumption::Repeat => {
                 let shown = OnceLock::new();
-                let acting = self.act(action, key, resources, &shown);
+                let acting = self.act(call, resources, &shown);
                 match unless_handed_over(self.handing_over.clone(), acting).await? {
-                    OneActed::Observed(observation) => Ok((observation, None)),
+                    OneActed::Observed(seen) => Ok((seen, None)),
                     OneActed::Waits(wait) => Err(self.waits(*wait)),
                 }
             }
@@ -122,6 +157,10 @@ impl TaskSession<'_> {
         let mut observation = answered.observation.clone();
         observation.content = resources.redactor.redact(&observation.content).into_owned();
         let lasting = !resources.is_pure(&step.action.name);
+        let mut step = step;
+        let asking = self.guard_observation(&step.action, observation, resources);
+        let Seen { observation, said } = unless_handed_over(self.handing_over.clone(), asking).await?;
+        step.notes.extend(note_of(Hook::AfterObservation, 0, said));
         let step = Step { observation: Some(observation), ..step };
         self.journal_step(journal, step, lasting).await?;
         Ok(None)
@@ -170,10 +209,11 @@ impl TaskSession<'_> {
         let told = std::iter::once(None).chain(chosen.more.iter().map(|one| one.observation.as_ref()));
         let mut calls: Vec<BoxFuture<'_, OneActed>> = Vec::with_capacity(1 + chosen.more.len());
         for (at, (action, told)) in actions.zip(told).enumerate() {
-            let (key, shown) = (key_of(key, at), &shown);
-            calls.push(match told {
-                Some(told) => future::ready(OneActed::Observed(told.clone())).boxed(),
-                None => async move { self.act(action, &key, resources, shown).await }.boxed(),
+            let guarded = Note::guarded(&chosen.notes, Hook::BeforeTool, at);
+            let (call, shown) = (Call { action, key: key_of(key, at), guarded }, &shown);
+            calls.push(match told.cloned().or_else(|| guarded.and_then(not_done)) {
+                Some(told) => future::ready(OneActed::told(told)).boxed(),
+                None => async move { self.act(&call, resources, shown).await }.boxed(),
             });
         }
         let at_once = if pure { MOST_AT_ONCE } else { 1 };
@@ -181,8 +221,8 @@ impl TaskSession<'_> {
         let most = resources.model.capabilities().and_then(|able| able.most_shown());
         let most = most.map(|most| most.min(most * 2 / (1 + chosen.more.len())));
         let shorten = |mut acted: OneActed| {
-            if let (OneActed::Observed(observation), Some(most)) = (&mut acted, most) {
-                shorten(observation, most);
+            if let (OneActed::Observed(seen), Some(most)) = (&mut acted, most) {
+                shorten(&mut seen.observation, most);
             }
             acted
         };
@@ -190,31 +230,36 @@ impl TaskSession<'_> {
         let mut acted = acted.into_iter();
         clock.outside += begun.elapsed();
         let first = match acted.next() {
-            Some(OneActed::Observed(observation)) => observation,
+            Some(OneActed::Observed(seen)) => seen,
             Some(OneActed::Waits(wait)) => return Acted::Waits(wait),
-            None => refused(String::new()),
+            None => Seen { observation: refused(String::new()), said: Guarded::default() },
         };
-        let more = chosen.more.iter().zip(acted).map(|(one, acted)| {
+        let mut notes: Vec<Note> = note_of(Hook::AfterObservation, 0, first.said).into_iter().collect();
+        let mut more = Vec::with_capacity(chosen.more.len());
+        for (at, (one, acted)) in chosen.more.iter().zip(acted).enumerate() {
             let observation = match acted {
-                OneActed::Observed(observation) => observation,
+                OneActed::Observed(Seen { observation, said }) => {
+                    notes.extend(note_of(Hook::AfterObservation, at + 1, said));
+                    observation
+                }
                 OneActed::Waits(_) => {
                     refused("Not done: it waits for somebody. Call it by itself.".to_owned())
                 }
             };
-            FurtherAction { action: one.action.clone(), observation: Some(observation) }
-        });
-        Acted::Observed(first, more.collect())
+            more.push(FurtherAction { action: one.action.clone(), observation: Some(observation) });
+        }
+        Acted::Observed(SeenOfAll { first: first.observation, more, notes })
     }
 
-    /// Calls a tool. A call with side effects goes by this key.
+    /// Calls a tool. A call with side effects goes by its key.
     async fn act(
         &self,
-        action: &Action,
-        key: &str,
+        Call { action, key, guarded }: &Call<'_>,
         resources: &TaskResources,
         shown: &OnceLock<ShownLines>,
     ) -> OneActed {
-        let Action { name, arguments } = action;
+        let name = &action.name;
+        let arguments = guarded.and_then(changed_arguments).unwrap_or(&action.arguments);
         let context = resources.context_for(name, key);
         let context = match is_search(name) && !resources.model.is_offline() {
             true => {
@@ -229,10 +274,14 @@ impl TaskSession<'_> {
             None => observed(result),
         };
         observation.content = resources.redactor.redact(&observation.content).into_owned();
-        if let Some(most) = resources.model.capabilities().and_then(|able| able.most_shown()) {
-            shorten(&mut observation, most);
+        if let Some(word) = guarded.and_then(change_in_words) {
+            observation.content = format!("{word}\n{}", observation.content);
         }
-        OneActed::Observed(observation)
+        let mut seen = self.guard_observation(action, observation, resources).await;
+        if let Some(most) = resources.model.capabilities().and_then(|able| able.most_shown()) {
+            shorten(&mut seen.observation, most);
+        }
+        OneActed::Observed(seen)
     }
 
     /// The lines of documents that the task was shown, and that its conversation still shows.

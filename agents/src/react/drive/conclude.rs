@@ -57,6 +57,7 @@ impl TaskSession<'_> {
                 }
                 Err(Failure::Model(error)) => ended(Ending::ModelFailed, error.to_string()),
                 Err(Failure::Setup(reason)) => ended(Ending::AgentFailed, reason),
+                Err(Failure::Guarded(reason)) => ended(Ending::Blocked, reason),
                 Err(Failure::HandedOver) => return Conclusion::Released(self.released()),
                 Err(Failure::Waits(awaited)) => return Conclusion::Released(self.waiting(awaited)),
             },

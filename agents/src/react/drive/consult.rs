@@ -140,6 +140,7 @@ impl TaskSession<'_> {
         let ModelClient::Chat(model) = &resources.model else {
             return Ok(Err("no language model is set up".to_owned()));
         };
+        let handing_over = self.handing_over.clone();
         let is_structured = resources.model.capabilities().is_none_or(|able| able.structured);
         let redacted = |text: &str| resources.redactor.redact(text).into_owned();
         let mut request = ChatRequest {
@@ -151,10 +152,17 @@ impl TaskSession<'_> {
             max_tokens: resources.sampling.max_tokens,
             ..ChatRequest::default()
         };
+        let mut seen = 0;
         for _ in 0..MAX_ASKED {
             if let Some(said) = said_before(&self.pending, asked) {
                 return Ok(said);
             }
+            let asking = self.guard_aside(&mut request.messages[seen..], resources);
+            if let Err(why) = unless_handed_over(handing_over.clone(), asking).await? {
+                tracing::warn!(why, purpose = %asked.purpose, "a question apart from the task was not asked");
+                return Ok(Err(NO_ANSWER.to_owned()));
+            }
+            seen = request.messages.len();
             let gate = &mut self.gate;
             let asking = model.ask_apart(&request, asked.purpose, &resources.redactor, gate);
             match unless_handed_over(self.handing_over.clone(), asking).await? {

@@ -29,6 +29,26 @@ impl Toolbox {
     }
 }
 
+/// Why a question got no answer.
+enum Unanswered {
+    /// The model failed.
+    Failed(ModelError),
+    /// A guard refused it; why.
+    Refused(String),
+}
+
+impl From<ModelError> for Unanswered {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<String> for Unanswered {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
 impl TaskSession<'_> {
     /// Asks until an answer can be used or the limit of asking is reached.
     pub(super) async fn think(
@@ -63,7 +83,9 @@ impl TaskSession<'_> {
         let mut heard = self.ask_untimed(toolbox).await;
         for _ in 0..MOST_SHORTENED {
             match &heard {
-                Err(error) if error.kind == ModelErrorKind::ContextTooLong && toolbox.shorten() => {
+                Err(Unanswered::Failed(error))
+                    if error.kind == ModelErrorKind::ContextTooLong && toolbox.shorten() =>
+                {
                     tracing::warn!(%error, "its context is shorter than is known: older steps are shown in short");
                     heard = self.ask_untimed(toolbox).await;
                 }
@@ -71,13 +93,16 @@ impl TaskSession<'_> {
             }
         }
         clock.outside += begun.elapsed();
-        heard.map_err(|error| {
-            self.wasted += self.gate.take();
-            Failure::Model(error)
+        heard.map_err(|unanswered| match unanswered {
+            Unanswered::Failed(error) => {
+                self.wasted += self.gate.take();
+                Failure::Model(error)
+            }
+            Unanswered::Refused(why) => Failure::Guarded(why),
         })
     }
 
-    async fn ask_untimed(&mut self, toolbox: &mut Toolbox) -> Result<Heard, ModelError> {
+    async fn ask_untimed(&mut self, toolbox: &mut Toolbox) -> Result<Heard, Unanswered> {
         let resources = &toolbox.resources;
         let model = match &resources.model {
             ModelClient::Offline(rules) => {
@@ -111,14 +136,16 @@ impl TaskSession<'_> {
             let files = resources.files(self.offer).await;
             conversation.tell_files(with_news(files, news.as_deref(), self.offer));
         }
+        self.guard_question(conversation, resources).await?;
         match model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await {
             Err(error) if model.gives_up_native(&error) => {
                 tracing::info!(model = %error.target, "no native tool calls; asking in text");
                 *conversation = resources.converse(self.offer, &self.history, CallStyle::Text);
                 conversation.hear(&self.told);
-                model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await
+                self.guard_question(conversation, resources).await?;
+                Ok(model.ask(conversation, &asking, &mut self.gate, &mut self.progress).await?)
             }
-            heard => heard,
+            heard => Ok(heard?),
         }
     }
 

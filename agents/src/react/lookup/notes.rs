@@ -30,6 +30,7 @@ fn looks(notes: &[Note]) -> impl DoubleEndedIterator<Item = (&[LookedUp], &str)>
         | Note::Declined { .. }
         | Note::Verified { .. }
         | Note::NotChecked { .. }
+        | Note::Guarded { .. }
         | Note::GoalChecked { .. } => None,
     })
 }

@@ -14,6 +14,7 @@ mod draft_review;
 mod effort;
 mod fleet;
 mod groups;
+mod guards;
 mod learning;
 mod liveness;
 mod loss;

@@ -15,6 +15,11 @@ pub fn close_inputs(state: &mut RunState, inputs: &[Input]) {
                     count_usage(state, &key, &event);
                 }
             }
+            Input::GuardsSaid { outcome, .. } => {
+                if let Some((key, event)) = outcome.and_then(|seq| state.pending.remove(&seq)) {
+                    count_usage(state, &key, &event);
+                }
+            }
             Input::Goal { .. }
             | Input::Fork { .. }
             | Input::Refuse { .. }

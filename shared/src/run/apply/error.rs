@@ -58,6 +58,14 @@ pub enum ApplyError {
         /// What happened.
         event: &'static str,
     },
+    /// A question to guards that is not the one that is due, or about what is not there.
+    #[error("{event} is about question {number} to guards, which is not the one that is due")]
+    NotAsked {
+        /// Which question.
+        number: u32,
+        /// What happened.
+        event: &'static str,
+    },
     /// An auction that is not there, or is over.
     #[error("{event} is about an auction of task {task}, which is not the one that is due")]
     NoSuchAuction {

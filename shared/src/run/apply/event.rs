@@ -7,6 +7,7 @@ use super::super::conflicts::Conflicts;
 use super::super::control::Control;
 use super::super::drafts::DraftHistory;
 use super::super::event::{RunCreated, RunEvent};
+use super::super::guarding::Guarding;
 use super::super::peers::PeerTalk;
 use super::super::planning::Planning;
 use super::super::refining::Refining;
@@ -92,6 +93,7 @@ fn begun(run: RunId, created: &RunCreated, now: Millis) -> Result<RunState, Appl
         conflicts: Conflicts::default(),
         tallies: BTreeMap::new(),
         drafts: DraftHistory::default(),
+        guarding: Guarding::default(),
         spending: Spending::default(),
         report: None,
         reason: None,

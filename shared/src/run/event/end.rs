@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::StopReason;
 use super::payload::{Payload, Words};
+use super::{AgentEvent, StopReason};
 use crate::flow::{Report, TaskStatus};
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
 use crate::run::apply::agent::count_usage;
 use crate::run::apply::phase::{enter, require};
+use crate::run::guarding::Held;
 use crate::run::questions::QuestionEnd;
 use crate::run::state::{Phase, RunState, RunStatus};
 use crate::time::Millis;
@@ -112,6 +113,11 @@ fn end(run: &mut RunState, status: RunStatus, reason: &str, now: Millis) {
     }
     for question in run.questions.values_mut().filter(|question| question.is_open()) {
         question.end = Some(QuestionEnd::Withdrawn(reason.to_owned()));
+    }
+    for held in std::mem::take(&mut run.guarding.open).into_values() {
+        if let Held::Outcome { seq, key, outcome } = held.what {
+            run.pending.insert(seq, (key, AgentEvent::Outcome(outcome)));
+        }
     }
     for (key, event) in std::mem::take(&mut run.pending).into_values() {
         count_usage(run, &key, &event);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{AgentEvent, Request};
-use crate::flow::{Bid, Goal, RunLimits};
+use crate::flow::{Bid, Goal, Guarded, RunLimits};
 use crate::ids::{AgentId, Generation, RunId, Seq, TaskId, TaskIndex};
 use crate::run::ChildEnd;
 use crate::run::fork::{Inherited, Origin};
@@ -133,6 +133,16 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         track_records: BTreeMap<AgentId, Tally>,
     },
+    /// Guards were asked, and this is what they said.
+    GuardsSaid {
+        /// Which question of the run.
+        number: u32,
+        /// Where the outcome stands that they were asked about, if it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Seq>,
+        /// What they said.
+        said: Guarded,
+    },
 }
 
 impl Input {
@@ -164,6 +174,7 @@ impl Input {
             | Self::Silent { .. }
             | Self::ChildEnded { .. }
             | Self::ContractBroken { .. }
+            | Self::GuardsSaid { .. }
             | Self::Bids { .. } => None,
             Self::Request(request) => request.own_id(),
         }

@@ -15,6 +15,7 @@ mod ending;
 mod facts;
 mod failures;
 mod groups;
+mod guards;
 mod holding;
 mod input;
 mod learning;
@@ -43,6 +44,7 @@ pub use ending::{
 pub use facts::{Checked, Evidence, FailedPlan, StopReason};
 pub use failures::{DependencyLeft, ErrorBudgetUsedUp, FailureAnswered};
 pub use groups::{ChairCalled, MembersBegun, MembersDiscuss, MembersSettled};
+pub use guards::{AskedAbout, GuardsAnswered, GuardsAsked};
 pub use holding::{TaskOrphaned, TaskParked, TaskReleased, TaskStarted, TaskTakenBack};
 pub use input::Input;
 pub use learning::{PlanRefined, RefinementWanted, Reflected, ReplanWanted, Replanned, RunGivenUp};

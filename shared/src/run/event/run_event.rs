@@ -9,15 +9,15 @@ use super::payload::{Payload, Words};
 use super::{
     AuctionOpened, BidHeld, ChairCalled, ChildAsked, ChildBegun, ChildEnded, ConflictExamined, ConflictFound,
     ConflictResolved, ContextWritten, DeadlockEnded, DependencyLeft, DraftReviewBegun, DraftReviewMissed,
-    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, HandOverRefused, InformationShared,
-    LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled, PlanAdopted, PlanDrafted, PlanEdited,
-    PlanIterated, PlanRefined, PlanRefused, PlanningSkipped, QuestionAnswered, QuestionAsked,
-    QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected, ReplanWanted, Replanned,
-    RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked, RunGivenUp, RunPaused,
-    RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked, TaskCompleted,
-    TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased, TaskReopened,
-    TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits, VerificationAdded,
-    WordsUncovered, WritingBegan,
+    DraftReviewed, ErrorBudgetUsedUp, FailureAnswered, GoalEdited, GuardsAnswered, GuardsAsked,
+    HandOverRefused, InformationShared, LessonsRecalled, MembersBegun, MembersDiscuss, MembersSettled,
+    PlanAdopted, PlanDrafted, PlanEdited, PlanIterated, PlanRefined, PlanRefused, PlanningSkipped,
+    QuestionAnswered, QuestionAsked, QuestionPassedOn, QuestionWithdrawn, RefinementWanted, Reflected,
+    ReplanWanted, Replanned, RequestRefused, RunAborted, RunCompleted, RunCreated, RunFailed, RunForked,
+    RunGivenUp, RunPaused, RunResumed, StepsExpanded, TaskAborted, TaskAnswered, TaskAwarded, TaskBlocked,
+    TaskCompleted, TaskDelegated, TaskFailed, TaskOrphaned, TaskParked, TaskQuarantined, TaskReleased,
+    TaskReopened, TaskRetried, TaskSkipped, TaskStale, TaskStarted, TaskTakenBack, TaskWaits,
+    VerificationAdded, WordsUncovered, WritingBegan,
 };
 use crate::ids::TaskId;
 use crate::run::apply::ApplyError;
@@ -202,6 +202,10 @@ run_events! {
     TaskAwarded,
     /// It shows whether an agent held its bid.
     BidHeld,
+    /// Guards are asked about a plan, a change of it, or a report, which waits for their verdict.
+    GuardsAsked,
+    /// Guards gave their verdict.
+    GuardsAnswered,
     /// The report is being written.
     WritingBegan,
     /// The report is written, and a reviewer reads this draft before it is delivered.

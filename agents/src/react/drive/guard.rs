@@ -1,0 +1,219 @@
+//! Guards: asked before a model is, before tools are called, and after they have answered. What they said stands in the
+//! record with the step, so that nobody is asked again.
+
+use std::time::Instant;
+
+use futures::future;
+use muster_bus::GuardedThing;
+use muster_shared::flow::{Action, Guarded, Hook, Note, Observation, ObservationStatus, Reworded};
+use serde_json::{Value, json};
+
+use super::super::decide::ChosenAction;
+use super::super::interrupt::{HandedOver, unless_handed_over};
+use super::super::loop_detection::refused;
+use super::super::prompt::Conversation;
+use super::super::resources::TaskResources;
+use super::{Clock, TaskSession};
+use crate::guards::{content_fits, messages_fit};
+use crate::model::chat::ChatMessage;
+use crate::model::kept::Kept;
+
+/// An observation as it may be shown, and what guards said of it.
+pub(super) struct Seen {
+    pub(super) observation: Observation,
+    pub(super) said: Guarded,
+}
+
+/// What stands in the record of what guards said; nothing where none was asked.
+pub(super) fn note_of(hook: Hook, at: usize, said: Guarded) -> Option<Note> {
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    (!said.is_empty()).then(|| Note::Guarded { hook, at, said, reworded: Vec::new() })
+}
+
+/// What the model is told of a call that a guard refused; nothing of one that it let through.
+pub(super) fn not_done(said: &Guarded) -> Option<Observation> {
+    let why = said.refused()?;
+    Some(refused(format!(
+        "Not done: {why}. The same call will be refused again: go another way, or submit what there is."
+    )))
+}
+
+/// The arguments that a guard put in the place of the model's own.
+pub(super) fn changed_arguments(said: &Guarded) -> Option<&Value> {
+    said.changed.as_ref()?.get("arguments")
+}
+
+/// What the model is told of a call that ran with other arguments.
+pub(super) fn change_in_words(said: &Guarded) -> Option<String> {
+    changed_arguments(said)?;
+    Some(format!("[The arguments of this call are not those you gave: {said}]"))
+}
+
+/// Whether any call of an answer is to be done.
+pub(super) fn lets_any_through(chosen: &ChosenAction) -> bool {
+    undone(chosen).any(|(at, _)| {
+        Note::guarded(&chosen.notes, Hook::BeforeTool, at).is_none_or(|said| said.refusal().is_none())
+    })
+}
+
+/// The calls of an answer of which the model is told nothing yet, each with its place.
+fn undone(chosen: &ChosenAction) -> impl Iterator<Item = (usize, &Action)> {
+    let more = chosen.more.iter().enumerate().filter(|(_, one)| one.observation.is_none());
+    std::iter::once((0, &chosen.action)).chain(more.map(|(at, one)| (at + 1, &one.action)))
+}
+
+impl TaskSession<'_> {
+    /// Whether any guard is asked of this task at a hook.
+    fn is_guarded(&self, hook: Hook) -> bool {
+        self.offer.limits.guards_at(hook, Some(self.role), None).next().is_some()
+    }
+
+    fn thing(&self, hook: Hook, payload: Value) -> GuardedThing {
+        let (run, task, role) = (self.offer.run, Some(self.offer.task.to_string()), self.role.to_string());
+        GuardedThing { hook, run, task, role, payload }
+    }
+
+    /// Asks about each call that is to be done and was not asked about yet.
+    pub(super) async fn guard_calls(
+        &self,
+        chosen: &mut ChosenAction,
+        resources: &TaskResources,
+        clock: &mut Clock,
+    ) -> Result<(), HandedOver> {
+        if !self.is_guarded(Hook::BeforeTool) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let is_open =
+            |(at, _): &(usize, &Action)| Note::guarded(&chosen.notes, Hook::BeforeTool, *at).is_none();
+        let asked = undone(chosen).filter(is_open).map(|(at, action)| async move {
+            note_of(Hook::BeforeTool, at, self.guard_call(action, resources).await)
+        });
+        let notes = unless_handed_over(self.handing_over.clone(), future::join_all(asked)).await?;
+        clock.outside += begun.elapsed();
+        chosen.notes.extend(notes.into_iter().flatten());
+        Ok(())
+    }
+
+    async fn guard_call(&self, Action { name, arguments }: &Action, resources: &TaskResources) -> Guarded {
+        let rules = self.offer.limits.guards_at(Hook::BeforeTool, Some(self.role), Some(name));
+        let thing = self.thing(Hook::BeforeTool, json!({ "tool": name, "arguments": arguments }));
+        let fits = |changed: &Value| {
+            if changed["tool"] != name.as_str() {
+                return Err("another tool cannot stand in its place".to_owned());
+            }
+            resources.engine.fits(name, &changed["arguments"])
+        };
+        let mut said = resources.guards.ask_all(rules, thing, &fits).await;
+        said.changed = said.changed.map(|changed| json!({ "arguments": changed["arguments"] }));
+        said
+    }
+
+    /// Asks about what a tool answered: what is changed or withheld, the model and the record never see.
+    pub(super) async fn guard_observation(
+        &self,
+        Action { name, arguments }: &Action,
+        mut observation: Observation,
+        resources: &TaskResources,
+    ) -> Seen {
+        if !self.is_guarded(Hook::AfterObservation) {
+            return Seen { observation, said: Guarded::default() };
+        }
+        let rules = self.offer.limits.guards_at(Hook::AfterObservation, Some(self.role), Some(name));
+        let payload = json!({
+            "tool": name, "arguments": arguments, "status": observation.status, "content": observation.content,
+        });
+        let thing = self.thing(Hook::AfterObservation, payload);
+        let mut said = resources.guards.ask_all(rules, thing, &content_fits).await;
+        if let Some(why) = said.refused() {
+            observation.status = ObservationStatus::Error;
+            observation.content = format!("What `{name}` answered is withheld: {why}.");
+        } else if let Some(changed) = said.changed.as_ref().and_then(|changed| changed["content"].as_str()) {
+            observation.content = changed.to_owned();
+        }
+        // It stands in the observation.
+        said.changed = None;
+        Seen { observation, said }
+    }
+
+    /// Asks about what a model has not been sent yet. What is changed stays so for the rest of the task.
+    ///
+    /// # Errors
+    /// Why it may not be asked.
+    pub(super) async fn guard_question(
+        &mut self,
+        conversation: &mut Conversation,
+        resources: &TaskResources,
+    ) -> Result<(), String> {
+        if !self.is_guarded(Hook::BeforeModel) {
+            return Ok(());
+        }
+        conversation.learn(&self.notes);
+        let messages = conversation.unsent();
+        let said = self.guard_messages(messages, resources).await;
+        self.remember(said, |to| conversation.reword(to))
+    }
+
+    /// Asks about a question apart from the conversation, from this message on.
+    ///
+    /// # Errors
+    /// Why it may not be asked.
+    pub(super) async fn guard_aside(
+        &mut self,
+        messages: &mut [Kept<ChatMessage>],
+        resources: &TaskResources,
+    ) -> Result<(), String> {
+        if !self.is_guarded(Hook::BeforeModel) {
+            return Ok(());
+        }
+        let said = self.guard_messages(messages, resources).await;
+        self.remember(said, |to| {
+            for (message, to) in messages.iter_mut().zip(to) {
+                *message = ChatMessage { content: to, ..ChatMessage::clone(message) }.into();
+            }
+            Vec::new()
+        })
+    }
+
+    async fn guard_messages(&self, messages: &[Kept<ChatMessage>], resources: &TaskResources) -> Guarded {
+        if messages.is_empty() {
+            return Guarded::default();
+        }
+        let rules = self.offer.limits.guards_at(Hook::BeforeModel, Some(self.role), None);
+        let told: Vec<Value> = messages.iter().map(|message| told(message)).collect();
+        let thing = self.thing(Hook::BeforeModel, json!({ "messages": told }));
+        let most = messages.len();
+        resources.guards.ask_all(rules, thing, &move |changed: &Value| messages_fit(changed, most)).await
+    }
+
+    /// Keeps what guards said of a question, with the step. `reword` puts the changed texts in their places.
+    fn remember(
+        &mut self,
+        mut said: Guarded,
+        reword: impl FnOnce(Vec<String>) -> Vec<Reworded>,
+    ) -> Result<(), String> {
+        if said.is_empty() {
+            return Ok(());
+        }
+        let refused = said.refused();
+        let texts = said.changed.take().filter(|_| refused.is_none()).map(|changed| {
+            let texts = changed["messages"].as_array().into_iter().flatten();
+            texts.map(|one| one["content"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        });
+        let reworded = texts.map(reword).unwrap_or_default();
+        self.notes.push(Note::Guarded { hook: Hook::BeforeModel, at: 0, said, reworded });
+        refused.map_or(Ok(()), |why| Err(format!("the model was not asked: {why}")))
+    }
+}
+
+/// A message as a guard is told of it.
+fn told(message: &ChatMessage) -> Value {
+    let calls =
+        message.tool_calls.iter().map(|call| json!({ "name": call.name, "arguments": call.arguments }));
+    let calls: Vec<Value> = calls.collect();
+    let mut told = json!({ "role": message.role, "content": message.content });
+    if !calls.is_empty() {
+        told["calls"] = Value::Array(calls);
+    }
+    told
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""A guard for Muster that keeps words out of tool calls and reports. docs/guards.md has the hooks, payloads and settings.
+
+    pip install nats-py
+    NATS_URL=nats://127.0.0.1:4222 python3 deploy/examples/guard.py
+
+In muster.toml:  [guards.words]
+                 hooks = ["before_tool", "before_report"]
+"""
+import asyncio, json, os, re
+import nats
+
+NAME, WORDS = os.environ.get("GUARD", "words"), os.environ.get("WORDS", "rm -rf,drop table").split(",")
+FORBIDDEN = re.compile("|".join(map(re.escape, WORDS)), re.IGNORECASE)
+
+def judge(hook, payload):
+    text = json.dumps(payload, ensure_ascii=False)
+    found = FORBIDDEN.search(text)
+    if not found:
+        return {"verdict": "allow"}
+    if hook == "before_tool":
+        return {"verdict": "refuse", "reason": f"{payload['tool']} is not called with {found[0]!r}"}
+    return {"verdict": "change", "reason": f"took out {found[0]!r}", "payload": json.loads(FORBIDDEN.sub("[…]", text))}
+
+async def answer(msg):
+    asked = json.loads(msg.data)
+    verdict = judge(asked["hook"], asked["payload"])
+    print(asked["run"], asked.get("task"), asked["hook"], verdict["verdict"], verdict.get("reason", ""), flush=True)
+    await msg.respond(json.dumps(verdict).encode())
+
+async def main():
+    nc = await nats.connect(os.environ["NATS_URL"], name=f"guard-{NAME}")
+    await nc.subscribe(f"guard.{NAME}", queue=NAME, cb=answer)  # of several that run, one is asked
+    await asyncio.Event().wait()
+
+asyncio.run(main())

@@ -1,0 +1,144 @@
+//! Guards are asked about what a run is about to adopt or deliver, and answer.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use super::AgentEvent;
+use super::payload::{Payload, Words};
+use crate::flow::{Guarded, Hook, Outcome, Product, Report};
+use crate::ids::{Generation, Seq, TaskId};
+use crate::run::apply::ApplyError;
+use crate::run::guarding::{Held, HeldBack};
+use crate::run::state::RunState;
+use crate::time::Millis;
+
+/// Guards are asked. What they are asked about waits for their verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GuardsAsked {
+    /// Which question of the run, from 1.
+    pub number: u32,
+    /// At which hook.
+    pub hook: Hook,
+    /// What they are asked about; nothing when they are asked once more, since nobody brought their verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AskedAbout>,
+    /// When they are asked again, should nobody bring it.
+    pub until: Millis,
+}
+
+/// What guards are asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedAbout {
+    /// What an agent gave.
+    Outcome {
+        /// The task.
+        task: TaskId,
+        /// Its generation.
+        generation: Generation,
+        /// Where the outcome stands.
+        outcome: Seq,
+    },
+    /// A report that was put together by rule.
+    Report(Box<Report>),
+}
+
+fn unknown(number: u32, event: &'static str) -> ApplyError {
+    ApplyError::NotAsked { number, event }
+}
+
+impl Payload for GuardsAsked {
+    const NAME: &'static str = "guards_asked";
+
+    fn task(&self) -> Option<TaskId> {
+        match self.about.as_ref()? {
+            AskedAbout::Outcome { task, .. } => Some(task.clone()),
+            AskedAbout::Report(_) => Some(TaskId::Write),
+        }
+    }
+
+    fn text(&self, _: Words<'_>) -> String {
+        let again = if self.about.is_some() { "" } else { " once more: nobody brought their verdict" };
+        format!("guards are asked, {}{again}", self.hook.as_str())
+    }
+
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let Self { number, hook, about, until } = self;
+        let what = match about {
+            None => {
+                let open = run.guarding.open.get_mut(number);
+                open.ok_or_else(|| unknown(*number, Self::NAME))?.until = *until;
+                return Ok(());
+            }
+            Some(AskedAbout::Report(report)) => Held::Report(report.clone()),
+            Some(AskedAbout::Outcome { task, generation, outcome: seq }) => {
+                let fits = run.pending.get(seq).is_some_and(|(key, event)| {
+                    key.task == *task
+                        && key.generation == *generation
+                        && matches!(event, AgentEvent::Outcome(_))
+                });
+                match run.pending.remove(seq).filter(|_| fits) {
+                    Some((key, AgentEvent::Outcome(outcome))) => Held::Outcome { seq: *seq, key, outcome },
+                    Some(_) | None => return Err(unknown(*number, Self::NAME)),
+                }
+            }
+        };
+        if *number != run.guarding.asked.saturating_add(1) {
+            return Err(unknown(*number, Self::NAME));
+        }
+        run.guarding.asked = *number;
+        run.guarding.open.insert(*number, HeldBack { hook: *hook, until: *until, what });
+        Ok(())
+    }
+}
+
+/// Guards gave their verdict. What waited for it goes on: as it was, as they changed it, or refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GuardsAnswered {
+    /// Which question of the run.
+    pub number: u32,
+    /// At which hook.
+    pub hook: Hook,
+    /// What they said.
+    pub said: Guarded,
+    /// What they made of the product of the outcome that they were asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub product: Option<Box<Product>>,
+}
+
+impl Payload for GuardsAnswered {
+    const NAME: &'static str = "guards_answered";
+
+    fn task(&self) -> Option<TaskId> {
+        None
+    }
+
+    fn text(&self, words: Words<'_>) -> String {
+        format!("guards, {}: {}", self.hook.as_str(), words.brief(&self.said.to_string()))
+    }
+
+    /// The outcome waits for a decision again, which is the one that this event belongs to.
+    fn fold(&self, run: &mut RunState, _: Millis) -> Result<(), ApplyError> {
+        let Self { number, hook, said, product } = self;
+        let held = run.guarding.open.remove(number).filter(|held| held.hook == *hook);
+        let HeldBack { what, .. } = held.ok_or_else(|| unknown(*number, Self::NAME))?;
+        run.guarding.note(*hook, said.allowed, &said.verdicts);
+        if let (Hook::BeforeReport, Some(why), Some(report)) = (hook, said.refused(), what.report()) {
+            run.guarding.reports_refused = run.guarding.reports_refused.saturating_add(1);
+            run.guarding.refused_report = Some(Box::new((report.clone(), why)));
+        }
+        if *hook == Hook::BeforeReport && said.refusal().is_none() {
+            run.guarding.refused_report = None;
+        }
+        if let Held::Outcome { seq, key, outcome } = what {
+            let outcome = match product {
+                Some(product) => {
+                    Arc::new(Outcome { product: Some((**product).clone()), ..(*outcome).clone() })
+                }
+                None => outcome,
+            };
+            run.pending.insert(seq, (key, AgentEvent::Outcome(outcome)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! `muster guard`: be one of the guards that come with Muster.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use muster_bus::{Bus, OpenRequest};
+use muster_shared::flow::guard::is_guard_name;
+use muster_shared::flow::{GuardReply, GuardRequest};
+use muster_shared::wire::{Encoding, Profile};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, bus_failure, no_fleet, now};
+use crate::args::{GuardArgs, GuardChoice};
+use crate::exit::{Exit, Failure};
+use crate::guard::allow_list::AllowList;
+use crate::guard::secrets;
+use crate::output;
+use crate::signals::StopSignals;
+
+/// Largest list that is read, in bytes.
+const MOST_LIST: u64 = 1024 * 1024;
+
+/// Requests that are looked at side by side.
+const AT_ONCE: usize = 8;
+
+/// How a guard comes to its verdict.
+type Judge = Arc<dyn Fn(&GuardRequest) -> GuardReply + Send + Sync>;
+
+/// Answers requests until told to stop.
+pub(super) async fn guard(app: &App, args: GuardArgs) -> Result<Exit, Failure> {
+    let (name, judge): (String, Judge) = match args.kind {
+        GuardChoice::Secrets { name } => (name, Arc::new(secrets::verdict)),
+        GuardChoice::AllowList { file, name, check } => {
+            let list = read(app, &file)?;
+            if check {
+                output::line(&format!("{}: in order", file.display()))?;
+                return Ok(Exit::Completed);
+            }
+            (name, Arc::new(move |request: &GuardRequest| list.verdict(request)))
+        }
+    };
+    if !is_guard_name(&name) {
+        return Err(Failure::usage(format!("{name:?} cannot be the name of a guard"))
+            .help("use lower-case letters, digits, - and _, 48 at most"));
+    }
+    let stop = StopSignals::listen()?.into_token();
+    let url = app.url().ok_or_else(no_fleet)?;
+    let role = role_of(&name);
+    let bus = app.connect_to(&url, &role).await?;
+    tracing::info!("guarding at {} on guard.{name}; Ctrl-C or SIGTERM ends it", app.redactor.redact(&url));
+    let work = serve(&bus, &name, role, judge, stop);
+    Box::pin(super::rejoin::or_rejoin(app, (&bus, &url), work)).await?;
+    Ok(Exit::Completed)
+}
+
+/// Under which role the guard of a name is in the registry: none that a task can have.
+pub(crate) fn role_of(name: &str) -> String {
+    format!("guard-{name}")
+}
+
+/// Reads an allow-list.
+fn read(app: &App, file: &Path) -> Result<AllowList, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(format!("the allow-list {} cannot be used: {why}", file.display())).help(
+            "docs/guards.md says how a list is written; `muster guard allow-list FILE --check` looks at one",
+        )
+    };
+    let text = muster_agents::input::text(file, MOST_LIST).map_err(|reason| wrong(reason.to_string()))?;
+    if let Some(fault) = app.trust.fault_of_named(file, &text) {
+        return Err(Failure::usage(format!("the allow-list cannot be used: {}", fault.about(file)))
+            .help(fault.mend()));
+    }
+    AllowList::read(&text).map_err(wrong)
+}
+
+async fn serve(
+    bus: &Bus,
+    name: &str,
+    role: String,
+    judge: Judge,
+    stop: CancellationToken,
+) -> Result<(), Failure> {
+    // Whoever sees it in the registry may count on it.
+    let requests = bus.guards().serve(name).await.map_err(bus_failure)?;
+    bus.provision().await.map_err(bus_failure)?;
+    let announced = bus.registry().announce(profile(bus, role)).await.map_err(bus_failure)?;
+    let answering = requests.for_each_concurrent(AT_ONCE, |asked| answer(Arc::clone(&judge), asked));
+    tokio::select! {
+        () = answering => {}
+        () = stop.cancelled() => {}
+    }
+    announced.leave().await.map_err(bus_failure)
+}
+
+async fn answer(judge: Judge, asked: OpenRequest) {
+    let request = match &asked.asked {
+        Ok(request) => request.clone(),
+        Err(why) => {
+            let reply = GuardReply::refuse(format!("the request cannot be read: {why}"));
+            return tell(&asked, &reply).await;
+        }
+    };
+    // Long texts take their time: others are heard meanwhile.
+    let judged = tokio::task::spawn_blocking(move || judge(&request)).await;
+    let reply = judged.unwrap_or_else(|error| GuardReply::refuse(format!("the guard broke: {error}")));
+    tell(&asked, &reply).await;
+}
+
+async fn tell(asked: &OpenRequest, reply: &GuardReply) {
+    if let Err(error) = asked.answer(reply).await {
+        tracing::warn!(%error, "a verdict could not be told");
+    }
+}
+
+fn profile(bus: &Bus, role: String) -> Profile {
+    Profile {
+        agent: bus.who().clone(),
+        role,
+        pid: std::process::id(),
+        host: hostname(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        event_version: 1,
+        slots: 1,
+        busy: 0,
+        model: String::new(),
+        tools: Vec::new(),
+        started_at: now().0,
+        resident_bytes: 0,
+        specialist: None,
+        encoding: Encoding::default(),
+        name: String::new(),
+        quiet_ms: 0,
+        set_aside: Vec::new(),
+        by_gateway: false,
+        times_set_aside: 0,
+        presence: muster_shared::flow::Presence::default(),
+    }
+}
+
+/// The machine's name, for people.
+fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| std::env::var("HOSTNAME").map_err(std::io::Error::other));
+    name.map(|name| name.trim().to_owned()).unwrap_or_default()
+}
